@@ -103,7 +103,6 @@ def _is_in_bucket(resource: str, bucket: str) -> bool:
 
 
 def _is_about_objects(action: str) -> bool:
-    """Return whether an action applies to objects instead of the bucket."""
     operation = action.partition(":")[2]
     object_operations = (  # operations on objects without `Object` in their names
         "AbortMultipartUpload",
@@ -116,7 +115,6 @@ def _is_about_objects(action: str) -> bool:
 
 @functools.cache
 def _s3_actions() -> tuple[str, ...]:
-    """Return the names of all S3 actions, in lower case."""
     return tuple(str(item.JSONrepr()).lower() for item in vars(awacs.s3).values() if isinstance(item, Action))
 
 
@@ -146,9 +144,7 @@ def blocks(bucket: MotoModel, setting: str, region: str) -> bool:
     an account none.
 
     Args:
-        bucket: moto's bucket.
         setting: moto's name of the setting, e.g. `block_public_policy`.
-        region: any region of the partition.
     """
     own = bucket.public_access_block
     of_account = get_backend("s3control")[DEFAULT_ACCOUNT_ID][policy_documents.partition(region)].public_access_block
@@ -156,7 +152,6 @@ def blocks(bucket: MotoModel, setting: str, region: str) -> bool:
 
 
 def _is_on(public_access_block: MotoModel, setting: str) -> bool:
-    """Return whether moto's settings have one that is on."""
     return str(getattr(public_access_block, setting)).lower() == "true"
 
 
@@ -177,7 +172,6 @@ _LIFECYCLE_ACTIONS = ("Expiration", "NoncurrentVersionExpiration", "AbortIncompl
 
 
 def _check_lifecycle_rule(lifecycle_rule: JsonDict) -> None:
-    """Refuse a lifecycle rule without an action, or after no days."""
     if not any(lifecycle_rule.get(action) for action in _LIFECYCLE_ACTIONS):
         raise Refused("InvalidRequest", "At least one action needs to be specified in a rule")
     for action, field in (
@@ -213,7 +207,6 @@ def check_tags(call: PendingCall) -> None:
 
 
 def _get_bucket(call: PendingCall) -> MotoModel:
-    """Return moto's bucket that a call names, or refuse the call."""
     try:
         return call.backend.get_bucket(call.get("Bucket"))
     except Exception as error:

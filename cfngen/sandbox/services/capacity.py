@@ -35,35 +35,19 @@ _CAPACITY_BY_REGION: dict[str, _RegionCapacity] = {}  # a region that is missing
 
 
 def remove_capacity(region: str, instance_type: str, *zone_names: str) -> None:
-    """Remove the capacity for instances of a type.
-
-    Args:
-        region: the region.
-        instance_type: e.g. `m5.large`.
-        zone_names: the zones without capacity; by default all zones of the region.
-    """
+    """Remove the capacity for instances of a type in these zones; by default in all zones of the region."""
     _capacity_of(region).exhausted.update((instance_type, zone) for zone in zone_names or zones(region))
 
 
 def remove_spot_capacity(region: str, instance_type: str, *zone_names: str) -> None:
-    """Remove the Spot capacity for instances of a type; On-Demand Instances can still be launched.
-
-    Args:
-        region: the region.
-        instance_type: e.g. `m5.large`.
-        zone_names: the zones whose Spot pools are empty; by default all zones of the region.
-    """
+    """Empty the Spot pools of a type in these zones, or in all; On-Demand Instances can still be launched."""
     limit_capacity(region, instance_type, 0, *zone_names, spot=True)
 
 
 def limit_capacity(region: str, instance_type: str, count: int, *zone_names: str, spot: bool) -> None:
-    """Limit how many instances of a type run in each zone.
+    """Limit how many instances of a type run in each of these zones, or of all; those that run already stay.
 
     Args:
-        region: the region.
-        instance_type: e.g. `m5.large`.
-        count: the greatest number of instances; those that run already stay.
-        zone_names: the zones; by default all zones of the region.
         spot: whether this is the limit of the Spot pools, or of On-Demand Instances.
     """
     limits = _capacity_of(region).limits
@@ -136,11 +120,7 @@ def insufficient_capacity(region: str, instance_type: str, zone: str, *, spot: b
 
 
 def check_max_price(region: str, instance_type: str, max_price: float) -> None:
-    """Refuse a maximum price below the current Spot price of an instance type; both in dollars per hour.
-
-    Raises:
-        Refused: SpotMaxPriceTooLow
-    """
+    """Refuse a maximum price below the current Spot price of an instance type; both in dollars per hour."""
     spot_price = _capacity_of(region).spot_prices.get(instance_type, MIN_SPOT_PRICE)
     if max_price < spot_price:
         raise Refused(
@@ -151,5 +131,4 @@ def check_max_price(region: str, instance_type: str, max_price: float) -> None:
 
 
 def _capacity_of(region: str) -> _RegionCapacity:
-    """Return the missing capacity and the Spot prices of a region."""
     return _CAPACITY_BY_REGION.setdefault(region, _RegionCapacity())

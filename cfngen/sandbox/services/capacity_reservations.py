@@ -26,7 +26,7 @@ from moto.ec2.models import ec2_backends
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 PLATFORM = "Linux/UNIX"
 ID_PATTERN = re.compile(r"cr-[0-9a-f]{8}([0-9a-f]{9})?")
@@ -66,7 +66,7 @@ def reservations_of(backend: MotoBackend) -> dict[str, Reservation]:
 
 
 def add(region: str, reservation: Reservation) -> None:
-    """Add a Capacity Reservation to the account; one with the same id is replaced."""
+    """Add a reservation to the account; one with the same id is replaced."""
     reservations_of(ec2_backends[DEFAULT_ACCOUNT_ID][region])[reservation.id] = reservation
 
 
@@ -143,11 +143,10 @@ def usable(launch: Launch) -> Reservation | None:
     if reservation_id := target.get("CapacityReservationId"):
         reservation = find_target(launch.backend, reservation_id)
         if not reservation.fits(launch.type, candidate_zones):
-            raise Refused(
-                "InvalidParameterValue",
+            raise invalid_value(
                 f"The attributes of the instance ({launch.type} in {', '.join(candidate_zones) or 'any zone'}) do not "
                 f"match those of the capacity reservation {reservation_id} ({reservation.instance_type} in "
-                f"{reservation.zone})",
+                f"{reservation.zone})"
             )
         if free_count(launch.backend, reservation) < launch.count:
             raise _exceeded(reservation_id)
@@ -162,7 +161,6 @@ def usable(launch: Launch) -> Reservation | None:
 
 
 def _exceeded(reservation_id: str) -> Refused:
-    """Return the error of a launch for which reservations have no room."""
     reservation = f"requested reservation '{reservation_id}' does" if reservation_id else "open reservations do"
     message = f"The {reservation} not have sufficient compatible and available capacity"
     return Refused("ReservationCapacityExceeded", message)
@@ -266,7 +264,6 @@ def cancel_capacity_reservation(response: MotoResponse) -> ActionResult:
 
 
 def _description(backend: MotoBackend, reservation: Reservation) -> JsonDict:
-    """Return a reservation as the API describes it."""
     tags = backend.describe_tags(filters={"resource-id": [reservation.id]})
     return {
         "CapacityReservationId": reservation.id,

@@ -50,12 +50,7 @@ def cloudfront_backend(region: str) -> MotoBackend:
 
 
 def find_distribution(region: str, domain_name: str) -> MotoModel | None:
-    """Return the account's distribution with a domain name such as `d111111abcdef8.cloudfront.net`; otherwise None.
-
-    Args:
-        region: any region of the partition.
-        domain_name: the domain name that CloudFront gave the distribution.
-    """
+    """Return the account's distribution in the region's partition with a domain name of CloudFront; otherwise None."""
     distributions = cloudfront_backend(region).distributions.values()
     return next((item for item in distributions if item.domain_name == domain_name), None)
 
@@ -141,6 +136,5 @@ def is_enabled(distribution: MotoModel) -> bool:
 
 
 def _origins(backend: MotoBackend) -> Iterator[MotoModel]:
-    """Yield the origins of all distributions."""
     for distribution in backend.distributions.values():
         yield from distribution.distribution_config.Origins["Items"]

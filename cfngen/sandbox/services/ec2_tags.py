@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 MAX_TAGS = 50
 MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters
@@ -46,28 +46,22 @@ def check_tags_to_add(call: PendingCall) -> None:
 
 
 def check(tags: Iterable[Mapping[str, str]], existing_keys: Set[str] = frozenset()) -> None:
-    """Refuse to give a resource invalid tags.
+    """Refuse too many tags for a resource, too long ones, keys that begin with `aws:`, and two tags with the same key.
 
     Args:
-        tags: the new tags, each with `Key` and `Value`.
-        existing_keys: keys of the resource's current tags, without those of AWS.
-
-    Raises:
-        Refused: there are too many tags, one is too long, a key begins with `aws:`, or two have the same key
+        existing_keys: keys of the resource's current tags, without those that AWS has added.
     """
     keys = []
     for tag in tags:
         key, value = tag.get("Key", ""), tag.get("Value", "")
         if key in keys:
-            raise Refused("InvalidParameterValue", f"Duplicate tag key '{key}' specified.")
+            raise invalid_value(f"Duplicate tag key '{key}' specified.")
         if key.lower().startswith("aws:"):
-            raise Refused("InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
+            raise invalid_value("Tag keys starting with 'aws:' are reserved for internal use")
         if not 1 <= len(key) <= MAX_KEY_LENGTH:
-            raise Refused("InvalidParameterValue", f"Tag key exceeds the maximum length of {MAX_KEY_LENGTH} characters")
+            raise invalid_value(f"Tag key exceeds the maximum length of {MAX_KEY_LENGTH} characters")
         if len(value) > MAX_VALUE_LENGTH:
-            raise Refused(
-                "InvalidParameterValue", f"Tag value exceeds the maximum length of {MAX_VALUE_LENGTH} characters"
-            )
+            raise invalid_value(f"Tag value exceeds the maximum length of {MAX_VALUE_LENGTH} characters")
         keys.append(key)
     if len({*keys, *existing_keys}) > MAX_TAGS:
         raise Refused("TagLimitExceeded", f"More than {MAX_TAGS} tags specified")

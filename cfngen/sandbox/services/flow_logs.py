@@ -79,7 +79,6 @@ def _may_deliver(backend: MotoBackend, bucket_name: str) -> bool:
 
 
 def _lets_deliver(statement: JsonDict) -> bool:
-    """Return whether a statement of a bucket's policy lets AWS write log files."""
     principal = statement.get("Principal")
     services = as_list(principal.get("Service")) if isinstance(principal, dict) else []
     actions = {str(action).lower() for action in as_list(statement.get("Action"))}

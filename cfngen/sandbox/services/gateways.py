@@ -6,7 +6,7 @@ import ipaddress
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 ROUTE_TARGETS = (
     "GatewayId", "InstanceId", "NatGatewayId", "NetworkInterfaceId", "TransitGatewayId", "VpcPeeringConnectionId",
@@ -25,7 +25,7 @@ def check_one_gateway_of_a_vpc(call: PendingCall) -> None:
     """Refuse to attach a second internet gateway to a VPC."""
     vpc_id, gateway_id = call.get("VpcId"), call.get("InternetGatewayId")
     if any(other.vpc and other.vpc.id == vpc_id and other.id != gateway_id for other in _gateways(call.backend)):
-        raise Refused("InvalidParameterValue", f"Network {vpc_id} already has an internet gateway attached")
+        raise invalid_value(f"Network {vpc_id} already has an internet gateway attached")
 
 
 @rule("ec2", "CreateRoute", "ReplaceRoute")
@@ -45,10 +45,7 @@ def check_target_of_a_route(call: PendingCall) -> None:
         gateway_id.startswith("igw-")
         and gateway_of(backend, table.vpc_id) != backend.get_internet_gateway(gateway_id).id
     ):
-        raise Refused(
-            "InvalidParameterValue",
-            f"route table {table.id} and network gateway {gateway_id} belong to different networks",
-        )
+        raise invalid_value(f"route table {table.id} and network gateway {gateway_id} belong to different networks")
     _check_connected_with_vpc(call, table)
     if interface_id := call.get("NetworkInterfaceId"):
         vpc_id = backend.get_network_interface(interface_id).subnet.vpc_id
@@ -69,16 +66,12 @@ def _check_connected_with_vpc(call: PendingCall, table: MotoModel) -> None:
             raise Refused("InvalidTransitGatewayID.NotFound", f"The transitGateway ID '{gateway_id}' does not exist.")
     vpn_gateway_id = str(call.get("GatewayId", ""))
     if vpn_gateway_id.startswith("vgw-") and table.vpc_id not in backend.get_vpn_gateway(vpn_gateway_id).attachments:
-        raise Refused(
-            "InvalidParameterValue",
-            f"route table {table.id} and network gateway {vpn_gateway_id} belong to different networks",
-        )
+        raise invalid_value(f"route table {table.id} and network gateway {vpn_gateway_id} belong to different networks")
     if connection_id := call.get("VpcPeeringConnectionId"):
         connection = backend.get_vpc_peering_connection(connection_id)
         if table.vpc_id not in (connection.vpc.id, connection.peer_vpc.id):
-            raise Refused(
-                "InvalidParameterValue",
-                f"route table {table.id} and peering connection {connection_id} belong to different networks",
+            raise invalid_value(
+                f"route table {table.id} and peering connection {connection_id} belong to different networks"
             )
 
 
@@ -98,10 +91,9 @@ def check_destination_of_a_route(call: PendingCall) -> None:
         destination.subnet_of(ipaddress.IPv4Network(vpc_range["cidr_block"], strict=False)) for vpc_range in vpc_ranges
     )
     if is_in_vpc and not call.get("NetworkInterfaceId") and not call.get("InstanceId"):
-        raise Refused(
-            "InvalidParameterValue",
+        raise invalid_value(
             f"The destination CIDR block {block} is equal to or more specific than one of this VPC's CIDR blocks. This "
-            "route can target only an interface or an instance.",
+            "route can target only an interface or an instance."
         )
     routes_that_count = sum(not route.local for route in table.routes)  # all but those within the VPC
     if routes_that_count >= quotas.applied_value(quotas.ROUTES):
@@ -140,17 +132,10 @@ def gateway_of(backend: MotoBackend, vpc_id: str) -> str:
 
 
 def _gateways(backend: MotoBackend) -> list[MotoModel]:
-    """Return the internet gateways of a region."""
     return list(backend.internet_gateways.values())
 
 
 def _check_same_vpc(table: MotoModel, vpc_id: str | None, target: str) -> None:
-    """Refuse a target in another VPC than the route table's.
-
-    Args:
-        table: the route table.
-        vpc_id: the VPC of the target.
-        target: the target as the error message describes it, e.g. `subnet subnet-0123`.
-    """
+    """Refuse a target, described as in the error message, that is in another VPC than the route table."""
     if vpc_id != table.vpc_id:
-        raise Refused("InvalidParameterValue", f"route table {table.id} and {target} belong to different networks")
+        raise invalid_value(f"route table {table.id} and {target} belong to different networks")

@@ -8,9 +8,8 @@ from __future__ import annotations
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.capacity_reservations import ID_PATTERN, PREFERENCES_WITHOUT_TARGET, find, free_count
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, rule, validation_error
 
-VALIDATION_ERROR = "ValidationError"
 KEY = "CapacityReservationSpecification"
 # The least is in the API reference; the greatest is a year according to the Terraform provider ("either equal to 0 or
 # between 86400 and 31536000 seconds").
@@ -74,9 +73,8 @@ def check_instance_lifetime(call: PendingCall) -> None:
     lifetime = call.get("MaxInstanceLifetime")
     if lifetime and int(lifetime) not in INSTANCE_LIFETIMES:
         least, greatest = INSTANCE_LIFETIMES[0], INSTANCE_LIFETIMES[-1]
-        raise Refused(
-            VALIDATION_ERROR,
-            f"MaxInstanceLifetime must be 0 or at least {least} seconds and at most {greatest}, and is {lifetime}",
+        raise validation_error(
+            f"MaxInstanceLifetime must be 0 or at least {least} seconds and at most {greatest}, and is {lifetime}"
         )
 
 
@@ -89,10 +87,9 @@ def check_reservation_preference(call: PendingCall) -> None:
     preference = specification.get("CapacityReservationPreference")
     target = specification.get("CapacityReservationTarget")
     if target and preference in (*PREFERENCES_WITHOUT_TARGET, "default"):
-        raise Refused(
-            VALIDATION_ERROR,
-            f"A CapacityReservationTarget cannot be specified with the CapacityReservationPreference {preference}",
+        raise validation_error(
+            f"A CapacityReservationTarget cannot be specified with the CapacityReservationPreference {preference}"
         )
     for reservation_id in (target or {}).get("CapacityReservationIds") or []:
         if not ID_PATTERN.fullmatch(reservation_id):
-            raise Refused(VALIDATION_ERROR, f"Invalid Capacity Reservation ID: {reservation_id}")
+            raise validation_error(f"Invalid Capacity Reservation ID: {reservation_id}")

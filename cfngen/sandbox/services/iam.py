@@ -15,7 +15,7 @@ from moto.iam.models import AWSManagedPolicy
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
 # The characters of policies count without white space.
 MAX_INLINE_POLICY_CHARACTERS = 10_240  # all inline policies of a role together
@@ -77,7 +77,6 @@ def load_aws_managed_policies(call: PendingCall) -> None:
 
 @functools.cache
 def _aws_managed_policies() -> dict[str, JsonDict]:
-    """Return the AWS managed policies that moto brings, by name."""
     policies: dict[str, JsonDict] = json.loads(aws_managed_policies_data)
     return policies
 
@@ -140,10 +139,9 @@ def check_policy_characters(call: PendingCall) -> None:
     """Refuse a document with characters outside of Latin-1 ("IAM name requirements")."""
     name = "AssumeRolePolicyDocument" if call.operation == "CreateRole" else "PolicyDocument"
     if not re.fullmatch(r"[\t\n\r -\xff]+", call.get(name, "")):
-        raise Refused(
-            "ValidationError",
+        raise validation_error(
             f"1 validation error detected: Value at '{name[0].lower()}{name[1:]}' failed to satisfy constraint: Member "
-            "must satisfy regular expression pattern: [\\u0009\\u000A\\u000D\\u0020-\\u00FF]+",
+            "must satisfy regular expression pattern: [\\u0009\\u000A\\u000D\\u0020-\\u00FF]+"
         )
 
 
@@ -159,7 +157,6 @@ def check_tags(call: PendingCall) -> None:
 
 
 def _get_role(call: PendingCall, name: str) -> MotoModel:
-    """Return moto's role with a name, or refuse the call."""
     for role in call.backend.get_roles():
         if role.name == name:
             return role

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule, time_in, times_by_region
+from cfngen.sandbox.services.rules import PendingCall, invalid_value, rule, time_in, times_by_region
 
 PROPAGATION_SECONDS = 15.0  # simulated time until other services see a change
 
@@ -31,24 +31,15 @@ def record_change(call: PendingCall) -> None:
 
 
 def mark_propagated(region: str, profile: str) -> None:
-    """Mark a change of an instance profile as propagated, after CloudFormation has waited for it.
-
-    Args:
-        region: region of the stack.
-        profile: name of the instance profile.
-    """
+    """Mark a change of an instance profile as propagated, after CloudFormation has waited for it."""
     _changed_at.get(policy_documents.iam_backend(region), {}).pop(profile, None)
 
 
 def check_launch(region: str, profile: Mapping[str, str]) -> None:
-    """Refuse a launch with an instance profile that cannot be used, or cannot be used yet.
+    """Refuse a launch with an instance profile that does not exist or has no role, or that EC2 does not see yet.
 
     Args:
-        region: region of the launch.
         profile: the instance profile's `Arn` or its `Name`, as in RunInstances and in launch templates; may be empty.
-
-    Raises:
-        Refused: it does not exist, it has no role, or its last change has not propagated yet
     """
     key, identifier = next(((key, value) for key, value in profile.items() if value), ("", ""))
     if not key:
@@ -61,13 +52,12 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
     ]
     if not profiles or not _has_propagated(region, backend, profiles[0].name):
         kind = "ARN" if key == "Arn" else "name"
-        raise Refused(
-            "InvalidParameterValue",
+        raise invalid_value(
             f"Value ({identifier}) for parameter iamInstanceProfile.{key.lower()} is invalid. Invalid IAM Instance "
-            f"Profile {kind}",
+            f"Profile {kind}"
         )
     if not profiles[0].roles:
-        raise Refused("InvalidParameterValue", f'IAM Instance Profile "{profiles[0].arn}" has no associated IAM Roles')
+        raise invalid_value(f'IAM Instance Profile "{profiles[0].arn}" has no associated IAM Roles')
 
 
 @rule("ec2", "RunInstances")
@@ -77,7 +67,6 @@ def check_profile_of_instances(call: PendingCall) -> None:
 
 
 def _has_propagated(region: str, backend: MotoBackend, name: str) -> bool:
-    """Return whether other services see the last change of an instance profile by now."""
     changed_at = _changed_at.get(backend, {}).get(name)
     if changed_at is None or region not in changed_at:
         return True

@@ -16,8 +16,8 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.launch_failures import is_offered
-from cfngen.sandbox.services.mixed_policies import VALIDATION_ERROR, overrides_of, policy_rule
-from cfngen.sandbox.services.rules import Refused
+from cfngen.sandbox.services.mixed_policies import overrides_of, policy_rule
+from cfngen.sandbox.services.rules import validation_error
 
 MAX_NAMES = 400  # names of allowed or excluded instance types
 MAX_NAME_LENGTH = 30  # API: AllowedInstanceType, ExcludedInstanceType
@@ -42,7 +42,7 @@ def check_required_ranges(requirements: JsonObject) -> None:
     """Refuse requirements without a number of vCPUs and a size of memory; both need a minimum, which may be 0."""
     for name in REQUIRED:
         if (requirements.get(name) or {}).get("Min") is None:
-            raise Refused(VALIDATION_ERROR, f"InstanceRequirements must have {name} with a Min")
+            raise validation_error(f"InstanceRequirements must have {name} with a Min")
 
 
 @requirements_rule
@@ -52,31 +52,30 @@ def check_ranges(requirements: JsonObject) -> None:
         bounds = requirements.get(name) or {}
         low, high = bounds.get("Min"), bounds.get("Max")
         if any(float(bound) < 0 for bound in (low, high) if bound is not None):
-            raise Refused(VALIDATION_ERROR, f"{name} must not be negative")
+            raise validation_error(f"{name} must not be negative")
         if low is not None and high is not None and float(low) > float(high):
-            raise Refused(VALIDATION_ERROR, f"The Min of {name}, {low}, is greater than its Max, {high}")
+            raise validation_error(f"The Min of {name}, {low}, is greater than its Max, {high}")
 
 
 @requirements_rule
 def check_allowed_or_excluded(requirements: JsonObject) -> None:
     """Refuse allowed beside excluded instance types, and lists or names that are too long."""
     if requirements.get("AllowedInstanceTypes") and requirements.get("ExcludedInstanceTypes"):
-        raise Refused(
-            VALIDATION_ERROR, "InstanceRequirements has either AllowedInstanceTypes or ExcludedInstanceTypes, not both"
+        raise validation_error(
+            "InstanceRequirements has either AllowedInstanceTypes or ExcludedInstanceTypes, not both"
         )
     for key in ("AllowedInstanceTypes", "ExcludedInstanceTypes"):
         names = requirements.get(key) or []
         if len(names) > MAX_NAMES:
-            raise Refused(VALIDATION_ERROR, f"{key} has {MAX_NAMES} names at most, and not {len(names)}")
+            raise validation_error(f"{key} has {MAX_NAMES} names at most, and not {len(names)}")
         if long := [name for name in names if not 1 <= len(name) <= MAX_NAME_LENGTH]:
-            raise Refused(VALIDATION_ERROR, f"{key}: {long[0]} is longer than {MAX_NAME_LENGTH} characters")
+            raise validation_error(f"{key}: {long[0]} is longer than {MAX_NAME_LENGTH} characters")
 
 
 def matching_types(region: str, requirements: JsonObject, architecture: str) -> list[str]:
     """Return the instance types of a region with all required attributes, by name.
 
     Args:
-        region: the region.
         requirements: InstanceRequirements in the form of the API.
         architecture: architecture of the image; types of another one do not match. Empty if it is unknown.
     """
@@ -109,7 +108,6 @@ def _has_name(name: str, requirements: JsonObject) -> bool:
 
 
 def _is_in_ranges(description: JsonObject, requirements: JsonObject) -> bool:
-    """Return whether all numbers of a type are in the required ranges."""
     # A type without an accelerator satisfies no minimum.
     numbers = {
         "VCpuCount": description["VCpuInfo"]["DefaultVCpus"],
@@ -150,7 +148,7 @@ def _has_features(description: JsonObject, requirements: JsonObject) -> bool:
 
 
 def _accelerators(description: JsonObject) -> list[tuple[str, str, int]]:
-    """Return type, manufacturer and number of the accelerators of an instance type."""
+    """Return type, manufacturer and number of each accelerator."""
     makers = {"aws": "amazon-web-services"}
     result = []
     for kind, section, key in (

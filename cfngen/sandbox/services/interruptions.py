@@ -50,7 +50,7 @@ def recommend_rebalancing(region: str, instance_id: str, now: datetime.datetime)
     """Recommend to rebalance a Spot Instance.
 
     Raises:
-        Refused: the instance is no Spot Instance, or does not run
+        Refused: it is not a Spot Instance that runs.
     """
     _notices(_spot_instance(region, instance_id)).setdefault(
         RECOMMENDATION_PATH, json.dumps({"noticeTime": f"{now:%Y-%m-%dT%H:%M:%SZ}"})
@@ -61,13 +61,10 @@ def interrupt(region: str, instance_id: str, now: datetime.datetime, on_terminat
     """Announce the interruption of a Spot Instance, and terminate it two minutes later.
 
     Args:
-        region: the region.
-        instance_id: the instance.
-        now: the simulated time.
         on_terminated: called when EC2 has terminated the instance.
 
     Raises:
-        Refused: the instance is no Spot Instance, or does not run
+        Refused: it is not a Spot Instance that runs.
     """
     notices = _notices(_spot_instance(region, instance_id))
     if SPOT_ACTION_PATH in notices:
@@ -81,8 +78,6 @@ def metadata(region: str, instance_id: str, path: str) -> str | None:
     """Return what the metadata service of an instance says about its end; None where it answers 404.
 
     Args:
-        region: the region.
-        instance_id: the instance.
         path: below `/latest/`.
     """
     if path == LIFECYCLE_STATE_PATH:
@@ -116,11 +111,6 @@ def _replace(region: str, instance_id: str) -> None:
 
 
 def _spot_instance(region: str, instance_id: str) -> MotoModel:
-    """Return moto's instance.
-
-    Raises:
-        Refused: it is no Spot Instance, or does not run
-    """
     if instance_id not in running_spot_instances(region):
         # That of the fault injection service's action is not documented; it selects Spot Instances that run.
         raise Refused("InvalidInstanceID.NotFound", f"{instance_id} is not a running Spot Instance")

@@ -28,12 +28,7 @@ PATH_STYLE_HOST = re.compile(r"s3(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?")
 
 
 def read_document(region: str, url: str) -> JsonObject | None:
-    """Return a JSON document behind a URL; None if STS cannot read it.
-
-    Args:
-        region: any region of the partition.
-        url: the document's URL.
-    """
+    """Return a JSON document behind a URL; None if STS cannot read it."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme != "https":
         return None

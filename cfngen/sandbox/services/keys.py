@@ -66,7 +66,6 @@ def _is_well_formed(statement: JsonDict) -> bool:
 
 
 def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
-    """Return whether the statements allow the caller to change the policy again."""
     caller_statements = [
         statement for statement in statements if _applies_to_caller(statement) and _covers_put_key_policy(statement)
     ]
@@ -77,7 +76,6 @@ def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
 
 
 def _applies_to_caller(statement: JsonDict) -> bool:
-    """Return whether the principals of a statement include the caller."""
     named = [name for _, name in policy_documents.principals(statement)]
     principals = {re.sub("^arn:aws-(cn|us-gov):", "arn:aws:", name) for name in named}
     names_caller = bool({"*", CALLER, ACCOUNT_ROOT, DEFAULT_ACCOUNT_ID} & principals)
@@ -85,7 +83,6 @@ def _applies_to_caller(statement: JsonDict) -> bool:
 
 
 def _covers_put_key_policy(statement: JsonDict) -> bool:
-    """Return whether the actions of a statement include PutKeyPolicy."""
     patterns = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     names_action = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
     return not names_action if "NotAction" in statement else names_action
@@ -119,12 +116,7 @@ def check_key_state(call: PendingCall) -> None:
 
 
 def find_key(region: str, name: str) -> MotoModel | None:
-    """Return moto's object of a key; None if there is no such key in the region.
-
-    Args:
-        region: region of the key.
-        name: its id, its ARN, or an alias.
-    """
+    """Return moto's object of a key by its id, ARN or alias; None if there is no such key in the region."""
     backend = get_backend("kms")[DEFAULT_ACCOUNT_ID][region]
     if name.startswith("arn:") and name.split(":")[3] != region:
         return None
@@ -135,14 +127,9 @@ def find_key(region: str, name: str) -> MotoModel | None:
 
 
 def launch_error(region: str, name: str) -> str:
-    """Return EC2's error if the disks of an instance cannot be encrypted with a key.
+    """Return EC2's error if disks cannot be encrypted with a key; empty if they can, or for EC2's default key.
 
-    Args:
-        region: region of the instance.
-        name: id, ARN or alias of the key; empty for EC2's default key.
-
-    Returns:
-        EC2's error (EC2 user guide, "Instance terminates immediately"); empty if the key can be used.
+    EC2 user guide, "Instance terminates immediately".
     """
     if not name or is_usable(region, name):
         return ""

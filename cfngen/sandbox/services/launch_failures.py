@@ -22,11 +22,7 @@ STANDARD_FAMILIES = re.compile(r"(?:[acdhimrtz]|im|is)\d")  # families that the 
 
 
 def check_launch(launch: Launch) -> None:
-    """Refuse a launch for lack of capacity, a maximum price that is too low, an interface in use, and the like.
-
-    Raises:
-        Refused: the error that RunInstances returns for the launch
-    """
+    """Refuse a launch for lack of capacity, a maximum price that is too low, an interface in use, and the like."""
     for check in (
         _check_free_interfaces,
         _check_type_offered_in_zones,
@@ -52,16 +48,11 @@ def _check_free_interfaces(launch: Launch) -> None:
 
 
 def _check_type_offered_in_zones(launch: Launch) -> None:
-    """Refuse an instance type that none of the zones offers."""
     check_offered(launch.region, launch.type, launch.candidate_zones)
 
 
 def check_offered(region: str, instance_type: str, zone_names: Sequence[str]) -> None:
-    """Refuse an instance type that none of these zones offers; without names, none of the region's.
-
-    Raises:
-        Refused: Unsupported
-    """
+    """Refuse an instance type that none of these zones offers; without names, none of the region's."""
     offerings = _zone_offerings(region)
     region_zones = zones(region)
     candidate_zones = [zone for zone in zone_names if zone in region_zones] or region_zones
@@ -82,7 +73,6 @@ def is_offered(region: str, instance_type: str) -> bool:
 
 @functools.cache
 def _zone_offerings(region: str) -> frozenset[tuple[str, str]]:
-    """Return the pairs of instance type and zone that EC2 offers in a region."""
     offerings = INSTANCE_TYPE_OFFERINGS["availability-zone"].get(region, [])
     return frozenset((offering["InstanceType"], offering["Location"]) for offering in offerings)
 
@@ -94,11 +84,7 @@ def _check_vcpu_quota(launch: Launch) -> None:
 
 
 def check_vcpu_quota(backend: MotoBackend, instance_type: str, count: int, *, is_spot: bool) -> None:
-    """Refuse instances, or reserved capacity, beyond the quota of vCPUs for standard instances, On-Demand or Spot.
-
-    Raises:
-        Refused: VcpuLimitExceeded or MaxSpotInstanceCountExceeded
-    """
+    """Refuse instances, or reserved capacity, beyond the quota of vCPUs for standard instances, On-Demand or Spot."""
     if not STANDARD_FAMILIES.match(instance_type):
         return
     used_vcpus = sum(
@@ -128,7 +114,6 @@ def check_vcpu_quota(backend: MotoBackend, instance_type: str, count: int, *, is
 
 
 def _vcpus(instance_type: str) -> int:
-    """Return the number of vCPUs of an instance type."""
     instance_type_info = INSTANCE_TYPES.get(instance_type)
     return int(instance_type_info["VCpuInfo"]["DefaultVCpus"]) if instance_type_info else 0
 
@@ -160,7 +145,6 @@ def _check_capacity(launch: Launch) -> None:
 
 
 def _check_disk_keys(launch: Launch) -> None:
-    """Refuse disks that are encrypted with a KMS key that cannot be used."""
     for mapping in launch.data.get("BlockDeviceMappings") or []:
         fault = keys.launch_error(launch.region, str((mapping.get("Ebs") or {}).get("KmsKeyId") or ""))
         if fault:

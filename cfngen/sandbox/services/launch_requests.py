@@ -18,7 +18,7 @@ from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services import capacity
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE_MESSAGE, check_security_groups
-from cfngen.sandbox.services.rules import Refused
+from cfngen.sandbox.services.rules import Refused, invalid_value
 from cfngen.sandbox.services.volumes import check_root_volume, check_volume_settings
 
 MAX_USER_DATA_BYTES = 16384  # before base64; EC2 user guide, "Run commands when you launch an instance"
@@ -26,11 +26,7 @@ DEVICE_NAME_PATTERN = re.compile(r"/dev/(sd[a-z]\d{0,2}|xvd[a-z]{1,2}\d{0,2})|xv
 
 
 def check_request(launch: Launch) -> None:
-    """Refuse a request for instances that is invalid.
-
-    Raises:
-        Refused: the error that RunInstances returns for it
-    """
+    """Refuse a request for instances that is invalid."""
     for check in (
         _check_image,
         _check_type,
@@ -45,7 +41,6 @@ def check_request(launch: Launch) -> None:
 
 
 def _check_image(launch: Launch) -> None:
-    """Refuse an image that does not exist, or is no longer available."""
     image = str(launch.data.get("ImageId", ""))
     if not image:
         raise Refused("MissingParameter", "The request must contain the parameter ImageId")
@@ -60,26 +55,23 @@ def _check_image(launch: Launch) -> None:
 
 
 def _check_type(launch: Launch) -> None:
-    """Refuse an unknown instance type, and one of another architecture than the image's."""
     if launch.type not in INSTANCE_TYPES:
-        raise Refused("InvalidParameterValue", f"Invalid value '{launch.type}' for InstanceType.")
+        raise invalid_value(f"Invalid value '{launch.type}' for InstanceType.")
     type_architectures = INSTANCE_TYPES[launch.type]["ProcessorInfo"]["SupportedArchitectures"]
     image_architecture = launch.backend.amis[launch.data["ImageId"]].architecture
     if image_architecture and image_architecture not in type_architectures:
-        raise Refused(
-            "InvalidParameterValue",
+        raise invalid_value(
             f"The architecture '{','.join(type_architectures)}' of the specified instance type does not match the "
             f"architecture '{image_architecture}' of the specified AMI. Specify an instance type and an AMI that have "
-            "matching architectures, and try again.",
+            "matching architectures, and try again."
         )
 
 
 def _check_network(launch: Launch) -> None:
-    """Refuse network interfaces, security groups and subnets that do not fit each other."""
     subnets = [launch.backend.get_subnet(subnet_id) for subnet_id in launch.subnets]
     device_indices = [int(interface.get("DeviceIndex", 0)) for interface in launch.interfaces]
     if len(set(device_indices)) < len(device_indices):
-        raise Refused("InvalidParameterValue", "Each network interface requires a unique device index.")
+        raise invalid_value("Each network interface requires a unique device index.")
     subnet = subnets[0] if subnets else None
     for specification in launch.interfaces:
         if specification.get("NetworkInterfaceId"):
@@ -95,7 +87,6 @@ def _check_existing_interface(specification: JsonObject, *, launch_names_subnet:
     """Refuse settings for an existing interface that only a new one can have.
 
     Args:
-        specification: the interface in the form of the API, with its `NetworkInterfaceId`.
         launch_names_subnet: whether the launch itself names a subnet, which EC2 would take for the interface's.
     """
     setting = "a subnet" if launch_names_subnet else "security groups" if specification.get("Groups") else ""
@@ -112,14 +103,12 @@ def _check_existing_interface(specification: JsonObject, *, launch_names_subnet:
 
 
 def _check_key_pair(launch: Launch) -> None:
-    """Refuse a key pair that does not exist."""
     name = launch.data.get("KeyName")
     if name and name not in launch.backend.key_pairs:
         raise Refused("InvalidKeyPair.NotFound", f"The key pair '{name}' does not exist")
 
 
 def _check_instance_profile(launch: Launch) -> None:
-    """Refuse an instance profile that does not exist, or has no role; it is named by its name or by its ARN."""
     reference = launch.data.get("IamInstanceProfile") or {}
     for kind, value, label in (("name", reference.get("Name"), "name"), ("arn", reference.get("Arn"), "ARN")):
         if not value:
@@ -129,17 +118,15 @@ def _check_instance_profile(launch: Launch) -> None:
             (candidate for candidate in profiles if value == (candidate.arn if kind == "arn" else candidate.name)), None
         )
         if profile is None:
-            raise Refused(
-                "InvalidParameterValue",
+            raise invalid_value(
                 f"Value ({value}) for parameter iamInstanceProfile.{kind} is invalid. Invalid IAM Instance Profile "
-                f"{label}",
+                f"{label}"
             )
         if not profile.roles:
-            raise Refused("InvalidParameterValue", f'IAM Instance Profile "{profile.arn}" has no associated IAM Roles')
+            raise invalid_value(f'IAM Instance Profile "{profile.arn}" has no associated IAM Roles')
 
 
 def _check_disks(launch: Launch) -> None:
-    """Refuse invalid or repeated device names, and disks with invalid settings."""
     image = launch.backend.amis[launch.data["ImageId"]]
     mappings = launch.data.get("BlockDeviceMappings") or []
     device_names = [str(mapping.get("DeviceName", "")) for mapping in mappings]
@@ -164,12 +151,11 @@ def _check_disks(launch: Launch) -> None:
 
 
 def _check_spot_options(launch: Launch) -> None:
-    """Refuse market options without a type, and a maximum price that is not a positive number or is too low."""
     options = launch.data.get("InstanceMarketOptions") or {}
     if options and not options.get("MarketType"):
         raise Refused("MissingParameter", "The request must contain the parameter MarketType.")
     text = (options.get("SpotOptions") or {}).get("MaxPrice")
-    invalid_price = Refused("InvalidParameterValue", f"Invalid value '{text}' for spotPrice")
+    invalid_price = invalid_value(f"Invalid value '{text}' for spotPrice")
     try:
         max_price = launch.max_price
     except ValueError:
@@ -179,26 +165,20 @@ def _check_spot_options(launch: Launch) -> None:
     if math.isnan(max_price) or max_price <= 0:
         raise invalid_price
     if max_price < capacity.MIN_SPOT_PRICE:
-        raise Refused(
-            "InvalidParameterValue",
-            f"Invalid bid price: {max_price:g}. Bid price must be greater than or equal to {capacity.MIN_SPOT_PRICE:g}",
+        raise invalid_value(
+            f"Invalid bid price: {max_price:g}. Bid price must be greater than or equal to {capacity.MIN_SPOT_PRICE:g}"
         )
 
 
 def _check_user_data(launch: Launch) -> None:
-    """Refuse user data that is not base64, or too long."""
     check_user_data(launch.data.get("UserData"))
 
 
 def check_user_data(text: object) -> None:
-    """Refuse user data that is not base64, or too long; None counts as empty.
-
-    Raises:
-        Refused: the error that EC2 returns for it
-    """
+    """Refuse user data that is not base64, or too long; None counts as empty."""
     try:
         decoded = base64.b64decode(str(text or ""), validate=True)
     except binascii.Error:
         raise Refused("InvalidUserData.Malformed", "Invalid BASE64 encoding of user data.") from None
     if len(decoded) > MAX_USER_DATA_BYTES:
-        raise Refused("InvalidParameterValue", f"User data is limited to {MAX_USER_DATA_BYTES} bytes")
+        raise invalid_value(f"User data is limited to {MAX_USER_DATA_BYTES} bytes")

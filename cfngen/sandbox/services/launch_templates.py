@@ -15,7 +15,7 @@ from cfngen.sandbox.services.ec2_tags import check as check_tags
 from cfngen.sandbox.services.launch import from_template
 from cfngen.sandbox.services.launch_requests import check_request, check_user_data
 from cfngen.sandbox.services.mixed_policies import overrides_of, policy_in_effect, template_of
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule, validation_error
 
 HOP_LIMITS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
 TAGGABLE_TYPES = frozenset({"instance", "volume", "network-interface", "spot-instances-request"})
@@ -30,17 +30,15 @@ def check_data_of_a_template(call: PendingCall) -> None:
     tag_specifications = data.get("TagSpecifications") or []
     resource_types = [specification.get("ResourceType") for specification in tag_specifications]
     if repeated := sorted({name for name in resource_types if resource_types.count(name) > 1}):
-        raise Refused("InvalidParameterValue", f"Duplicate tag specifications for resource type {repeated[0]}")
+        raise invalid_value(f"Duplicate tag specifications for resource type {repeated[0]}")
     for specification in tag_specifications:
         resource_type = specification.get("ResourceType")
         if resource_type not in TAGGABLE_TYPES:
-            raise Refused(
-                "InvalidParameterValue", f"'{resource_type}' is not a valid taggable resource type for this operation."
-            )
+            raise invalid_value(f"'{resource_type}' is not a valid taggable resource type for this operation.")
         check_tags(specification.get("Tags") or [])
     hop_limit = (data.get("MetadataOptions") or {}).get("HttpPutResponseHopLimit")
     if hop_limit is not None and int(hop_limit) not in HOP_LIMITS:
-        raise Refused("InvalidParameterValue", f"Invalid value '{hop_limit}' for HttpPutResponseHopLimit")
+        raise invalid_value(f"Invalid value '{hop_limit}' for HttpPutResponseHopLimit")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
@@ -80,13 +78,12 @@ def check_template_of_a_group(call: PendingCall) -> None:
 def _check_launch_of_a_group(
     backend: MotoBackend, reference: JsonObject, instance_type: str | None, subnets: list[str], zones: list[str]
 ) -> None:
-    """Refuse a launch template, perhaps with another instance type, from which no instance can be launched."""
     try:
         launch = from_template(backend, reference, subnets=subnets, zones=zones)
         if instance_type:
             launch = dataclasses.replace(launch, data={**launch.data, "InstanceType": instance_type})
         check_request(launch)
     except Refused as refused:
-        raise Refused("ValidationError", f"{MESSAGE_PREFIX}{refused.message}") from refused
+        raise validation_error(f"{MESSAGE_PREFIX}{refused.message}") from refused
     except EC2ClientError as error:
-        raise Refused("ValidationError", f"{MESSAGE_PREFIX}{error.message}") from error
+        raise validation_error(f"{MESSAGE_PREFIX}{error.message}") from error

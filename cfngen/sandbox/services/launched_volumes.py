@@ -34,12 +34,7 @@ def apply() -> None:
 
 
 def _replace_volumes(instance: MotoModel, data: JsonObject) -> None:
-    """Give an instance the volumes of its launch template in place of moto's.
-
-    Args:
-        instance: a new instance.
-        data: the data of the launch template's version.
-    """
+    """Give a new instance the volumes of its launch template in place of moto's."""
     backend = instance.ec2_backend
     attached = [volume for volume in backend.volumes.values() if _is_attached_to(volume, instance)]
     # Not by detaching them: of two at the root device, moto knows only the second.
@@ -72,12 +67,10 @@ def _replace_volumes(instance: MotoModel, data: JsonObject) -> None:
 
 
 def _is_attached_to(volume: MotoModel, instance: MotoModel) -> bool:
-    """Return whether a volume is attached to an instance."""
     return bool(volume.attachment and volume.attachment.instance is instance)
 
 
 def _add_volume(instance: MotoModel, device: str, ebs: JsonObject) -> None:
-    """Create a volume of a block device mapping, and attach it to an instance."""
     instance.add_block_device(
         size=int(ebs["VolumeSize"]) if ebs.get("VolumeSize") else None,
         device_path=device,
@@ -96,5 +89,4 @@ def _add_volume(instance: MotoModel, device: str, ebs: JsonObject) -> None:
 
 
 def _is_true(value: object) -> bool:
-    """Return whether a boolean of a launch template, which may be a text, is true."""
     return str(value).lower() == "true"

@@ -6,13 +6,12 @@ Auto Scaling API reference, PutLifecycleHook, LifecycleHookSpecification and Com
 from __future__ import annotations
 
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 from cfngen.sandbox.services.scaling_activities import LAUNCHING, TERMINATING, held_state, hold_of
 
 HEARTBEAT_TIMEOUTS = range(30, 7201)  # seconds
 ACTION_RESULTS = {"CONTINUE", "ABANDON"}
 MAX_HOOKS = 50  # of a group; Auto Scaling user guide, "Quotas for Auto Scaling resources and groups"
-VALIDATION_ERROR = "ValidationError"
 
 
 @rule("autoscaling", "PutLifecycleHook")
@@ -32,7 +31,7 @@ def check_hooks(call: PendingCall) -> None:
     specifications = call.get("LifecycleHookSpecificationList", [])
     names = [specification.get("LifecycleHookName") for specification in specifications]
     if len(set(names)) < len(names):
-        raise Refused(VALIDATION_ERROR, f"Lifecycle hooks have names of their own: {', '.join(names)}")
+        raise validation_error(f"Lifecycle hooks have names of their own: {', '.join(names)}")
     if len(specifications) > MAX_HOOKS:
         raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
     for specification in specifications:
@@ -40,39 +39,28 @@ def check_hooks(call: PendingCall) -> None:
 
 
 def check_specification(specification: JsonObject, *, is_new: bool) -> None:
-    """Refuse an invalid hook.
-
-    Args:
-        specification: the hook in the form of the API.
-        is_new: whether the group has no hook of this name yet.
-
-    Raises:
-        Refused: a setting is invalid
-    """
+    """Refuse an invalid hook; one that is new in its group must have a transition."""
     transition = specification.get("LifecycleTransition")
     if transition not in (LAUNCHING, TERMINATING) and (is_new or transition is not None):
-        raise Refused(VALIDATION_ERROR, f"Lifecycle transition {transition} is none of {LAUNCHING}, {TERMINATING}")
+        raise validation_error(f"Lifecycle transition {transition} is none of {LAUNCHING}, {TERMINATING}")
     timeout = specification.get("HeartbeatTimeout")
     if timeout is not None and int(timeout) not in HEARTBEAT_TIMEOUTS:
-        raise Refused(
-            VALIDATION_ERROR,
+        raise validation_error(
             f"Heartbeat timeout must be between {HEARTBEAT_TIMEOUTS[0]} and {HEARTBEAT_TIMEOUTS[-1]} seconds, and is "
-            f"{timeout}",
+            f"{timeout}"
         )
     result = specification.get("DefaultResult")
     if result is not None and result not in ACTION_RESULTS:
-        raise Refused(
-            VALIDATION_ERROR, f"Lifecycle action result {result} is none of {', '.join(sorted(ACTION_RESULTS))}"
-        )
+        raise validation_error(f"Lifecycle action result {result} is none of {', '.join(sorted(ACTION_RESULTS))}")
 
 
 @rule("autoscaling", "CompleteLifecycleAction", "RecordLifecycleActionHeartbeat")
 def check_active_action(call: PendingCall) -> None:
     """Refuse to complete or extend the lifecycle action of an instance that the hook does not hold."""
     if call.operation == "CompleteLifecycleAction" and call.get("LifecycleActionResult") not in ACTION_RESULTS:
-        raise Refused(VALIDATION_ERROR, f"Lifecycle action result {call.get('LifecycleActionResult')} is invalid")
+        raise validation_error(f"Lifecycle action result {call.get('LifecycleActionResult')} is invalid")
     instance_id = call.get("InstanceId")
     instance_state = held_state(call.backend, call.get("AutoScalingGroupName"), instance_id)
     hold = hold_of(instance_state) if instance_state else None
     if hold is None or hold.hook.name != call.get("LifecycleHookName"):
-        raise Refused(VALIDATION_ERROR, f"No active Lifecycle Action found with instance ID {instance_id}")
+        raise validation_error(f"No active Lifecycle Action found with instance ID {instance_id}")

@@ -10,7 +10,7 @@ from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
 MIN_FREE_ADDRESSES = 8  # of each subnet
 MIN_APPLICATION_ZONES = 2  # of an application load balancer
@@ -18,7 +18,6 @@ MAX_LOAD_BALANCERS = 50  # of each type in a region
 MAX_SECURITY_GROUPS = 5
 MAX_TAGS = 50
 INVALID_CONFIGURATION = "InvalidConfigurationRequest"
-VALIDATION_ERROR = "ValidationError"
 
 
 @rule("elbv2", "CreateLoadBalancer")
@@ -58,7 +57,7 @@ def check_subnets(call: PendingCall) -> None:
         balancer_type = _get_balancer(call).type
     if balancer_type == "application" and len(subnets) < MIN_APPLICATION_ZONES:
         message = "At least two subnets in two different Availability Zones must be specified"
-        raise Refused(VALIDATION_ERROR, message)
+        raise validation_error(message)
     current_ids: set[str] = set()
     if call.operation == "SetSubnets":
         balancer = _get_balancer(call)
@@ -122,7 +121,7 @@ def check_attributes(call: PendingCall) -> None:
     """Refuse a call without attributes, and one for a load balancer that does not exist."""
     _get_balancer(call)
     if not call.get("Attributes"):
-        raise Refused(VALIDATION_ERROR, "Attributes cannot be empty")
+        raise validation_error("Attributes cannot be empty")
 
 
 @rule("elbv2", "DeleteLoadBalancer")
@@ -137,7 +136,6 @@ def check_deletion_protection(call: PendingCall) -> None:
 
 
 def _get_balancer(call: PendingCall) -> MotoModel:
-    """Return moto's load balancer that a call names, or refuse the call."""
     balancer = call.backend.load_balancers.get(call.get("LoadBalancerArn"))
     if balancer is None:
         raise Refused("LoadBalancerNotFound", f"Load balancer '{call.get('LoadBalancerArn')}' not found")
@@ -145,10 +143,9 @@ def _get_balancer(call: PendingCall) -> MotoModel:
 
 
 def subnets_of(call: PendingCall) -> list[MotoModel]:
-    """Return moto's objects of all subnets in the region."""
+    """Return all subnets of the region."""
     return [subnet for zone in _ec2_backend(call).subnets.values() for subnet in zone.values()]
 
 
 def _ec2_backend(call: PendingCall) -> MotoBackend:
-    """Return moto's EC2 of the region."""
     return get_backend("ec2")[DEFAULT_ACCOUNT_ID][call.region]

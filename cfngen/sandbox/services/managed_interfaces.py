@@ -35,12 +35,11 @@ def free_address(backend: MotoBackend, subnet: MotoModel) -> str:
 
 
 def manage(interface: MotoModel, interface_type: str, description: str, groups: Iterable[MotoModel] = ()) -> None:
-    """Make a new interface of moto one that EC2 manages.
+    """Make a new interface of moto, which has a random address, one that EC2 manages.
 
     Args:
-        interface: the interface, which has a random address.
         interface_type: as DescribeNetworkInterfaces shows it, e.g. `nat_gateway`.
-        description: the description, which names what the interface belongs to.
+        description: names what the interface belongs to.
         groups: the security groups; a NAT gateway has none.
     """
     from moto.ec2.utils import generate_dns_from_ip

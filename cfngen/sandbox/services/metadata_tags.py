@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.services.rules import Refused
+from cfngen.sandbox.services.rules import invalid_value
 from cfngen.text_limits import METADATA_TAG_KEY
 
 _REGIONS_WITH_METADATA_TAGS: set[str] = set()  # regions whose default is that tags are in instance metadata
@@ -31,13 +31,11 @@ def enabled_by_default(region: str) -> bool:
 def check(region: str, data: JsonObject, further_keys: Iterable[str]) -> None:
     """Refuse instances with tag keys that instance metadata does not allow.
 
-    Args:
-        region: region of the launch.
-        data: the launch template's data, as in RequestLaunchTemplateData.
-        further_keys: keys of tags that the instances get besides those in the launch template.
+    The message is that of a group's scaling activity (eksctl-io/eksctl#8383).
 
-    Raises:
-        Refused: with the message that a group's scaling activity has (eksctl-io/eksctl#8383)
+    Args:
+        data: as in RequestLaunchTemplateData.
+        further_keys: keys of tags that the instances get besides those in the launch template.
     """
     options = data.get("MetadataOptions") or {}
     default = "enabled" if enabled_by_default(region) else "disabled"
@@ -51,4 +49,4 @@ def check(region: str, data: JsonObject, further_keys: Iterable[str]) -> None:
     ]
     for key in (*template_keys, *further_keys):
         if METADATA_TAG_KEY.fault(key):
-            raise Refused("InvalidParameterValue", METADATA_TAG_KEY.refused(key))
+            raise invalid_value(METADATA_TAG_KEY.refused(key))

@@ -39,8 +39,6 @@ class _Attempt:
     """The launches of one scaling activity.
 
     Attributes:
-        group: moto's group.
-        candidates: the types that it may launch.
         refused: launches that EC2 has refused, so that they are not tried again: by market, zone and candidate.
     """
 
@@ -71,7 +69,6 @@ class _Attempt:
         raise self._reason(zones[0], spot=spot)
 
     def _check(self, candidate: Candidate, zone: str, *, spot: bool) -> None:
-        """Refuse what EC2 would refuse."""
         max_price = str(distribution_of(self.group.mixed_instances_policy).get("SpotMaxPrice") or "")
         data = candidate.launch_data(spot=spot, max_price=max_price)
         if not spot:
@@ -94,13 +91,7 @@ class _Attempt:
 
 
 def launch_missing(group: MotoModel, desired: int, on_launched: Callable[[MotoModel], None]) -> str:
-    """Launch instances until a group has its desired capacity; return the error of the first failure, if any.
-
-    Args:
-        group: moto's group.
-        desired: the desired capacity.
-        on_launched: called with the `InstanceState` of each new instance.
-    """
+    """Launch instances until a group has its desired capacity; return the error of the first failure, if any."""
     attempt = _Attempt(group, candidates_of(group))
     on_demand_target = on_demand_count(group.mixed_instances_policy, desired)
     base = int(distribution_of(group.mixed_instances_policy)["OnDemandBaseCapacity"])
@@ -175,12 +166,10 @@ def _subnet_in(group: MotoModel, zone: str) -> str | None:
 
 
 def _negative_free_addresses(group: MotoModel, subnet: MotoModel) -> float:
-    """Return a key that sorts subnets by their free addresses, the most first."""
     return -free_addresses(group.ec2_backend, subnet) if subnet else math.inf
 
 
 def _run_instance(group: MotoModel, candidate: Candidate, zone: str, *, spot: bool) -> MotoModel:
-    """Launch one instance with moto, and add it to its group."""
     version = candidate.version_model
     tags = {**group.get_propagated_tags(), ASG_NAME_TAG: group.name, **version.instance_tags}
     reservation = group.ec2_backend.run_instances(

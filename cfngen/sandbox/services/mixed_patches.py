@@ -87,7 +87,6 @@ def _shares(policy: JsonObject | None) -> tuple[int, int]:
 
 
 def _patch_settings(group_model: MotoModel, response_model: MotoResponse) -> None:
-    """Keep the settings that moto drops, and describe them."""
     create_with_moto = response_model.create_auto_scaling_group
     update_with_moto = response_model.update_auto_scaling_group
 
@@ -119,7 +118,6 @@ def _patch_settings(group_model: MotoModel, response_model: MotoResponse) -> Non
 
 
 def _setting(parameter: str, group: MotoModel) -> object:
-    """Return a setting of a group; None if it has none."""
     return group_settings.settings_of(group.autoscaling_backend, group.name).get(parameter)
 
 

@@ -14,9 +14,8 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.capacity import MIN_SPOT_PRICE
 from cfngen.sandbox.services.launch import from_template
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
-VALIDATION_ERROR = "ValidationError"
 ON_DEMAND_STRATEGIES = ("lowest-price", "prioritized")
 SPOT_STRATEGIES = ("capacity-optimized", "capacity-optimized-prioritized", "lowest-price", "price-capacity-optimized")
 MAX_OVERRIDES = 40  # instance types of a mixed instances policy
@@ -104,9 +103,9 @@ def check_strategies(policy: JsonObject) -> None:
         if strategy is None:
             continue
         if strategy not in strategies:
-            raise Refused(VALIDATION_ERROR, f"{key} {strategy} is none of {', '.join(strategies)}")
+            raise validation_error(f"{key} {strategy} is none of {', '.join(strategies)}")
         if strategy == prioritized and uses_requirements(policy):
-            raise Refused(VALIDATION_ERROR, f"{key} {strategy} cannot be used with InstanceRequirements")
+            raise validation_error(f"{key} {strategy} cannot be used with InstanceRequirements")
 
 
 @distribution_rule
@@ -114,7 +113,7 @@ def check_on_demand_base(distribution: JsonObject) -> None:
     """Refuse a base of On-Demand capacity below zero."""
     base = int(distribution.get("OnDemandBaseCapacity") or 0)
     if base < 0:
-        raise Refused(VALIDATION_ERROR, f"OnDemandBaseCapacity must be 0 or more, and is {base}")
+        raise validation_error(f"OnDemandBaseCapacity must be 0 or more, and is {base}")
 
 
 @distribution_rule
@@ -122,9 +121,7 @@ def check_on_demand_percentage(distribution: JsonObject) -> None:
     """Refuse a percentage of On-Demand capacity that is none."""
     percentage = distribution.get("OnDemandPercentageAboveBaseCapacity")
     if percentage is not None and int(percentage) not in PERCENTAGES:
-        raise Refused(
-            VALIDATION_ERROR, f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percentage}"
-        )
+        raise validation_error(f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percentage}")
 
 
 @distribution_rule
@@ -133,9 +130,7 @@ def check_spot_pools(distribution: JsonObject) -> None:
     pools = distribution.get("SpotInstancePools")
     strategy = distribution.get("SpotAllocationStrategy", "lowest-price")
     if pools is not None and (strategy != "lowest-price" or int(pools) not in POOL_COUNTS):
-        raise Refused(
-            VALIDATION_ERROR, "SpotInstancePools must be between 1 and 20, with the strategy lowest-price only"
-        )
+        raise validation_error("SpotInstancePools must be between 1 and 20, with the strategy lowest-price only")
 
 
 @distribution_rule
@@ -145,9 +140,9 @@ def check_spot_price(distribution: JsonObject) -> None:
     if not max_price:
         return
     if len(max_price) > MAX_PRICE_LENGTH or not max_price.replace(".", "", 1).isdecimal():
-        raise Refused(VALIDATION_ERROR, f"SpotMaxPrice {max_price} is no price")
+        raise validation_error(f"SpotMaxPrice {max_price} is no price")
     if float(max_price) < MIN_SPOT_PRICE:
-        raise Refused(VALIDATION_ERROR, f"SpotMaxPrice {max_price} is less than {MIN_SPOT_PRICE}")
+        raise validation_error(f"SpotMaxPrice {max_price} is less than {MIN_SPOT_PRICE}")
 
 
 @policy_rule
@@ -155,12 +150,10 @@ def check_number_of_overrides(policy: JsonObject) -> None:
     """Refuse more instance types or sets of requirements than a group can have."""
     overrides = overrides_of(policy)
     if len(overrides) > MAX_OVERRIDES:
-        raise Refused(VALIDATION_ERROR, f"A group has {MAX_OVERRIDES} instance types at most, and not {len(overrides)}")
+        raise validation_error(f"A group has {MAX_OVERRIDES} instance types at most, and not {len(overrides)}")
     requirements = sum(1 for override in overrides if override.get("InstanceRequirements"))
     if requirements > MAX_REQUIREMENTS:
-        raise Refused(
-            VALIDATION_ERROR, f"A group has {MAX_REQUIREMENTS} InstanceRequirements at most, and not {requirements}"
-        )
+        raise validation_error(f"A group has {MAX_REQUIREMENTS} InstanceRequirements at most, and not {requirements}")
 
 
 @policy_rule
@@ -168,9 +161,9 @@ def check_instance_types(policy: JsonObject) -> None:
     """Refuse an instance type that stands twice or does not exist (whether Auto Scaling looks it up is assumed)."""
     types = [override["InstanceType"] for override in overrides_of(policy) if override.get("InstanceType")]
     if len(set(types)) < len(types):
-        raise Refused(VALIDATION_ERROR, f"Each instance type stands once in the overrides: {', '.join(types)}")
+        raise validation_error(f"Each instance type stands once in the overrides: {', '.join(types)}")
     if unknown := [instance_type for instance_type in types if instance_type not in INSTANCE_TYPES]:
-        raise Refused(VALIDATION_ERROR, f"Invalid instance type: {', '.join(unknown)}")
+        raise validation_error(f"Invalid instance type: {', '.join(unknown)}")
 
 
 @policy_rule
@@ -181,7 +174,7 @@ def check_types_or_requirements(policy: JsonObject) -> None:
     """
     overrides = overrides_of(policy)
     if uses_requirements(policy) and any(override.get("InstanceType") for override in overrides):
-        raise Refused(VALIDATION_ERROR, "The overrides have either InstanceType or InstanceRequirements, and not both")
+        raise validation_error("The overrides have either InstanceType or InstanceRequirements, and not both")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")

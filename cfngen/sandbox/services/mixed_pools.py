@@ -27,13 +27,7 @@ SPOT_DISCOUNT = 0.65
 
 @dataclass(frozen=True)
 class Candidate:
-    """An instance type that a group may launch.
-
-    Attributes:
-        instance_type: e.g. `m5.large`.
-        template: moto's launch template.
-        version: number of the launch template's version.
-    """
+    """An instance type that a group may launch, with the version of a launch template."""
 
     instance_type: str
     template: MotoModel
@@ -123,7 +117,6 @@ def in_order(group: MotoModel, candidates: Sequence[Candidate], zone: str, *, sp
 
 
 def _template(group: MotoModel, reference: JsonObject) -> tuple[MotoModel, int]:
-    """Return a launch template and the number of a version of it."""
     if reference.get("LaunchTemplateId"):
         template = group.ec2_backend.get_launch_template(reference["LaunchTemplateId"])
     else:
@@ -142,7 +135,6 @@ def _types(group: MotoModel, override: JsonObject, template: MotoModel, version:
 
 
 def _price(group: MotoModel, candidate: Candidate, *, spot: bool) -> float:
-    """Return a price of a type, to compare it with the prices of others."""
     price = capacity.spot_price(group.region, candidate.instance_type) if spot else None
     if price is None:
         description = INSTANCE_TYPES[candidate.instance_type]
@@ -155,7 +147,6 @@ def _price(group: MotoModel, candidate: Candidate, *, spot: bool) -> float:
 
 
 def _running(group: MotoModel, instance_type: str, zone: str) -> int:
-    """Return how many Spot Instances of a type a group has in a zone."""
     return sum(
         state.instance.lifecycle == "spot"
         and state.instance.instance_type == instance_type

@@ -12,7 +12,7 @@ from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.gateways import gateway_of
 from cfngen.sandbox.services.networks import free_addresses, live_interfaces
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 INTERFACE_TYPE = "nat_gateway"  # EC2 API, NetworkInterface
 # VPC user guide, "Amazon VPC quotas": NAT gateways in these states count, `available` is called active there.
@@ -78,7 +78,4 @@ def check_nat_gateway_of_a_route(call: PendingCall) -> None:
         raise Refused("InvalidNatGatewayID.NotFound", f"The natGateway ID '{gateway_id}' does not exist")
     table = call.backend.get_route_table(call.get("RouteTableId"))
     if gateway.vpc_id != table.vpc_id:
-        raise Refused(
-            "InvalidParameterValue",
-            f"route table {table.id} and NAT gateway {gateway_id} belong to different networks",
-        )
+        raise invalid_value(f"route table {table.id} and NAT gateway {gateway_id} belong to different networks")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.networks import free_addresses, live_interfaces
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 
 @rule("ec2", "CreateNetworkInterface")
@@ -33,7 +33,7 @@ def check_groups_of_an_interface(call: PendingCall) -> None:
     interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
     if "Groups" in call.parameters:
         if not call.get("Groups"):
-            raise Refused("InvalidParameterValue", "The list of security groups of an interface must not be empty")
+            raise invalid_value("The list of security groups of an interface must not be empty")
         check_security_groups(call.backend, call.get("Groups"), interface.subnet)
 
 
@@ -42,9 +42,7 @@ def check_interface_in_use(call: PendingCall) -> None:
     """Refuse to delete an interface that is attached to an instance, or belongs to a NAT gateway or an endpoint."""
     interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
     if attached_instance(interface) or interface.requester_managed:
-        raise Refused(
-            "InvalidParameterValue", f"Network interface '{interface.id}' is currently in use."
-        )  # fmt: skip
+        raise invalid_value(f"Network interface '{interface.id}' is currently in use.")  # fmt: skip
 
 
 @rule("ec2", "AttachNetworkInterface")
@@ -58,10 +56,7 @@ def check_attachment(call: PendingCall) -> None:
         raise Refused("InvalidParameterCombination", ANOTHER_ZONE_MESSAGE)
     index = call.get("DeviceIndex")
     if int(index or 0) in instance.nics:
-        raise Refused(
-            "InvalidParameterValue",
-            f"Instance '{instance.id}' already has an interface attached at device index '{index}'.",
-        )
+        raise invalid_value(f"Instance '{instance.id}' already has an interface attached at device index '{index}'.")
 
 
 ANOTHER_ZONE_MESSAGE = (
@@ -76,22 +71,19 @@ def attached_instance(interface: MotoModel) -> MotoModel:
 
 
 def check_address(backend: MotoBackend, subnet: MotoModel, address: str) -> None:
-    """Refuse an address that cannot be assigned in a subnet.
+    """Refuse an address that is outside of a subnet, reserved there, or in use.
 
     VPC user guide, "Subnet CIDR blocks": AWS reserves the first four addresses and the last one of each subnet.
-
-    Raises:
-        Refused: the address is outside of the subnet, reserved, or in use
     """
     subnet_range = ipaddress.ip_network(subnet.cidr_block, strict=False)
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
-        raise Refused("InvalidParameterValue", f"invalid value for parameter address: {address}") from None
+        raise invalid_value(f"invalid value for parameter address: {address}") from None
     if parsed not in subnet_range:
-        raise Refused("InvalidParameterValue", "Address does not fall within the subnet's address range")
+        raise invalid_value("Address does not fall within the subnet's address range")
     if parsed in {subnet_range[index] for index in (0, 1, 2, 3, -1)}:
-        raise Refused("InvalidParameterValue", "Address is in subnet's reserved address range")
+        raise invalid_value("Address is in subnet's reserved address range")
     for other in live_interfaces(backend):
         used_addresses = {
             other.private_ip_address,
@@ -105,12 +97,8 @@ def check_security_groups(backend: MotoBackend, groups: Iterable[str], subnet: M
     """Refuse security groups that an interface in a subnet cannot have.
 
     Args:
-        backend: moto's EC2 of the region.
         groups: ids of the security groups.
-        subnet: the subnet; None if it is not known yet: the groups' VPC is then not checked.
-
-    Raises:
-        Refused: a group does not exist or is in another VPC, a group is repeated, or there are too many
+        subnet: None if it is not known yet: the groups' VPC is then not checked.
     """
     identifiers = list(groups)
     for identifier in identifiers:
@@ -122,7 +110,7 @@ def check_security_groups(backend: MotoBackend, groups: Iterable[str], subnet: M
                 "InvalidParameter", f"Security group {identifier} and subnet {subnet.id} belong to different networks."
             )
     if len(set(identifiers)) < len(identifiers):
-        raise Refused("InvalidParameterValue", f"Duplicate security groups: {', '.join(identifiers)}")
+        raise invalid_value(f"Duplicate security groups: {', '.join(identifiers)}")
     if len(identifiers) > quotas.applied_value(quotas.GROUPS_OF_AN_INTERFACE):
         raise Refused(
             "SecurityGroupsPerInterfaceLimitExceeded",

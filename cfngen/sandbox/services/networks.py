@@ -8,7 +8,7 @@ from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBacken
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 SUBNET_PREFIX_LENGTHS = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
 RESERVED_ADDRESSES = 5  # addresses that AWS reserves in each subnet (the same page)
@@ -31,7 +31,7 @@ def check_further_range_of_a_vpc(call: PendingCall) -> None:
     try:
         added = ipaddress.IPv4Network(block)
     except ValueError:
-        raise Refused("InvalidParameterValue", f"Value ({block}) for parameter cidrBlock is invalid.") from None
+        raise invalid_value(f"Value ({block}) for parameter cidrBlock is invalid.") from None
     if added.prefixlen not in SUBNET_PREFIX_LENGTHS:
         raise Refused("InvalidVpc.Range", f"The CIDR '{block}' is invalid.")
     vpc = call.backend.get_vpc(call.get("VpcId"))
@@ -51,10 +51,7 @@ def check_host_names_need_dns_support(call: PendingCall) -> None:
     """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""
     vpc = call.backend.get_vpc(call.get("VpcId"))
     if (call.get("EnableDnsHostnames") or {}).get("Value") and not is_true(vpc.enable_dns_support):
-        raise Refused(
-            "InvalidParameterValue",
-            f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled",
-        )
+        raise invalid_value(f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled")
 
 
 @rule("ec2", "CreateSubnet")
@@ -63,10 +60,9 @@ def check_range_and_zone_of_a_subnet(call: PendingCall) -> None:
     block = str(call.get("CidrBlock", ""))
     zone, region_zones = call.get("AvailabilityZone"), zones(call.region)
     if zone and zone not in region_zones:
-        raise Refused(
-            "InvalidParameterValue",
+        raise invalid_value(
             f"Value ({zone}) for parameter availabilityZone is invalid. Subnets can currently only be created in the "
-            f"following availability zones: {', '.join(region_zones)}.",
+            f"following availability zones: {', '.join(region_zones)}."
         )
     try:
         prefix_length = ipaddress.ip_network(block, strict=False).prefixlen
@@ -85,14 +81,12 @@ def check_valid_dhcp_options(call: PendingCall) -> None:
     for option in call.get("DhcpConfigurations", []):
         key, values = option.get("Key"), option.get("Values", [])
         if not values:
-            raise Refused("InvalidParameterValue", f"Invalid value '' for {key}. It must not be empty")
+            raise invalid_value(f"Invalid value '' for {key}. It must not be empty")
         for server in values if key == "domain-name-servers" else ():
             if server != "AmazonProvidedDNS" and not _is_address(server):
-                raise Refused(
-                    "InvalidParameterValue", f"Invalid value '{server}' for {key}. One or more servers contain bad IPs"
-                )
+                raise invalid_value(f"Invalid value '{server}' for {key}. One or more servers contain bad IPs")
         if key == "domain-name" and not all(_is_domain(value) for value in values):
-            raise Refused("InvalidParameterValue", f"Invalid value '{values[0]}' for domain-name. Invalid domain name")
+            raise invalid_value(f"Invalid value '{values[0]}' for domain-name. Invalid domain name")
 
 
 def zones(region: str) -> list[str]:
@@ -117,12 +111,10 @@ def live_interfaces(backend: MotoBackend) -> list[MotoModel]:
 
 
 def _subnets(backend: MotoBackend) -> list[MotoModel]:
-    """Return all subnets of a region."""
     return [subnet for subnets in backend.subnets.values() for subnet in subnets.values()]
 
 
 def _is_address(text: str) -> bool:
-    """Return whether a text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -131,7 +123,6 @@ def _is_address(text: str) -> bool:
 
 
 def _is_domain(text: str) -> bool:
-    """Return whether a text is a domain name."""
     labels = text.rstrip(".").split(".")
     return all(label and len(label) <= 63 and label.replace("-", "").replace("_", "").isalnum() for label in labels)
 

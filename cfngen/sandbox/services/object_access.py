@@ -20,13 +20,7 @@ KMS = "aws:kms"
 
 
 def read_by_everybody(region: str, bucket_name: str, key: str) -> bytes | None:
-    """Return an object as somebody without credentials reads it over HTTPS; None if S3 refuses that.
-
-    Args:
-        region: any region of the partition.
-        bucket_name: the bucket.
-        key: the object's key.
-    """
+    """Return an object as anybody without credentials reads it over HTTPS; None if S3 refuses that."""
     bucket = _find_bucket(region, bucket_name)
     if bucket is None or buckets.blocks(bucket, "restrict_public_buckets", region):
         return None
@@ -34,14 +28,7 @@ def read_by_everybody(region: str, bucket_name: str, key: str) -> bytes | None:
 
 
 def read_by_cloudfront(region: str, bucket_name: str, key: str, distribution_arn: str) -> bytes | None:
-    """Return an object as CloudFront reads it with an origin access control; None if S3 refuses that.
-
-    Args:
-        region: any region of the partition.
-        bucket_name: the bucket.
-        key: the object's key.
-        distribution_arn: ARN of the distribution.
-    """
+    """Return an object as CloudFront reads it with an origin access control; None if S3 refuses that."""
     bucket = _find_bucket(region, bucket_name)
     if bucket is None:
         return None
@@ -54,7 +41,6 @@ def read_by_cloudfront(region: str, bucket_name: str, key: str, distribution_arn
 
 
 def _find_bucket(region: str, name: str) -> MotoModel | None:
-    """Return moto's bucket with a name; None if there is none."""
     backend = get_backend("s3")[DEFAULT_ACCOUNT_ID][policy_documents.partition(region)]
     bucket: MotoModel | None = backend.buckets.get(name)
     return bucket

@@ -16,7 +16,7 @@ from typing import Any
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.distributions import find_distribution
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
 MAX_PROVIDERS = 100
 MAX_CLIENT_IDS = 100
@@ -52,7 +52,7 @@ def check_url(call: PendingCall) -> None:
     url = call.get("Url", "")
     parts = urllib.parse.urlsplit(url)
     if parts.scheme != "https" or not parts.hostname or ":" in parts.netloc or parts.query or "${" in url:
-        raise Refused("ValidationError", "Invalid Open ID Connect Provider URL")
+        raise validation_error("Invalid Open ID Connect Provider URL")
     # IAM compares URLs without the scheme, and with a slash at the end.
     registered = [provider.url for provider in call.backend.open_id_providers.values()]
     if parts.netloc + parts.path in registered:
@@ -84,7 +84,6 @@ def _answers(region: str, host: str) -> bool:
 
 
 def _get_provider(backend: MotoBackend, arn: str) -> MotoModel:
-    """Return a provider of the account, or refuse the call."""
     provider = backend.open_id_providers.get(arn)
     if provider is None:
         raise Refused("NoSuchEntity", f"OpenIDConnect Provider not found for arn {arn}")

@@ -57,10 +57,8 @@ def decision(policies: Sequence[JsonObject], action: str, resource: str, context
     """Return what policies say about a request: `allowed`, `explicitDeny` or `implicitDeny`.
 
     Args:
-        policies: policy documents.
         action: e.g. `ec2:AttachVolume`.
         resource: ARN of the resource.
-        context: the request's context.
     """
     effects = {
         statement["Effect"]
@@ -74,12 +72,10 @@ def decision(policies: Sequence[JsonObject], action: str, resource: str, context
 
 
 def _find_role(roles: list[MotoModel], arn: str) -> MotoModel | None:
-    """Return moto's role with an ARN; None if there is none."""
     return next((role for role in roles if role.arn == arn), None)
 
 
 def _result(backend: Any, role: MotoModel, action: str, resource: str, context: Context) -> JsonDict:
-    """Return the simulator's result for an action and a resource."""
     policies = [policy_documents.parse(text) for text in policy_texts(role)]
     evaluation = decision(policies, action, resource, context)
     boundary = backend.managed_policies.get(role.permissions_boundary_arn)
@@ -107,7 +103,6 @@ def _document(policy: MotoModel) -> str:
 
 
 def _covers(statement: JsonDict, action: str, resource: str) -> bool:
-    """Return whether a statement is about an action and a resource."""
     actions = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     resources = policy_documents.as_list(statement.get("Resource", statement.get("NotResource")))
     # Names of actions are not case-sensitive.
@@ -122,7 +117,6 @@ def _matches(text: str, pattern: str) -> bool:
 
 
 def _are_met(condition: JsonDict, context: Context) -> bool:
-    """Return whether a request meets each operator of a condition."""
     return all(
         _is_met(operator, policy_documents.as_list(values), context.get(key.lower()))
         for operator, values_by_key in condition.items()

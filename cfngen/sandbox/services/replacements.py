@@ -138,7 +138,6 @@ def advance(group: MotoModel) -> None:
 
 
 def _replace_after_launch(group: MotoModel, state: MotoModel) -> None:
-    """Replace an instance by one that is launched first."""
     if getattr(state, "replacement", None) is None and not is_terminating(state):
         state.replacement = Replacement(_limit_of_rebalancing(group))
         advance(group)
@@ -151,12 +150,10 @@ def _replace_before_launch(group: MotoModel, state: MotoModel) -> None:
 
 
 def _fill_later(group: MotoModel) -> None:
-    """Launch what is missing once the group notices it."""
     run_after(group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group))
 
 
 def _start_replacements(group: MotoModel) -> None:
-    """Launch replacements as far as the limit of each allows."""
     if is_suspended(group, "Launch"):
         return
     is_any_new = False
@@ -222,12 +219,10 @@ def _replace_expired(group: MotoModel) -> None:
 
 
 def _limit_of_rebalancing(group: MotoModel) -> int:
-    """Return how many instances a group may have while it rebalances."""
     return int(group.max_size) + max(1, math.floor(MARGIN * int(group.max_size)))
 
 
 def _launched_at(state: MotoModel) -> float:
-    """Return the simulated second at which an instance was launched."""
     return float(getattr(state, "launched_at", 0.0))
 
 

@@ -42,17 +42,26 @@ _CLOCKS: dict[str, Clock] = {}  # by region
 
 
 class Refused(Exception):  # noqa: N818 (a response of the service, not an error of this program)
-    """Raised by a rule: the service refuses the call.
+    """Raised by a rule, and by what else refuses something: the service refuses the call.
 
     Attributes:
         code: the service's error code, e.g. `InvalidParameterValue`.
-        message: the service's error message.
     """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+
+
+def invalid_value(message: str) -> Refused:
+    """Return EC2's error for a parameter with an invalid value."""
+    return Refused("InvalidParameterValue", message)
+
+
+def validation_error(message: str) -> Refused:
+    """Return the error of Auto Scaling, Elastic Load Balancing and others for what is invalid."""
+    return Refused("ValidationError", message)
 
 
 class _MotoError(ServiceException):
@@ -67,7 +76,6 @@ class PendingCall:
         service: botocore's name of the service, e.g. `ec2`, `elbv2`.
         operation: e.g. `AttachVolume`.
         parameters: parameters by their names in the API, with the types of the service's model.
-        region: region of the call.
         backend: moto's backend of the service in the region.
     """
 
@@ -92,7 +100,6 @@ def rule(service: str, *operations: str) -> Callable[[Rule], Rule]:
 
     Args:
         service: botocore's name of the service.
-        operations: names of the operations, e.g. `CreateVpc`.
     """
 
     def register(function: Rule) -> Rule:
@@ -133,8 +140,6 @@ def checking_rules() -> Iterator[None]:
 
 
 def _with_check(original: MotoFunction) -> MotoFunction:
-    """Return moto's `call_action` with the check of the rules before it."""
-
     def check_and_call_action(response: MotoResponse) -> object:
         try:
             _check(response, response._get_action(), response.normalized_request)  # noqa: SLF001
@@ -152,8 +157,6 @@ def _with_check(original: MotoFunction) -> MotoFunction:
 
 
 def _with_check_of_s3(original: MotoFunction) -> MotoFunction:
-    """Return a method of moto's S3 with the check of the rules before it."""
-
     def check_and_respond(response: MotoResponse, request: object, *arguments: object, **options: object) -> object:
         try:
             operation, path_parameters = get_service_router("s3").match(response.normalized_request)
@@ -174,9 +177,6 @@ def _check(
 
     Args:
         path_parameters: the parameters in the path of the URL; None for those that moto found there.
-
-    Raises:
-        Refused: a parameter is not modelled, or a rule refuses the call.
     """
     service = response.boto3_service_name
     rules = _RULES.get((service, operation), ())
@@ -195,7 +195,6 @@ def _check(
 
 
 def _backend(response: BaseResponse, service: str) -> MotoBackend:
-    """Return moto's backend of a service: that of the call's region, or of its partition if the service is global."""
     from moto.backends import get_backend
 
     # By region, or by partition for a global service such as IAM.

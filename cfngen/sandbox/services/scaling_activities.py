@@ -88,7 +88,6 @@ def recorded_activities(backend: MotoBackend, group_name: str) -> list[JsonDict]
     """Return the scaling activities of a group, newest first; the group may be deleted already.
 
     Args:
-        backend: moto's Auto Scaling in a region.
         group_name: empty for all groups.
     """
     recorded: dict[str, list[JsonDict]] = backend.__dict__.setdefault("recorded_activities", {})
@@ -122,8 +121,6 @@ def complete_held_action(group: MotoModel, state: MotoModel, result: str) -> Non
     """Complete the lifecycle action of an instance that a hook holds.
 
     Args:
-        group: the instance's group.
-        state: moto's `InstanceState`.
         result: CONTINUE or ABANDON. ABANDON terminates a launching instance and launches another one. A terminating
             instance is terminated with either result.
     """
@@ -151,8 +148,6 @@ def hold_by_hook(group: MotoModel, state: MotoModel, transition: str, waiting_st
     """Hold an instance by the group's lifecycle hook for a transition; return False if the group has none.
 
     Args:
-        group: moto's Auto Scaling group.
-        state: moto's `InstanceState` of the instance.
         transition: LAUNCHING or TERMINATING.
         waiting_state: the lifecycle state while the hook holds it: `Pending:Wait` or `Terminating:Wait`.
     """
@@ -186,7 +181,6 @@ def _schedule_timeout(group: MotoModel, state: MotoModel, hold: Hold) -> None:
 
 
 def _begin_termination(group: MotoModel, state: MotoModel) -> None:
-    """Shut an instance down, and terminate it once that is finished."""
     from moto.ec2.models.instances import InstanceState
 
     state.lifecycle_state = "Terminating"
@@ -199,7 +193,6 @@ def _begin_termination(group: MotoModel, state: MotoModel) -> None:
 
 
 def _finish_termination(group: MotoModel, state: MotoModel) -> None:
-    """Remove an instance from its group and terminate it."""
     group.autoscaling_backend.ec2_backend.terminate_instances([state.instance.id])
     discard(group, state)
 
@@ -211,7 +204,6 @@ def discard(group: MotoModel, state: MotoModel) -> None:
 
 
 def _tell_listeners(group: MotoModel) -> None:
-    """Tell the listeners that an instance of a group has changed."""
     for listener in GROUP_LISTENERS:
         listener(group)
 
@@ -283,8 +275,7 @@ def record_activity(group: MotoModel, *, instance_id: str = "", launch_error: st
     """Record a scaling activity of a group.
 
     Args:
-        group: moto's Auto Scaling group.
-        instance_id: id of the instance that was launched; empty if the launch failed.
+        instance_id: empty if the launch failed.
         launch_error: EC2's error message if the launch failed.
     """
     observer = _OBSERVERS.get(group.region)

@@ -11,7 +11,7 @@ from moto.elbv2.models import elbv2_backends
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.mixed_policies import policy_in_effect, template_of
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 from cfngen.sandbox.services.scaling_activities import is_terminating
 
 SCALING_PROCESSES = {
@@ -28,7 +28,6 @@ SCALING_PROCESSES = {
 MAX_TAGS = 50
 MAX_TAGS_IN_CALL = 25  # for CreateOrUpdateTags and DeleteTags
 RESERVED_PREFIX = "aws:"
-VALIDATION_ERROR = "ValidationError"
 LAUNCH_SOURCE_PARAMETERS = ("LaunchTemplate", "MixedInstancesPolicy")
 
 
@@ -42,7 +41,7 @@ def check_name(call: PendingCall) -> None:
             f"AutoScalingGroup by this name already exists - A group with the name {name} already exists",
         )
     if ":" in name:
-        raise Refused(VALIDATION_ERROR, f"The name of an Auto Scaling group cannot have a colon: {name}")
+        raise validation_error(f"The name of an Auto Scaling group cannot have a colon: {name}")
 
 
 @rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
@@ -51,7 +50,7 @@ def check_group_exists(call: PendingCall) -> None:
     """Refuse operations on a group that does not exist."""
     name = call.get("AutoScalingGroupName", "")
     if name not in call.backend.autoscaling_groups:
-        raise Refused(VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
+        raise validation_error(f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
@@ -66,16 +65,13 @@ def check_sizes(call: PendingCall) -> None:
         ("desiredCapacity", call.get("DesiredCapacity", 0)),
     ):
         if value < 0:
-            raise Refused(VALIDATION_ERROR, _too_small_message(name, value, minimum=0))
+            raise validation_error(_too_small_message(name, value, minimum=0))
     if min_size > max_size:
-        raise Refused(
-            VALIDATION_ERROR, f"Max bound, {max_size}, must be greater than or equal to min bound, {min_size}"
-        )
+        raise validation_error(f"Max bound, {max_size}, must be greater than or equal to min bound, {min_size}")
     desired = call.get("DesiredCapacity")
     if desired is not None and not min_size <= desired <= max_size:
-        raise Refused(
-            VALIDATION_ERROR,
-            f"Desired capacity:{desired} must be between the specified min size:{min_size} and max size:{max_size}",
+        raise validation_error(
+            f"Desired capacity:{desired} must be between the specified min size:{min_size} and max size:{max_size}"
         )
 
 
@@ -84,14 +80,12 @@ def check_desired_capacity(call: PendingCall) -> None:
     """Refuse a desired capacity below the group's minimum size or above its maximum size."""
     group, desired = _get_group(call), call.get("DesiredCapacity")
     if desired > group.max_size:
-        raise Refused(
-            VALIDATION_ERROR,
-            f"New SetDesiredCapacity value {desired} is above max value {group.max_size} for the AutoScalingGroup.",
+        raise validation_error(
+            f"New SetDesiredCapacity value {desired} is above max value {group.max_size} for the AutoScalingGroup."
         )
     if desired < group.min_size:
-        raise Refused(
-            VALIDATION_ERROR,
-            f"New SetDesiredCapacity value {desired} is below min value {group.min_size} for the AutoScalingGroup.",
+        raise validation_error(
+            f"New SetDesiredCapacity value {desired} is below min value {group.min_size} for the AutoScalingGroup."
         )
 
 
@@ -102,23 +96,23 @@ def check_zones_and_subnets(call: PendingCall) -> None:
     region_zones = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
     zones = call.get("AvailabilityZones", [])
     if unknown := sorted(set(zones) - region_zones):
-        raise Refused(VALIDATION_ERROR, f"Invalid availability zones: [{', '.join(unknown)}]")
+        raise validation_error(f"Invalid availability zones: [{', '.join(unknown)}]")
     subnet_ids = [subnet_id for subnet_id in (call.get("VPCZoneIdentifier") or "").split(",") if subnet_id]
     subnets = []
     for identifier in subnet_ids:
         # moto has the subnets by zone and id.
         matches = [zone_subnets[identifier] for zone_subnets in ec2.subnets.values() if identifier in zone_subnets]
         if not matches:
-            raise Refused(VALIDATION_ERROR, f"The subnet ID '{identifier}' does not exist")
+            raise validation_error(f"The subnet ID '{identifier}' does not exist")
         subnets.append(matches[0])
     if len({subnet.vpc_id for subnet in subnets}) > 1:
-        raise Refused(VALIDATION_ERROR, f"The subnets [{', '.join(subnet_ids)}] are of several VPCs")
+        raise validation_error(f"The subnets [{', '.join(subnet_ids)}] are of several VPCs")
     if zones and subnets and {subnet.availability_zone for subnet in subnets} != set(zones):
-        raise Refused(
-            VALIDATION_ERROR, "The availability zones of the specified subnets and the Auto Scaling group do not match"
+        raise validation_error(
+            "The availability zones of the specified subnets and the Auto Scaling group do not match"
         )
     if call.operation == "CreateAutoScalingGroup" and not zones and not subnets:
-        raise Refused(VALIDATION_ERROR, "At least one Availability Zone or VPC Subnet is required.")
+        raise validation_error("At least one Availability Zone or VPC Subnet is required.")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
@@ -129,43 +123,36 @@ def check_launch_source(call: PendingCall) -> None:
     """
     sources = [name for name in LAUNCH_SOURCE_PARAMETERS if call.get(name)]
     if len(sources) > 1 or (call.operation == "CreateAutoScalingGroup" and not sources):
-        raise Refused(
-            VALIDATION_ERROR,
+        raise validation_error(
             "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or "
-            "MixedInstancesPolicy parameter.",
+            "MixedInstancesPolicy parameter."
         )
     if call.get("LaunchTemplate"):
         _check_template(call.backend.ec2_backend, call.get("LaunchTemplate"))
     if call.get("MixedInstancesPolicy"):
         template = template_of(policy_in_effect(call))
         if not template:
-            raise Refused(VALIDATION_ERROR, "A mixed instances policy must have a launch template")
+            raise validation_error("A mixed instances policy must have a launch template")
         _check_template(call.backend.ec2_backend, template)
 
 
 def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
-    """Refuse a launch template, or a version of it, that does not exist."""
     template_id, name = specification.get("LaunchTemplateId"), specification.get("LaunchTemplateName")
     if bool(template_id) == bool(name):
-        raise Refused(
-            VALIDATION_ERROR,
-            "Valid requests must contain either launchTemplateId or LaunchTemplateName",
-        )
+        raise validation_error("Valid requests must contain either launchTemplateId or LaunchTemplateName")
     try:
         template = ec2.get_launch_template(template_id) if template_id else ec2.get_launch_template_by_name(name)
     except EC2ClientError:
-        raise Refused(
-            VALIDATION_ERROR,
+        raise validation_error(
             "You must use a valid fully-formed launch template. The specified launch template, with template "
-            f"{'ID' if template_id else 'name'} {template_id or name}, does not exist.",
+            f"{'ID' if template_id else 'name'} {template_id or name}, does not exist."
         ) from None
     version = str(specification.get("Version") or "$Default")
     existing_versions = {str(template_version.number) for template_version in template.versions}
     if version not in {"$Default", "$Latest", *existing_versions}:
-        raise Refused(
-            VALIDATION_ERROR,
+        raise validation_error(
             "You must use a valid fully-formed launch template. Could not find launch template version "
-            f"{version} for launch template {template.id}.",
+            f"{version} for launch template {template.id}."
         )
 
 
@@ -176,15 +163,13 @@ def check_target_groups(call: PendingCall) -> None:
         target_groups = elbv2_backends[call.backend.account_id][call.region].target_groups
         for arn in arns:
             if arn not in target_groups:
-                raise Refused(
-                    VALIDATION_ERROR,
-                    "Provided Target Groups may not be valid. Please ensure they exist and try again.",
+                raise validation_error(
+                    "Provided Target Groups may not be valid. Please ensure they exist and try again."
                 )
             if target_groups[arn].target_type not in ("", None, "instance"):
-                raise Refused(
-                    VALIDATION_ERROR,
+                raise validation_error(
                     f"Provided Target Group '{arn}' has invalid target type. Please ensure all provided Target "
-                    "Groups have target type of instance.",
+                    "Groups have target type of instance."
                 )
 
 
@@ -198,13 +183,11 @@ def check_tag_calls(call: PendingCall) -> None:
     """
     tags = call.get("Tags", [])
     if len(tags) > MAX_TAGS_IN_CALL:
-        raise Refused(VALIDATION_ERROR, f"The number of tags in a call must not exceed {MAX_TAGS_IN_CALL}")
+        raise validation_error(f"The number of tags in a call must not exceed {MAX_TAGS_IN_CALL}")
     for tag in tags:
         group = call.backend.autoscaling_groups.get(tag.get("ResourceId"))
         if group is None:
-            raise Refused(
-                VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'"
-            )
+            raise validation_error(f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'")
         keys = {existing["Key"] for existing in group.tags} | {new["Key"] for new in tags}
         own_keys = [key for key in keys if not key.startswith(RESERVED_PREFIX)]
         if call.operation == "CreateOrUpdateTags" and len(own_keys) > MAX_TAGS:
@@ -218,25 +201,21 @@ def check_tags(call: PendingCall) -> None:
     keys = [tag["Key"] for tag in new_tags]
     if len(set(keys)) < len(keys) and call.operation == "CreateAutoScalingGroup":
         duplicates = sorted({key for key in keys if keys.count(key) > 1})
-        raise Refused(VALIDATION_ERROR, f"Duplicate Keys Specified: {', '.join(duplicates)}")
+        raise validation_error(f"Duplicate Keys Specified: {', '.join(duplicates)}")
     if len(keys) > MAX_TAGS:
-        raise Refused(VALIDATION_ERROR, f"The number of tags must not exceed {MAX_TAGS}, and is {len(keys)}")
+        raise validation_error(f"The number of tags must not exceed {MAX_TAGS}, and is {len(keys)}")
     for tag in new_tags:
         if tag["Key"].lower().startswith(RESERVED_PREFIX):
-            raise Refused(
-                VALIDATION_ERROR, f"Only the AWS services can use the tag prefix {RESERVED_PREFIX}: {tag['Key']}"
-            )
+            raise validation_error(f"Only the AWS services can use the tag prefix {RESERVED_PREFIX}: {tag['Key']}")
         if call.operation == "CreateOrUpdateTags" and tag.get("ResourceId") not in (call.backend.autoscaling_groups):
-            raise Refused(
-                VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'"
-            )
+            raise validation_error(f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'")
 
 
 @rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
 def check_processes(call: PendingCall) -> None:
     """Refuse unknown scaling processes."""
     if unknown := sorted(set(call.get("ScalingProcesses", [])) - SCALING_PROCESSES):
-        raise Refused(VALIDATION_ERROR, f"Unknown process type: {', '.join(unknown)}")
+        raise validation_error(f"Unknown process type: {', '.join(unknown)}")
 
 
 @rule("autoscaling", "DeleteAutoScalingGroup")
@@ -269,27 +248,22 @@ def check_members(call: PendingCall) -> None:
     }
     for instance_id in instance_ids:
         if instance_id not in group_by_instance:
-            raise Refused(
-                VALIDATION_ERROR, f"Instance Id not found - No managed instance found for instance ID {instance_id}"
-            )
+            raise validation_error(f"Instance Id not found - No managed instance found for instance ID {instance_id}")
     if call.operation == "TerminateInstanceInAutoScalingGroup" and call.get("ShouldDecrementDesiredCapacity"):
         group = group_by_instance[instance_ids[0]]
         if group.desired_capacity <= (group.min_size or 0):
-            raise Refused(
-                VALIDATION_ERROR,
+            raise validation_error(
                 f"Currently, desiredSize equals minSize ({group.min_size}). Terminating instance without replacement "
                 "will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or "
-                "lower group's min size.",
+                "lower group's min size."
             )
 
 
 def _get_group(call: PendingCall) -> MotoModel:
-    """Return moto's group that a call names; None if there is none."""
     return call.backend.autoscaling_groups.get(call.get("AutoScalingGroupName"))
 
 
 def _too_small_message(name: str, value: int, minimum: int) -> str:
-    """Return Auto Scaling's error message for a parameter whose number is below a minimum."""
     return (
         f"1 validation error detected: Value '{value}' at '{name}' failed to satisfy constraint: Member must have "
         f"value greater than or equal to {minimum}"

@@ -101,7 +101,6 @@ def _patch_suspensions(backend: MotoBackend) -> None:
     resume_with_moto = backend.resume_processes
 
     def resume_processes(self: MotoBackend, group_name: str, scaling_processes: list[str]) -> None:
-        """Resume processes of a group (API, ResumeProcesses)."""
         resume_with_moto(self, group_name, scaling_processes)
         if not scaling_processes or {"Launch", "Terminate"} & set(scaling_processes):
             fill_to_desired_capacity(self.autoscaling_groups[group_name])
@@ -111,7 +110,6 @@ def _patch_suspensions(backend: MotoBackend) -> None:
     def set_instance_protection(
         self: MotoBackend, group_name: str, instance_ids: list[str], protected_from_scale_in: bool | None
     ) -> None:
-        """Protect instances from scale-in, or no longer (API, SetInstanceProtection)."""
         protect_with_moto(self, group_name, instance_ids, protected_from_scale_in)
         if not protected_from_scale_in:
             fill_to_desired_capacity(self.autoscaling_groups[group_name])
@@ -215,14 +213,12 @@ def _patch_lifecycle_actions(backend: MotoBackend) -> None:
         return create_group_with_moto(self)
 
     def complete_lifecycle_action(self: MotoResponse) -> ActionResult:
-        """Complete the lifecycle action of an instance (API, CompleteLifecycleAction)."""
         params = self._get_params()
         state = held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"])
         complete_held_action(state.auto_scaling_group, state, params["LifecycleActionResult"])
         return EmptyResult()
 
     def record_lifecycle_action_heartbeat(self: MotoResponse) -> ActionResult:
-        """Extend the lifecycle action of an instance (API, RecordLifecycleActionHeartbeat)."""
         params = self._get_params()
         record_heartbeat(held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"]))
         return EmptyResult()

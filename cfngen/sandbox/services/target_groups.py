@@ -9,8 +9,8 @@ from __future__ import annotations
 import ipaddress
 
 from cfngen.sandbox.moto_types import MotoModel
-from cfngen.sandbox.services.load_balancers import INVALID_CONFIGURATION, VALIDATION_ERROR, subnets_of
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.load_balancers import INVALID_CONFIGURATION, subnets_of
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
 MAX_LISTENERS = 50  # of a load balancer
 DRAINING_SECONDS = range(3_601)
@@ -34,13 +34,12 @@ def check_health_check(call: PendingCall) -> None:
     interval = call.get("HealthCheckIntervalSeconds") or getattr(group, "health_check_interval_seconds", None) or 30
     timeout = call.get("HealthCheckTimeoutSeconds") or getattr(group, "health_check_timeout_seconds", None)
     if timeout is not None and int(timeout) > int(interval):
-        raise Refused(
-            VALIDATION_ERROR,
-            f"Health check timeout '{timeout}' must be smaller than or equal to the interval '{interval}'",
+        raise validation_error(
+            f"Health check timeout '{timeout}' must be smaller than or equal to the interval '{interval}'"
         )
     path = call.get("HealthCheckPath")
     if path is not None and not path.startswith("/"):
-        raise Refused(VALIDATION_ERROR, f"Health check path '{path}' must begin with a '/' character")
+        raise validation_error(f"Health check path '{path}' must begin with a '/' character")
 
 
 @rule("elbv2", "ModifyTargetGroupAttributes")
@@ -50,9 +49,7 @@ def check_draining(call: PendingCall) -> None:
     for attribute in call.get("Attributes") or []:
         key, value = attribute["Key"], str(attribute.get("Value", ""))
         if key == "deregistration_delay.timeout_seconds" and int(value) not in DRAINING_SECONDS:
-            raise Refused(
-                VALIDATION_ERROR, f"'{key}' value '{value}' must be between '0-{DRAINING_SECONDS[-1]}' inclusive"
-            )
+            raise validation_error(f"'{key}' value '{value}' must be between '0-{DRAINING_SECONDS[-1]}' inclusive")
 
 
 @rule("elbv2", "RegisterTargets")
@@ -64,7 +61,7 @@ def check_targets(call: PendingCall) -> None:
         if group.target_type == "ip":
             _check_target_address(target["Id"], subnet_ranges)
         elif group.target_type == "instance" and not target["Id"].startswith("i-"):
-            raise Refused(VALIDATION_ERROR, f"Instance ID '{target['Id']}' is not valid")
+            raise validation_error(f"Instance ID '{target['Id']}' is not valid")
 
 
 def _check_target_address(text: str, subnet_ranges: list[ipaddress.IPv4Network]) -> None:
@@ -72,10 +69,10 @@ def _check_target_address(text: str, subnet_ranges: list[ipaddress.IPv4Network])
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        raise Refused(VALIDATION_ERROR, f"The IP address '{text}' is not a valid IPv4 address") from None
+        raise validation_error(f"The IP address '{text}' is not a valid IPv4 address") from None
     if not any(address in network for network in subnet_ranges):
-        raise Refused(
-            VALIDATION_ERROR, f"The Availability Zone is required for IP address '{text}' because it is not in the VPC"
+        raise validation_error(
+            f"The Availability Zone is required for IP address '{text}' because it is not in the VPC"
         )
 
 
@@ -99,7 +96,6 @@ def check_listener(call: PendingCall) -> None:
 
 
 def _check_target_group(call: PendingCall, arn: str, balancer: MotoModel) -> None:
-    """Refuse a target group that a listener of the load balancer cannot forward to."""
     group = _get_target_group(call, arn)
     if group.vpc_id != balancer.vpc_id:
         raise Refused(
@@ -112,7 +108,6 @@ def _check_target_group(call: PendingCall, arn: str, balancer: MotoModel) -> Non
 
 
 def _balancer_of_listener(call: PendingCall) -> str:
-    """Return the ARN of the load balancer of an existing listener."""
     for balancer in call.backend.load_balancers.values():
         if call.get("ListenerArn") in balancer.listeners:
             return str(balancer.arn)
@@ -120,7 +115,6 @@ def _balancer_of_listener(call: PendingCall) -> str:
 
 
 def _get_target_group(call: PendingCall, arn: str) -> MotoModel:
-    """Return moto's target group with an ARN, or refuse the call."""
     group = call.backend.target_groups.get(arn)
     if group is None:
         raise Refused("TargetGroupNotFound", f"Target groups '{arn}' not found")

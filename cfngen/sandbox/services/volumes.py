@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services.networks import zones
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 DAY_SECONDS = 24 * 3600.0
 MAX_MODIFICATIONS_PER_DAY = 4  # API reference: ModifyVolume
@@ -50,28 +50,22 @@ MAX_MIB_PER_IOPS = 0.25  # maximum ratio of throughput in MiB/s to IOPS
 
 
 def check_volume_settings(volume_type: str, *, size: int | None, iops: int | None, throughput: int | None) -> None:
-    """Refuse size, IOPS and throughput outside of a volume type's limits, or in an invalid ratio.
+    """Refuse size in GiB, IOPS and throughput in MiB/s outside of a volume type's limits, or in an invalid ratio.
 
     Args:
-        volume_type: e.g. `gp3`.
-        size: size in GiB; None for the snapshot's size.
-        iops: provisioned IOPS; None if not specified.
-        throughput: provisioned throughput in MiB/s; None if not specified.
-
-    Raises:
-        Refused: the error that EC2 returns for them
+        size: None for the snapshot's size.
     """
     if volume_type not in VOLUME_TYPES:
-        raise Refused("InvalidParameterValue", f"Unknown volume type: {volume_type}")
+        raise invalid_value(f"Unknown volume type: {volume_type}")
     limits = VOLUME_TYPES[volume_type]
     if size is not None:
         min_size, max_size = limits.size_gib
         if size < min_size:
-            raise _invalid_parameter(
+            raise invalid_value(
                 f"Volume of {size}GiB is too small for volume type {volume_type}; minimum is {min_size}GiB."
             )
         if size > max_size:
-            raise _invalid_parameter(
+            raise invalid_value(
                 f"Volume of {size}GiB is too large for volume type {volume_type}; maximum is {max_size}GiB."
             )
     if iops is not None:
@@ -83,43 +77,36 @@ def check_volume_settings(volume_type: str, *, size: int | None, iops: int | Non
 
 
 def _check_iops(volume_type: str, limits: VolumeLimits, iops: int, size: int | None) -> None:
-    """Refuse IOPS that a volume of this type and this size in GiB cannot have."""
     if limits.iops is None:
         raise Refused("InvalidParameterCombination", f"The parameter iops is not supported for {volume_type} volumes.")
     min_iops, max_iops = limits.iops
     if iops < min_iops:
-        raise _invalid_parameter(f"Volume iops of {iops} is too low; minimum is {min_iops}.")
+        raise invalid_value(f"Volume iops of {iops} is too low; minimum is {min_iops}.")
     if iops > max_iops:
-        raise _invalid_parameter(f"Volume iops of {iops} is too high; maximum is {max_iops}.")
+        raise invalid_value(f"Volume iops of {iops} is too high; maximum is {max_iops}.")
     base_iops = GP3_BASE_IOPS if volume_type == "gp3" else 0
     if size and iops > max(limits.iops_per_gib * size, base_iops):
-        raise _invalid_parameter(
+        raise invalid_value(
             f"Iops to volume size ratio of {iops / size:f} is too high; maximum is {limits.iops_per_gib}"
         )
 
 
 def _check_throughput(volume_type: str, limits: VolumeLimits, throughput: int, iops: int | None) -> None:
-    """Refuse a throughput in MiB/s that a volume of this type and with these IOPS cannot have."""
     if limits.throughput_mib is None:
         raise Refused(
             "InvalidParameterCombination", f"The parameter throughput is not supported for {volume_type} volumes."
         )
     min_throughput, max_throughput = limits.throughput_mib
     if throughput < min_throughput:
-        raise _invalid_parameter(f"Volume throughput of {throughput} is too low; minimum is {min_throughput}.")
+        raise invalid_value(f"Volume throughput of {throughput} is too low; minimum is {min_throughput}.")
     if throughput > max_throughput:
-        raise _invalid_parameter(f"Volume throughput of {throughput} is too high; maximum is {max_throughput}.")
+        raise invalid_value(f"Volume throughput of {throughput} is too high; maximum is {max_throughput}.")
     mib_per_iops = throughput / (iops or GP3_BASE_IOPS)
     if mib_per_iops > MAX_MIB_PER_IOPS:
-        raise _invalid_parameter(
+        raise invalid_value(
             f"Throughput (MiBps) to iops ratio of {mib_per_iops:f} is too high; maximum is {MAX_MIB_PER_IOPS:f} MiBps "
             "per iops"
         )
-
-
-def _invalid_parameter(message: str) -> Refused:
-    """Return EC2's error for an invalid parameter."""
-    return Refused("InvalidParameterValue", message)
 
 
 @rule("ec2", "CreateVolume")
@@ -164,13 +151,11 @@ def check_valid_attachment(call: PendingCall) -> None:
     if volume.attachment:
         raise Refused("VolumeInUse", f"{volume.id} is already attached to an instance")
     if not device.startswith(DEVICE_PREFIX) and not device.startswith("xvd"):
-        raise _invalid_parameter(
+        raise invalid_value(
             f"Value ({device}) for parameter device is invalid. {device} is not a valid EBS device name."
         )
     if device in instance.block_device_mapping:
-        raise _invalid_parameter(
-            f"Invalid value '{device}' for unixDevice. Attachment point {device} is already in use"
-        )
+        raise invalid_value(f"Invalid value '{device}' for unixDevice. Attachment point {device} is already in use")
 
 
 @rule("ec2", "DetachVolume")
@@ -187,7 +172,7 @@ def check_valid_modification(call: PendingCall) -> None:
     volume = call.backend.get_volume(call.get("VolumeId"))
     new_size, new_type = call.get("Size", volume.size), call.get("VolumeType", volume.volume_type)
     if new_size < volume.size:
-        raise _invalid_parameter("New size cannot be smaller than existing size")
+        raise invalid_value("New size cannot be smaller than existing size")
     new_iops, new_throughput = call.get("Iops"), call.get("Throughput")
     if new_type == volume.volume_type:  # with another type, the volume gets that type's defaults
         new_iops, new_throughput = new_iops or volume.iops, new_throughput or volume.throughput

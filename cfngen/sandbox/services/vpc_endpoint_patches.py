@@ -118,7 +118,6 @@ def _patch_deletion(backend_class: Any) -> None:
 
 
 def _add_interfaces(backend: MotoBackend, endpoint: MotoModel, subnet_ids: Iterable[str]) -> None:
-    """Add an interface in each of the subnets to an interface endpoint."""
     for subnet_id in subnet_ids:
         interface = backend.create_network_interface(backend.get_subnet(subnet_id), "")
         manage(interface, INTERFACE_TYPE, f"VPC Endpoint Interface {endpoint.id}", _groups(backend, endpoint))
@@ -127,7 +126,6 @@ def _add_interfaces(backend: MotoBackend, endpoint: MotoModel, subnet_ids: Itera
 
 
 def _remove_interfaces(backend: MotoBackend, endpoint: MotoModel, subnet_ids: Iterable[str]) -> None:
-    """Remove the interfaces of an endpoint in the subnets."""
     removed = set(subnet_ids)
     for interface in _interfaces(backend, endpoint):
         if interface.subnet.id in removed:
@@ -139,7 +137,6 @@ def _remove_interfaces(backend: MotoBackend, endpoint: MotoModel, subnet_ids: It
 
 
 def _remove_route(backend: MotoBackend, endpoint: MotoModel, table_id: str) -> None:
-    """Remove the route to a gateway endpoint from a route table, if there is one still."""
     from moto.ec2.exceptions import EC2ClientError
 
     with contextlib.suppress(EC2ClientError):
@@ -147,12 +144,10 @@ def _remove_route(backend: MotoBackend, endpoint: MotoModel, table_id: str) -> N
 
 
 def _interfaces(backend: MotoBackend, endpoint: MotoModel) -> list[MotoModel]:
-    """Return the interfaces of an endpoint."""
     return [
         backend.enis[interface_id] for interface_id in endpoint.network_interface_ids if interface_id in backend.enis
     ]
 
 
 def _groups(backend: MotoBackend, endpoint: MotoModel) -> list[MotoModel]:
-    """Return the security groups of an endpoint."""
     return [backend.get_security_group_from_id(group_id) for group_id in endpoint.security_group_ids]

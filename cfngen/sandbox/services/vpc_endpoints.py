@@ -98,10 +98,7 @@ def _check_subnets(backend: MotoBackend, vpc_id: str, subnet_ids: Iterable[str],
     """Refuse subnets of another VPC, a second subnet of a zone, and subnets without a free address.
 
     Args:
-        backend: moto's EC2 of the region.
-        vpc_id: the VPC of the endpoint.
-        subnet_ids: the subnets that the endpoint is to get.
-        in_use: the subnets that it has and keeps.
+        in_use: the subnets that the endpoint has and keeps.
     """
     used_zones = {backend.get_subnet(subnet_id).availability_zone for subnet_id in in_use}
     for subnet_id in subnet_ids:
@@ -123,7 +120,6 @@ def _check_subnets(backend: MotoBackend, vpc_id: str, subnet_ids: Iterable[str],
 
 
 def _check_groups(backend: MotoBackend, vpc_id: str, group_ids: Iterable[str]) -> None:
-    """Refuse security groups that do not exist or are in another VPC, and more of them than an interface may have."""
     identifiers = list(group_ids)
     check_security_groups(backend, identifiers, subnet=None)
     for identifier in identifiers:
@@ -137,10 +133,7 @@ def _check_private_dns(call: PendingCall, vpc: MotoModel, service_name: str, end
     """Refuse private DNS where the VPC lacks a DNS attribute, or another endpoint has the names of the service.
 
     Args:
-        call: the call.
-        vpc: the VPC of the endpoint.
-        service_name: the service of the endpoint.
-        endpoint_id: the endpoint; empty if it is to be created.
+        endpoint_id: empty if the endpoint is to be created.
     """
     if not (is_true(vpc.enable_dns_support) and is_true(vpc.enable_dns_hostnames)):
         raise Refused(
@@ -159,5 +152,4 @@ def _check_private_dns(call: PendingCall, vpc: MotoModel, service_name: str, end
 
 
 def _limit_exceeded() -> Refused:
-    """Return the refusal of an endpoint beyond the quota."""
     return Refused("VpcEndpointLimitExceeded", "The maximum number of VPC endpoints has been reached.")

@@ -19,7 +19,7 @@ from cfngen.sandbox.services import json_web_tokens, policy_documents
 from cfngen.sandbox.services.issuer_documents import DISCOVERY_PATH, read_document
 from cfngen.sandbox.services.json_web_tokens import InvalidTokenError, Token
 from cfngen.sandbox.services.policy_simulation import Context, decision
-from cfngen.sandbox.services.rules import CLOCK_START, PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import CLOCK_START, PendingCall, Refused, rule, validation_error
 
 INVALID_TOKEN = "InvalidIdentityToken"
 ACTION = "sts:AssumeRoleWithWebIdentity"
@@ -73,7 +73,6 @@ def check_web_identity(call: PendingCall) -> None:
 
 
 def _parse(text: str) -> Token:
-    """Return a token with all claims that STS requires, or refuse the call."""
     try:
         token = json_web_tokens.parse(text)
     except InvalidTokenError:
@@ -88,7 +87,6 @@ def _parse(text: str) -> Token:
 
 
 def _provider(region: str, issuer: str) -> MotoModel:
-    """Return the identity provider that is registered for an issuer, or refuse the call."""
     for provider in policy_documents.iam_backend(region).open_id_providers.values():
         if issuer == f"https://{provider.url}":
             return provider
@@ -96,12 +94,10 @@ def _provider(region: str, issuer: str) -> MotoModel:
 
 
 def _now(call: PendingCall) -> int:
-    """Return the simulated time as a Unix timestamp."""
     return int(CLOCK_START.timestamp() + call.time)
 
 
 def _check_time(claims: JsonObject, now: int) -> None:
-    """Refuse a token that has expired, or is not valid yet."""
     expiry = int(claims["exp"])
     if now >= expiry:
         raise Refused(
@@ -113,7 +109,6 @@ def _check_time(claims: JsonObject, now: int) -> None:
 
 
 def _check_signature(region: str, token: Token) -> None:
-    """Refuse a token whose signature no key in the issuer's documents verifies."""
     issuer = token.claims["iss"]
     discovery = read_document(region, issuer + DISCOVERY_PATH) or {}
     is_complete = all(discovery.get(name) for name in REQUIRED_IN_DISCOVERY)
@@ -141,18 +136,11 @@ def _check_role(call: PendingCall, provider: MotoModel, claims: JsonObject, audi
         raise Refused("AccessDenied", f"Not authorized to perform {ACTION}")
     seconds = int(call.get("DurationSeconds") or 0)
     if seconds > int(role.max_session_duration or 3_600):
-        raise Refused(
-            "ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
-        )
+        raise validation_error("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
 
 
 def find_role(region: str, arn: str) -> MotoModel | None:
-    """Return moto's role of the account with an ARN; None if there is none.
-
-    Args:
-        region: any region of the partition.
-        arn: ARN of a role.
-    """
+    """Return moto's role of the account with an ARN; None if there is none."""
     match = ROLE_ARN.fullmatch(arn)
     if match is None or match["account"] != DEFAULT_ACCOUNT_ID:
         return None
@@ -161,7 +149,6 @@ def find_role(region: str, arn: str) -> MotoModel | None:
 
 
 def _trusts(role: MotoModel, provider_arn: str, context: Context) -> bool:
-    """Return whether a role's trust policy lets a provider's bearer assume it."""
     document = policy_documents.parse(role.assume_role_policy_document)
     # A trust policy has no resources: its statements are about the role.
     matching = [

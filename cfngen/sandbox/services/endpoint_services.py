@@ -6,9 +6,9 @@ moto 5.2.5 asks many of its own services for theirs, and needs packages for that
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.networks import zones
 
 EndpointType = Literal["Gateway", "Interface"]
@@ -19,13 +19,13 @@ _CN_PREFIXED_SERVICES = ("autoscaling", "cloudformation", "ec2", "ecr.api", "ecr
 
 
 @functools.cache
-def services_of_aws(region: str) -> tuple[Mapping[str, Any], ...]:
+def services_of_aws(region: str) -> tuple[JsonObject, ...]:
     """Return the services of AWS in a region as ServiceDetail of EC2; a service with both types is there twice."""
     from moto.core.base_backend import BaseBackend
     from moto.ec2.models.vpcs import AWS_ENDPOINT_SERVICES
 
     region_zones = zones(region)
-    details: list[Mapping[str, Any]] = []
+    details: list[JsonObject] = []
     for service in sorted({*AWS_ENDPOINT_SERVICES, *_GATEWAY_SERVICES}):
         types: tuple[EndpointType, ...] = ("Gateway", "Interface") if service in _GATEWAY_SERVICES else ("Interface",)
         for endpoint_type in types:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import Any
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
@@ -28,7 +27,7 @@ def apply() -> None:
 
     original = FlowLogsBackend.create_flow_logs
 
-    def create_flow_logs(self: MotoBackend, **request: Any) -> tuple[list[MotoModel], list[Any]]:
+    def create_flow_logs(self: MotoBackend, **request: MotoModel) -> tuple[list[MotoModel], list[tuple[str, str, str]]]:
         resource_ids, traffic_type = request["resource_ids"], request["traffic_type"]
         destination = request["log_destination"]
         if request["log_destination_type"] == "s3":

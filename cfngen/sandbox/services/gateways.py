@@ -24,7 +24,10 @@ def check_quota_of_gateways(call: PendingCall) -> None:
 def check_one_gateway_of_a_vpc(call: PendingCall) -> None:
     """Refuse to attach a second internet gateway to a VPC."""
     vpc_id, gateway_id = call.get("VpcId"), call.get("InternetGatewayId")
-    if any(other.vpc and other.vpc.id == vpc_id and other.id != gateway_id for other in _gateways(call.backend)):
+    if any(
+        other.vpc and other.vpc.id == vpc_id and other.id != gateway_id
+        for other in call.backend.internet_gateways.values()
+    ):
         raise invalid_value(f"Network {vpc_id} already has an internet gateway attached")
 
 
@@ -34,9 +37,10 @@ def check_target_of_a_route(call: PendingCall) -> None:
     targets = [name for name in ROUTE_TARGETS if call.get(name)]
     if not targets:
         raise Refused(
-            "MissingParameter", "The request must contain exactly one of gatewayId, natGatewayId, networkInterfaceId, "
-            "vpcPeeringConnectionId, egressOnlyInternetGatewayId, transitGatewayId or instanceId"
-        )  # fmt: skip
+            "MissingParameter",
+            "The request must contain exactly one of gatewayId, natGatewayId, networkInterfaceId, "
+            "vpcPeeringConnectionId, egressOnlyInternetGatewayId, transitGatewayId or instanceId",
+        )
     if len(targets) > 1:
         raise Refused("InvalidParameterCombination", f"The request names several targets: {', '.join(targets)}")
     table, backend = call.backend.get_route_table(call.get("RouteTableId")), call.backend
@@ -121,18 +125,14 @@ def check_main_table_is_kept(call: PendingCall) -> None:
     """Refuse to delete a VPC's main route table."""
     table = call.backend.get_route_table(call.get("RouteTableId"))
     if table.main_association_id:
-        raise Refused(
-            "DependencyViolation", f"The routeTable '{table.id}' has dependencies and cannot be deleted."
-        )  # fmt: skip
+        raise Refused("DependencyViolation", f"The routeTable '{table.id}' has dependencies and cannot be deleted.")
 
 
 def gateway_of(backend: MotoBackend, vpc_id: str) -> str:
     """Return the id of the internet gateway that is attached to a VPC; empty if there is none."""
-    return next((gateway.id for gateway in _gateways(backend) if gateway.vpc and gateway.vpc.id == vpc_id), "")
-
-
-def _gateways(backend: MotoBackend) -> list[MotoModel]:
-    return list(backend.internet_gateways.values())
+    return next(
+        (gateway.id for gateway in backend.internet_gateways.values() if gateway.vpc and gateway.vpc.id == vpc_id), ""
+    )
 
 
 def _check_same_vpc(table: MotoModel, vpc_id: str | None, target: str) -> None:

@@ -35,35 +35,32 @@ def mark_propagated(region: str, profile: str) -> None:
     _changed_at.get(policy_documents.iam_backend(region), {}).pop(profile, None)
 
 
-def check_launch(region: str, profile: Mapping[str, str]) -> None:
-    """Refuse a launch with an instance profile that does not exist or has no role, or that EC2 does not see yet.
+def check_profile(region: str, reference: Mapping[str, str], *, must_be_seen: bool = False) -> None:
+    """Refuse an instance profile that does not exist or has no role.
 
     Args:
-        profile: the instance profile's `Arn` or its `Name`, as in RunInstances and in launch templates; may be empty.
+        reference: the instance profile's `Arn` or its `Name`, as in RunInstances and in launch templates; may be empty.
+        must_be_seen: refuse it, too, while other services do not see its last change.
     """
-    key, identifier = next(((key, value) for key, value in profile.items() if value), ("", ""))
+    key, identifier = next(((key, value) for key, value in reference.items() if value), ("", ""))
     if not key:
         return
     backend = policy_documents.iam_backend(region)
-    profiles = [
-        candidate
-        for candidate in backend.get_instance_profiles()
-        if identifier == (candidate.arn if key == "Arn" else candidate.name)
-    ]
-    if not profiles or not _has_propagated(region, backend, profiles[0].name):
-        kind = "ARN" if key == "Arn" else "name"
+    profiles = backend.get_instance_profiles()
+    profile = next((item for item in profiles if identifier == (item.arn if key == "Arn" else item.name)), None)
+    if profile is None or (must_be_seen and not _has_propagated(region, backend, profile.name)):
         raise invalid_value(
             f"Value ({identifier}) for parameter iamInstanceProfile.{key.lower()} is invalid. Invalid IAM Instance "
-            f"Profile {kind}"
+            f"Profile {'ARN' if key == 'Arn' else 'name'}"
         )
-    if not profiles[0].roles:
-        raise invalid_value(f'IAM Instance Profile "{profiles[0].arn}" has no associated IAM Roles')
+    if not profile.roles:
+        raise invalid_value(f'IAM Instance Profile "{profile.arn}" has no associated IAM Roles')
 
 
 @rule("ec2", "RunInstances")
 def check_profile_of_instances(call: PendingCall) -> None:
-    """Refuse to launch instances with an instance profile that cannot be used."""
-    check_launch(call.region, call.get("IamInstanceProfile") or {})
+    """Refuse to launch instances with an instance profile that EC2 does not see yet."""
+    check_profile(call.region, call.get("IamInstanceProfile") or {}, must_be_seen=True)
 
 
 def _has_propagated(region: str, backend: MotoBackend, name: str) -> bool:

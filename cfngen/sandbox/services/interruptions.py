@@ -17,7 +17,6 @@ import functools
 import json
 from collections.abc import Callable
 
-from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
@@ -28,6 +27,7 @@ from cfngen.sandbox.services.scaling_activities import (
     REPLACEMENT,
     fill_to_desired_capacity,
     is_terminating,
+    state_of,
     terminate,
 )
 from cfngen.sandbox.services.schedule import duration_of, run_after
@@ -82,7 +82,7 @@ def metadata(region: str, instance_id: str, path: str) -> str | None:
     """
     if path == LIFECYCLE_STATE_PATH:
         # "Retrieve the target lifecycle state through instance metadata", Auto Scaling User Guide.
-        state = _group_state(region, instance_id)
+        state = state_of(region, instance_id)
         if state is None:
             return None
         return "Terminated" if is_terminating(state) else "InService"
@@ -102,7 +102,7 @@ def _terminate(region: str, instance_id: str, on_terminated: Callable[[], None])
 
 def _replace(region: str, instance_id: str) -> None:
     """Replace a terminated instance of a group, unless the group is about to terminate it already."""
-    state = _group_state(region, instance_id)
+    state = state_of(region, instance_id)
     if state is None or is_terminating(state):
         return
     group = state.auto_scaling_group
@@ -121,10 +121,3 @@ def _notices(instance: MotoModel) -> dict[str, str]:
     """Return EC2's notices to an instance, by path of the instance metadata."""
     notices: dict[str, str] = instance.__dict__.setdefault("interruption_notices", {})
     return notices
-
-
-def _group_state(region: str, instance_id: str) -> MotoModel | None:
-    """Return moto's `InstanceState` of an instance in its Auto Scaling group; None if it is in none."""
-    groups = autoscaling_backends[DEFAULT_ACCOUNT_ID][region].autoscaling_groups.values()
-    states = (state for group in groups for state in group.instance_states)
-    return next((state for state in states if state.instance.id == instance_id), None)

@@ -10,14 +10,14 @@ import binascii
 import math
 import re
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models.instance_types import INSTANCE_TYPES
-from moto.iam.models import iam_backends
 
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services import capacity
+from cfngen.sandbox.services.iam_propagation import check_profile
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE_MESSAGE, check_security_groups
+from cfngen.sandbox.services.networks import is_true
 from cfngen.sandbox.services.rules import Refused, invalid_value
 from cfngen.sandbox.services.volumes import check_root_volume, check_volume_settings
 
@@ -95,7 +95,7 @@ def _check_existing_interface(specification: JsonObject, *, launch_names_subnet:
             "InvalidParameterCombination",
             f"A network interface may not specify both a network interface ID and {setting}",
         )
-    if str(specification.get("AssociatePublicIpAddress", "false")).lower() == "true":
+    if is_true(specification.get("AssociatePublicIpAddress")):
         raise Refused(
             "InvalidParameterCombination",
             "The associatePublicIPAddress parameter can only be specified for a new network interface",
@@ -109,21 +109,7 @@ def _check_key_pair(launch: Launch) -> None:
 
 
 def _check_instance_profile(launch: Launch) -> None:
-    reference = launch.data.get("IamInstanceProfile") or {}
-    for kind, value, label in (("name", reference.get("Name"), "name"), ("arn", reference.get("Arn"), "ARN")):
-        if not value:
-            continue
-        profiles = iam_backends[DEFAULT_ACCOUNT_ID]["aws"].instance_profiles.values()
-        profile = next(
-            (candidate for candidate in profiles if value == (candidate.arn if kind == "arn" else candidate.name)), None
-        )
-        if profile is None:
-            raise invalid_value(
-                f"Value ({value}) for parameter iamInstanceProfile.{kind} is invalid. Invalid IAM Instance Profile "
-                f"{label}"
-            )
-        if not profile.roles:
-            raise invalid_value(f'IAM Instance Profile "{profile.arn}" has no associated IAM Roles')
+    check_profile(launch.region, launch.data.get("IamInstanceProfile") or {})
 
 
 def _check_disks(launch: Launch) -> None:

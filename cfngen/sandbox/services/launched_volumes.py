@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoModel
+from cfngen.sandbox.services.networks import is_true
 
 
 @functools.cache
@@ -22,7 +22,7 @@ def apply() -> None:
 
     original = InstanceState.__init__
 
-    def __init__(self: MotoModel, *arguments: Any, **options: Any) -> None:  # noqa: N807
+    def __init__(self: MotoModel, *arguments: MotoModel, **options: MotoModel) -> None:  # noqa: N807
         original(self, *arguments, **options)
         group = self.instance.autoscaling_group
         template = group.ec2_launch_template
@@ -75,9 +75,9 @@ def _add_volume(instance: MotoModel, device: str, ebs: JsonObject) -> None:
         size=int(ebs["VolumeSize"]) if ebs.get("VolumeSize") else None,
         device_path=device,
         snapshot_id=None,
-        encrypted=_is_true(ebs.get("Encrypted")),
+        encrypted=is_true(ebs.get("Encrypted")),
         # "Preserve data when an instance is terminated", EC2 User Guide: volumes at launch are deleted by default.
-        delete_on_termination=_is_true(ebs.get("DeleteOnTermination", True)),
+        delete_on_termination=is_true(ebs.get("DeleteOnTermination", True)),
         kms_key_id=ebs.get("KmsKeyId"),
         volume_type=ebs.get("VolumeType"),
     )
@@ -86,7 +86,3 @@ def _add_volume(instance: MotoModel, device: str, ebs: JsonObject) -> None:
         volume.iops = int(ebs["Iops"])
     if ebs.get("Throughput"):
         volume.throughput = int(ebs["Throughput"])
-
-
-def _is_true(value: object) -> bool:
-    return str(value).lower() == "true"

@@ -8,44 +8,42 @@ it, and drops CapacityRebalance in updates and the settings of `group_settings` 
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from moto.core.responses import ActionResult
 
 from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
+from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import group_settings
 from cfngen.sandbox.services.mixed_policies import merged_policy
 from cfngen.sandbox.services.mixed_pools import distribution_of
-from cfngen.sandbox.services.replacements import advance, check_health, match_purchase_options, watch_lifetime
-from cfngen.sandbox.services.scaling_activities import GROUP_LISTENERS, fill_to_desired_capacity
+from cfngen.sandbox.services.replacements import advance, match_purchase_options, watch_lifetime
+from cfngen.sandbox.services.scaling_activities import GROUP_LISTENERS
 
 
 @functools.cache
 def apply() -> None:
     """Apply the patches, for the rest of the process."""
-    from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup
+    from moto.autoscaling.models import FakeAutoScalingGroup
     from moto.autoscaling.responses import AutoScalingResponse
 
     GROUP_LISTENERS.append(advance)
     _patch_policies(FakeAutoScalingGroup)
     _patch_settings(FakeAutoScalingGroup, AutoScalingResponse)
-    _patch_processes(AutoScalingBackend)
 
 
 def _patch_policies(group_model: MotoModel) -> None:
     """Keep the policy of a group in updates, fill in the defaults, and describe no launch template beside it."""
     update_with_moto = group_model.update
     create_with_moto = group_model.__init__
-    template_of_moto: Any = vars(group_model)["launch_template"]
+    template_of_moto: MotoModel = vars(group_model)["launch_template"]
 
-    def __init__(self: MotoModel, *arguments: Any, **options: Any) -> None:  # noqa: N807
+    def __init__(self: MotoModel, *arguments: MotoModel, **options: MotoModel) -> None:  # noqa: N807
         policy = options.get("mixed_instances_policy")
         if policy:
             options["mixed_instances_policy"] = _with_defaults(merged_policy(None, policy))
         create_with_moto(self, *arguments, **options)
 
-    def update(self: MotoModel, *arguments: Any, **options: Any) -> None:
+    def update(self: MotoModel, *arguments: MotoModel, **options: MotoModel) -> None:
         previous, changes = self.mixed_instances_policy, options.get("mixed_instances_policy")
         policy: JsonObject | None = None
         if changes:
@@ -119,25 +117,3 @@ def _patch_settings(group_model: MotoModel, response_model: MotoResponse) -> Non
 
 def _setting(parameter: str, group: MotoModel) -> object:
     return group_settings.settings_of(group.autoscaling_backend, group.name).get(parameter)
-
-
-def _patch_processes(backend_model: MotoBackend) -> None:
-    """Catch up with what a process has not done while it was suspended; replace instances that are set unhealthy."""
-    resume_with_moto = backend_model.resume_processes
-    set_health_with_moto = backend_model.set_instance_health
-
-    def resume_processes(self: MotoBackend, group_name: str, scaling_processes: list[str]) -> None:
-        resume_with_moto(self, group_name, scaling_processes)
-        group = self.autoscaling_groups[group_name]
-        check_health(group)
-        fill_to_desired_capacity(group)
-        advance(group)
-
-    def set_instance_health(self: MotoBackend, instance_id: str, health_status: str) -> None:
-        set_health_with_moto(self, instance_id, health_status)
-        for group in list(self.autoscaling_groups.values()):
-            if any(state.instance.id == instance_id for state in group.instance_states):
-                check_health(group)
-
-    setattr(backend_model, "resume_processes", resume_processes)  # noqa: B010
-    setattr(backend_model, "set_instance_health", set_instance_health)  # noqa: B010

@@ -16,126 +16,110 @@ _EVERYWHERE = frozenset(
 )
 
 
-def _within(name: str, *parts: str) -> tuple[str, ...]:
-    return tuple(f"{name}.{part}" for part in parts)
+def _within(name: str, members: str) -> str:
+    return " ".join(f"{name}.{member}" for member in members.split())
 
 
-_HOOK = ("LifecycleHookName", "LifecycleTransition", "HeartbeatTimeout", "DefaultResult")
-_OVERRIDES = "MixedInstancesPolicy.LaunchTemplate.Overrides"
-_GROUP = (
-    "AutoScalingGroupName", "MinSize", "MaxSize", "DesiredCapacity", "AvailabilityZones", "VPCZoneIdentifier",
-    "LaunchTemplate", "CapacityRebalance", "CapacityReservationSpecification", "MaxInstanceLifetime",
-    "MixedInstancesPolicy.InstancesDistribution", "MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification",
-    f"{_OVERRIDES}.InstanceType",
-    *_within(
-        f"{_OVERRIDES}.InstanceRequirements", "VCpuCount", "MemoryMiB", "InstanceGenerations", "AllowedInstanceTypes",
-        "ExcludedInstanceTypes", "BurstablePerformance", "BareMetal", "LocalStorage", "CpuManufacturers",
-        "AcceleratorCount", "AcceleratorTypes=gpu", "AcceleratorManufacturers", "AcceleratorNames",
-        "MaxSpotPriceAsPercentageOfOptimalOnDemandPrice", "OnDemandMaxPricePercentageOverLowestPrice",
-    ),
-)  # fmt: skip
-_HEALTH_CHECK = (
-    "HealthCheckProtocol=HTTPS", "HealthCheckPath", "HealthCheckIntervalSeconds", "HealthCheckTimeoutSeconds",
-    "HealthyThresholdCount", "UnhealthyThresholdCount", "HealthCheckEnabled=true",
-)  # fmt: skip
-_LISTENER = ("Port", "Protocol=TCP", "DefaultActions.Type=forward", "DefaultActions.TargetGroupArn")
-_PERMISSION = (
-    "GroupId", "IpProtocol", "FromPort", "ToPort", "CidrIp", "TagSpecifications",
-    *_within("IpPermissions", "IpProtocol", "FromPort", "ToPort", "IpRanges", "UserIdGroupPairs", "PrefixListIds"),
-)  # fmt: skip
-_ROUTE = (
-    "RouteTableId", "DestinationCidrBlock", "DestinationPrefixListId", "GatewayId", "InstanceId", "NatGatewayId",
-    "NetworkInterfaceId", "TransitGatewayId", "VpcPeeringConnectionId",
-)  # fmt: skip
-_LAUNCH = (
-    "ImageId", "InstanceType", "KeyName", "UserData", "IamInstanceProfile",
-    "BlockDeviceMappings.DeviceName",
-    *_within(
-        "BlockDeviceMappings.Ebs", "DeleteOnTermination", "Encrypted", "Iops", "KmsKeyId", "Throughput", "VolumeSize",
-        "VolumeType",
-    ),
-    "CapacityReservationSpecification",
-    "InstanceMarketOptions.MarketType", *_within("InstanceMarketOptions.SpotOptions", "MaxPrice", "SpotInstanceType"),
-    *_within("MetadataOptions", "HttpEndpoint", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags"),
-    *_within(
-        "NetworkInterfaces", "AssociatePublicIpAddress", "DeleteOnTermination", "DeviceIndex", "Groups",
-        "NetworkInterfaceId",
-    ),
-    "TagSpecifications",
-)  # fmt: skip
-_SECRET = ("Description", "KmsKeyId", "SecretString")
-_BALANCER_FLAGS = tuple(
-    f"Attributes.{name}={value}"
-    for name in ("deletion_protection.enabled", "load_balancing.cross_zone.enabled")
-    for value in ("true", "false")
-)
-_TARGET_FLAGS = tuple(
-    f"Attributes.{name}={value}"
-    for name in ("preserve_client_ip.enabled", "target_health_state.unhealthy.connection_termination.enabled")
-    for value in ("true", "false")
-)
+_HOOK = "LifecycleHookName LifecycleTransition HeartbeatTimeout DefaultResult"
+_REQUIREMENTS = """
+    VCpuCount MemoryMiB InstanceGenerations AllowedInstanceTypes ExcludedInstanceTypes BurstablePerformance BareMetal
+    LocalStorage CpuManufacturers AcceleratorCount AcceleratorTypes=gpu AcceleratorManufacturers AcceleratorNames
+    MaxSpotPriceAsPercentageOfOptimalOnDemandPrice OnDemandMaxPricePercentageOverLowestPrice
+"""
+_GROUP = f"""
+    AutoScalingGroupName MinSize MaxSize DesiredCapacity AvailabilityZones VPCZoneIdentifier LaunchTemplate
+    CapacityRebalance CapacityReservationSpecification MaxInstanceLifetime MixedInstancesPolicy.InstancesDistribution
+    MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification
+    MixedInstancesPolicy.LaunchTemplate.Overrides.InstanceType
+    {_within("MixedInstancesPolicy.LaunchTemplate.Overrides.InstanceRequirements", _REQUIREMENTS)}
+"""
+_LAUNCH = f"""
+    ImageId InstanceType KeyName UserData IamInstanceProfile CapacityReservationSpecification TagSpecifications
+    BlockDeviceMappings.DeviceName
+    {_within("BlockDeviceMappings.Ebs", "DeleteOnTermination Encrypted Iops KmsKeyId Throughput VolumeSize VolumeType")}
+    InstanceMarketOptions.MarketType {_within("InstanceMarketOptions.SpotOptions", "MaxPrice SpotInstanceType")}
+    {_within("MetadataOptions", "HttpEndpoint HttpPutResponseHopLimit HttpTokens InstanceMetadataTags")}
+"""
+_TEMPLATE = f"""
+    {_LAUNCH} {
+    _within("NetworkInterfaces", "AssociatePublicIpAddress DeleteOnTermination DeviceIndex Groups NetworkInterfaceId")
+}
+"""
+_PERMISSION = f"""
+    GroupId IpProtocol FromPort ToPort CidrIp TagSpecifications
+    {_within("IpPermissions", "IpProtocol FromPort ToPort IpRanges UserIdGroupPairs PrefixListIds")}
+"""
+_ROUTE = """
+    RouteTableId DestinationCidrBlock DestinationPrefixListId GatewayId InstanceId NatGatewayId NetworkInterfaceId
+    TransitGatewayId VpcPeeringConnectionId
+"""
+_HEALTH_CHECK = """
+    HealthCheckProtocol=HTTPS HealthCheckPath HealthCheckIntervalSeconds HealthCheckTimeoutSeconds
+    HealthyThresholdCount UnhealthyThresholdCount HealthCheckEnabled=true
+"""
+_LISTENER = "Port Protocol=TCP DefaultActions.Type=forward DefaultActions.TargetGroupArn"
+_SECRET = "Description KmsKeyId SecretString"
 
 MODELLED: Mapping[str, frozenset[str]] = {
-    call: frozenset(names)
+    call: frozenset(names.split())
     for call, names in {
-        "autoscaling.CreateAutoScalingGroup": (
-            *_GROUP, "TargetGroupARNs", "Tags", *_within("LifecycleHookSpecificationList", *_HOOK)
-        ),
+        "autoscaling.CreateAutoScalingGroup": f"""
+            {_GROUP} TargetGroupARNs Tags {_within("LifecycleHookSpecificationList", _HOOK)}
+        """,
         "autoscaling.UpdateAutoScalingGroup": _GROUP,
-        "autoscaling.PutLifecycleHook": ("AutoScalingGroupName", *_HOOK),
+        "autoscaling.PutLifecycleHook": f"AutoScalingGroupName {_HOOK}",
         "cloudfront.CreateOriginAccessControl": _within(
-            "OriginAccessControlConfig", "Name", "Description", "SigningProtocol=sigv4", "SigningBehavior=always",
-            "OriginAccessControlOriginType=s3",
+            "OriginAccessControlConfig",
+            "Name Description SigningProtocol=sigv4 SigningBehavior=always OriginAccessControlOriginType=s3",
         ),
-        "ec2.AssociateAddress": ("AllocationId", "AllowReassociation", "NetworkInterfaceId"),
+        "ec2.AssociateAddress": "AllocationId AllowReassociation NetworkInterfaceId",
         "ec2.AuthorizeSecurityGroupEgress": _PERMISSION,
         "ec2.AuthorizeSecurityGroupIngress": _PERMISSION,
-        "ec2.CreateDhcpOptions": (
-            *_within("DhcpConfigurations", "domain-name", "domain-name-servers"), "TagSpecifications"
-        ),
-        "ec2.CreateLaunchTemplate": (
-            "LaunchTemplateName", "TagSpecifications", *_within("LaunchTemplateData", *_LAUNCH)
-        ),
-        "ec2.CreateLaunchTemplateVersion": (
-            "LaunchTemplateId", "SourceVersion", "VersionDescription", *_within("LaunchTemplateData", *_LAUNCH)
-        ),
+        "ec2.CreateDhcpOptions": f"""
+            {_within("DhcpConfigurations", "domain-name domain-name-servers")} TagSpecifications
+        """,
+        "ec2.CreateLaunchTemplate": f"""
+            LaunchTemplateName TagSpecifications {_within("LaunchTemplateData", _TEMPLATE)}
+        """,
+        "ec2.CreateLaunchTemplateVersion": f"""
+            LaunchTemplateId SourceVersion VersionDescription {_within("LaunchTemplateData", _TEMPLATE)}
+        """,
         "ec2.CreateRoute": _ROUTE,
-        "ec2.CreateVolume": (
-            "AvailabilityZone", "Size", "VolumeType", "Encrypted", "KmsKeyId", "Iops", "Throughput", "TagSpecifications"
-        ),
+        "ec2.CreateVolume": "AvailabilityZone Size VolumeType Encrypted KmsKeyId Iops Throughput TagSpecifications",
         "ec2.ReplaceRoute": _ROUTE,
-        "ec2.RunInstances": (
-            "MinCount", "MaxCount", "LaunchTemplate", "Placement.AvailabilityZone", "SubnetId",
-            *(name for name in _LAUNCH if not name.startswith("NetworkInterfaces")),
+        "ec2.RunInstances": f"MinCount MaxCount LaunchTemplate Placement.AvailabilityZone SubnetId {_LAUNCH}",
+        "elbv2.CreateListener": f"LoadBalancerArn Tags {_LISTENER}",
+        "elbv2.CreateLoadBalancer": """
+            Name Type Scheme=internal Scheme=internet-facing Subnets SecurityGroups Tags IpAddressType=ipv4
+        """,
+        "elbv2.CreateTargetGroup": f"""
+            Name Protocol=TCP Port VpcId TargetType=instance TargetType=ip Tags {_HEALTH_CHECK}
+        """,
+        "elbv2.ModifyListener": f"ListenerArn {_LISTENER}",
+        "elbv2.ModifyLoadBalancerAttributes": """
+            LoadBalancerArn
+            Attributes.deletion_protection.enabled=true Attributes.deletion_protection.enabled=false
+            Attributes.load_balancing.cross_zone.enabled=true Attributes.load_balancing.cross_zone.enabled=false
+        """,
+        "elbv2.ModifyTargetGroup": f"TargetGroupArn {_HEALTH_CHECK}",
+        "elbv2.ModifyTargetGroupAttributes": """
+            TargetGroupArn Attributes.deregistration_delay.timeout_seconds
+            Attributes.preserve_client_ip.enabled=true Attributes.preserve_client_ip.enabled=false
+            Attributes.target_health_state.unhealthy.connection_termination.enabled=true
+            Attributes.target_health_state.unhealthy.connection_termination.enabled=false
+        """,
+        "elbv2.RegisterTargets": "TargetGroupArn Targets.Id Targets.Port",
+        "elbv2.SetSubnets": "LoadBalancerArn Subnets",
+        "s3.CreateBucket": "Bucket CreateBucketConfiguration ObjectOwnership",
+        "s3.PutBucketAcl": "Bucket",
+        "s3.PutBucketLifecycleConfiguration": "Bucket " + _within(
+            "LifecycleConfiguration.Rules",
+            "ID Status Prefix Filter.Prefix Expiration.Days NoncurrentVersionExpiration.NoncurrentDays "
+            "AbortIncompleteMultipartUpload",
         ),
-        "elbv2.CreateListener": ("LoadBalancerArn", "Tags", *_LISTENER),
-        "elbv2.CreateLoadBalancer": (
-            "Name", "Type", "Scheme=internal", "Scheme=internet-facing", "Subnets", "SecurityGroups", "Tags",
-            "IpAddressType=ipv4",
-        ),
-        "elbv2.CreateTargetGroup": (
-            "Name", "Protocol=TCP", "Port", "VpcId", "TargetType=instance", "TargetType=ip", "Tags", *_HEALTH_CHECK
-        ),
-        "elbv2.ModifyListener": ("ListenerArn", *_LISTENER),
-        "elbv2.ModifyLoadBalancerAttributes": ("LoadBalancerArn", *_BALANCER_FLAGS),
-        "elbv2.ModifyTargetGroup": ("TargetGroupArn", *_HEALTH_CHECK),
-        "elbv2.ModifyTargetGroupAttributes": (
-            "TargetGroupArn", "Attributes.deregistration_delay.timeout_seconds", *_TARGET_FLAGS
-        ),
-        "elbv2.RegisterTargets": ("TargetGroupArn", "Targets.Id", "Targets.Port"),
-        "elbv2.SetSubnets": ("LoadBalancerArn", "Subnets"),
-        "s3.CreateBucket": ("Bucket", "CreateBucketConfiguration", "ObjectOwnership"),
-        "s3.PutBucketAcl": ("Bucket",),
-        "s3.PutBucketLifecycleConfiguration": (
-            "Bucket",
-            *_within(
-                "LifecycleConfiguration.Rules", "ID", "Status", "Prefix", "Filter.Prefix", "Expiration.Days",
-                "NoncurrentVersionExpiration.NoncurrentDays", "AbortIncompleteMultipartUpload",
-            ),
-        ),
-        "secretsmanager.CreateSecret": ("Name", "Tags", *_SECRET),
-        "secretsmanager.PutSecretValue": ("SecretId", "SecretString"),
-        "secretsmanager.UpdateSecret": ("SecretId", *_SECRET),
+        "secretsmanager.CreateSecret": f"Name Tags {_SECRET}",
+        "secretsmanager.PutSecretValue": "SecretId SecretString",
+        "secretsmanager.UpdateSecret": f"SecretId {_SECRET}",
     }.items()
 }  # fmt: skip
 """By service and operation, the names of parameters: `A.B` is B in A, B in an item of the list A, or the item of A with

@@ -8,7 +8,6 @@ which a NAT gateway is `pending` or `deleting`: CloudFormation waits for the end
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.managed_interfaces import manage
@@ -22,12 +21,15 @@ SECONDS_SHOWN_AFTER_END = 3600
 @functools.cache
 def apply() -> None:
     """Patch moto's NAT gateways, for the rest of the process."""
-    from moto.ec2.exceptions import EC2ClientError
     from moto.ec2.models.nat_gateways import NatGatewayBackend
 
-    original_create = NatGatewayBackend.create_nat_gateway
-    original_delete = NatGatewayBackend.delete_nat_gateway
-    original_describe = NatGatewayBackend.describe_nat_gateways
+    _patch_creation(NatGatewayBackend)
+    _patch_deletion(NatGatewayBackend)
+    _patch_description(NatGatewayBackend)
+
+
+def _patch_creation(backend_class: MotoBackend) -> None:
+    original = backend_class.create_nat_gateway
 
     def create_nat_gateway(
         self: MotoBackend,
@@ -39,7 +41,7 @@ def apply() -> None:
         connectivity_type = connectivity_type or "public"
         subnet = self.get_subnet(subnet_id)
         failure = failure_of_creation(self, subnet, allocation_id) if connectivity_type == "public" else None
-        gateway: MotoModel = original_create(self, subnet_id, "" if failure else allocation_id, tags, connectivity_type)
+        gateway: MotoModel = original(self, subnet_id, "" if failure else allocation_id, tags, connectivity_type)
         interface = gateway._eni  # noqa: SLF001 - moto has no other way
         manage(interface, INTERFACE_TYPE, f"Interface for NAT Gateway {gateway.id}")
         gateway.private_ip = interface.private_ip_address
@@ -52,8 +54,14 @@ def apply() -> None:
             self.delete_network_interface(interface.id)
         return gateway
 
+    setattr(backend_class, "create_nat_gateway", create_nat_gateway)  # noqa: B010
+
+
+def _patch_deletion(backend_class: MotoBackend) -> None:
+    original = backend_class.delete_nat_gateway
+
     def delete_nat_gateway(self: MotoBackend, nat_gateway_id: str) -> MotoModel:
-        gateway: MotoModel = original_delete(self, nat_gateway_id)
+        gateway: MotoModel = original(self, nat_gateway_id)
         gateway.ended_at = time_in(self.region_name)
         interface = gateway._eni  # noqa: SLF001 - moto has no other way
         for address in self.addresses:
@@ -62,7 +70,15 @@ def apply() -> None:
         self.enis.pop(interface.id, None)
         return gateway
 
-    def describe_nat_gateways(self: MotoBackend, filters: Any, nat_gateway_ids: list[str] | None) -> list[MotoModel]:
+    setattr(backend_class, "delete_nat_gateway", delete_nat_gateway)  # noqa: B010
+
+
+def _patch_description(backend_class: MotoBackend) -> None:
+    from moto.ec2.exceptions import EC2ClientError
+
+    original = backend_class.describe_nat_gateways
+
+    def describe_nat_gateways(self: MotoBackend, filters: object, nat_gateway_ids: list[str] | None) -> list[MotoModel]:
         now = time_in(self.region_name)
         gateways: list[MotoModel] = list(self.nat_gateways.values())
         for gateway in gateways:
@@ -71,8 +87,7 @@ def apply() -> None:
         for gateway_id in nat_gateway_ids or ():
             if gateway_id not in self.nat_gateways:
                 raise EC2ClientError("NatGatewayNotFound", f"The Nat Gateway {gateway_id} was not found")
-        return original_describe(self, filters, nat_gateway_ids)
+        shown: list[MotoModel] = original(self, filters, nat_gateway_ids)
+        return shown
 
-    setattr(NatGatewayBackend, "create_nat_gateway", create_nat_gateway)  # noqa: B010
-    setattr(NatGatewayBackend, "delete_nat_gateway", delete_nat_gateway)  # noqa: B010
-    setattr(NatGatewayBackend, "describe_nat_gateways", describe_nat_gateways)  # noqa: B010
+    setattr(backend_class, "describe_nat_gateways", describe_nat_gateways)  # noqa: B010

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import urllib.parse
-from typing import Any
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.distributions import find_distribution
@@ -29,14 +28,14 @@ def apply() -> None:
     from moto.core.responses import EmptyResult
     from moto.iam.responses import IamResponse
 
-    def add(self: MotoResponse) -> Any:
+    def add(self: MotoResponse) -> EmptyResult:
         provider = _get_provider(self.backend, self._get_param("OpenIDConnectProviderArn"))
         client_id = self._get_param("ClientID")
         if client_id not in provider.client_id_list:
             provider.client_id_list = [*provider.client_id_list, client_id]
         return EmptyResult()
 
-    def remove(self: MotoResponse) -> Any:
+    def remove(self: MotoResponse) -> EmptyResult:
         provider = _get_provider(self.backend, self._get_param("OpenIDConnectProviderArn"))
         client_id = self._get_param("ClientID")
         provider.client_id_list = [item for item in provider.client_id_list if item != client_id]

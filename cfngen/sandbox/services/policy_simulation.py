@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.moto_types import MotoModel, MotoResponse
+from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
@@ -28,7 +27,7 @@ def apply() -> None:
     from moto.core.responses import ActionResult
     from moto.iam.responses import IamResponse
 
-    def simulate_principal_policy(self: MotoResponse) -> Any:
+    def simulate_principal_policy(self: MotoResponse) -> ActionResult:
         role = _find_role(self.backend.get_roles(), self._get_param("PolicySourceArn"))
         context = {
             entry["ContextKeyName"].lower(): entry["ContextKeyValues"]
@@ -75,7 +74,7 @@ def _find_role(roles: list[MotoModel], arn: str) -> MotoModel | None:
     return next((role for role in roles if role.arn == arn), None)
 
 
-def _result(backend: Any, role: MotoModel, action: str, resource: str, context: Context) -> JsonDict:
+def _result(backend: MotoBackend, role: MotoModel, action: str, resource: str, context: Context) -> JsonDict:
     policies = [policy_documents.parse(text) for text in policy_texts(role)]
     evaluation = decision(policies, action, resource, context)
     boundary = backend.managed_policies.get(role.permissions_boundary_arn)
@@ -135,7 +134,7 @@ _COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
 """For each operator, the function that compares a value of the request with a value of the policy."""
 
 
-def _is_met(operator: str, expected: list[Any], values: list[str] | None) -> bool:
+def _is_met(operator: str, expected: list[Expression], values: list[str] | None) -> bool:
     """Return whether the values of a context key meet an operator; `values` is None if the request lacks the key."""
     set_operator, _, name = operator.rpartition(":")
     if name == "Null":

@@ -36,6 +36,7 @@ from cfngen.sandbox.services.scaling_activities import (
     is_replaced,
     is_suspended,
     is_terminating,
+    state_of,
     terminate,
 )
 from cfngen.sandbox.services.schedule import duration_of, run_after
@@ -60,7 +61,7 @@ class Replacement:
 
 def recommend_rebalance(region: str, instance_id: str) -> bool:
     """Tell Auto Scaling that EC2 recommends to rebalance an instance; return whether its group replaces it."""
-    state = _state_of(region, instance_id)
+    state = state_of(region, instance_id)
     if state is None or not state.auto_scaling_group.capacity_rebalance or not is_spot(state):
         return False
     group = state.auto_scaling_group
@@ -70,7 +71,7 @@ def recommend_rebalance(region: str, instance_id: str) -> bool:
 
 def give_interruption_notice(region: str, instance_id: str) -> bool:
     """Tell Auto Scaling that a Spot Instance is interrupted soon; return whether its group replaces it at once."""
-    state = _state_of(region, instance_id)
+    state = state_of(region, instance_id)
     if state is None or not state.auto_scaling_group.capacity_rebalance or is_terminating(state):
         return False
     _replace_before_launch(state.auto_scaling_group, state)
@@ -80,7 +81,7 @@ def give_interruption_notice(region: str, instance_id: str) -> bool:
 def interrupt(region: str, instance_id: str) -> None:
     """Let EC2 terminate a Spot Instance; its group replaces it after the next health check."""
     backend = autoscaling_backends[DEFAULT_ACCOUNT_ID][region]
-    state = _state_of(region, instance_id)
+    state = state_of(region, instance_id)
     backend.ec2_backend.terminate_instances([instance_id])
     if state is None:
         return
@@ -224,11 +225,3 @@ def _limit_of_rebalancing(group: MotoModel) -> int:
 
 def _launched_at(state: MotoModel) -> float:
     return float(getattr(state, "launched_at", 0.0))
-
-
-def _state_of(region: str, instance_id: str) -> MotoModel | None:
-    """Return moto's `InstanceState` of an instance; None if no group has it."""
-    groups = autoscaling_backends[DEFAULT_ACCOUNT_ID][region].autoscaling_groups.values()
-    return next(
-        (state for group in groups for state in group.instance_states if state.instance.id == instance_id), None
-    )

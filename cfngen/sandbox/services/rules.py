@@ -12,7 +12,6 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 from unittest import mock
 
 from moto.core.exceptions import ServiceException
@@ -25,7 +24,7 @@ from moto.s3.responses import S3Response
 from werkzeug.exceptions import NotFound
 
 from cfngen.sandbox import request_parameters
-from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.json_types import Expression, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.modelled_parameters import MODELLED, unmodelled_parameter
 
@@ -85,7 +84,7 @@ class PendingCall:
     region: str
     backend: MotoBackend
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: Expression = None) -> Expression:
         """Return the value of a parameter, or the default if the call does not have it."""
         return self.parameters.get(name, default)
 

@@ -21,6 +21,8 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from moto.autoscaling.models import autoscaling_backends
+from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.exceptions import EC2ClientError
 
 from cfngen.sandbox.json_types import JsonDict
@@ -94,6 +96,13 @@ def recorded_activities(backend: MotoBackend, group_name: str) -> list[JsonDict]
     if group_name:
         return recorded.setdefault(group_name, [])
     return [activity for group_activities in recorded.values() for activity in group_activities]
+
+
+def state_of(region: str, instance_id: str) -> MotoModel | None:
+    """Return moto's `InstanceState` of an instance; None if it is in no group."""
+    groups = autoscaling_backends[DEFAULT_ACCOUNT_ID][region].autoscaling_groups.values()
+    states = (state for group in groups for state in group.instance_states)
+    return next((state for state in states if state.instance.id == instance_id), None)
 
 
 def hold_of(state: MotoModel) -> Hold | None:

@@ -5,26 +5,17 @@ Ranges and values: Amazon EC2 Auto Scaling API reference, CreateAutoScalingGroup
 
 from __future__ import annotations
 
-from moto.ec2.exceptions import EC2ClientError
 from moto.elbv2.models import elbv2_backends
 
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services.mixed_policies import policy_in_effect, template_of
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 from cfngen.sandbox.services.scaling_activities import is_terminating
 
 SCALING_PROCESSES = {
-    "Launch",
-    "Terminate",
-    "AddToLoadBalancer",
-    "AlarmNotification",
-    "AZRebalance",
-    "HealthCheck",
-    "InstanceRefresh",
-    "ReplaceUnhealthy",
-    "ScheduledActions",
-}
+    "Launch", "Terminate", "AddToLoadBalancer", "AlarmNotification", "AZRebalance", "HealthCheck", "InstanceRefresh",
+    "ReplaceUnhealthy", "ScheduledActions",
+}  # fmt: skip
 MAX_TAGS = 50
 MAX_TAGS_IN_CALL = 25  # for CreateOrUpdateTags and DeleteTags
 RESERVED_PREFIX = "aws:"
@@ -59,16 +50,15 @@ def check_sizes(call: PendingCall) -> None:
     group = _get_group(call)
     min_size = call.get("MinSize", getattr(group, "min_size", 0))
     max_size = call.get("MaxSize", getattr(group, "max_size", 0))
-    for name, value in (
-        ("minSize", min_size),
-        ("maxSize", max_size),
-        ("desiredCapacity", call.get("DesiredCapacity", 0)),
-    ):
+    desired = call.get("DesiredCapacity")
+    for name, value in (("minSize", min_size), ("maxSize", max_size), ("desiredCapacity", desired or 0)):
         if value < 0:
-            raise validation_error(_too_small_message(name, value, minimum=0))
+            raise validation_error(
+                f"1 validation error detected: Value '{value}' at '{name}' failed to satisfy constraint: Member must "
+                "have value greater than or equal to 0"
+            )
     if min_size > max_size:
         raise validation_error(f"Max bound, {max_size}, must be greater than or equal to min bound, {min_size}")
-    desired = call.get("DesiredCapacity")
     if desired is not None and not min_size <= desired <= max_size:
         raise validation_error(
             f"Desired capacity:{desired} must be between the specified min size:{min_size} and max size:{max_size}"
@@ -79,14 +69,14 @@ def check_sizes(call: PendingCall) -> None:
 def check_desired_capacity(call: PendingCall) -> None:
     """Refuse a desired capacity below the group's minimum size or above its maximum size."""
     group, desired = _get_group(call), call.get("DesiredCapacity")
-    if desired > group.max_size:
-        raise validation_error(
-            f"New SetDesiredCapacity value {desired} is above max value {group.max_size} for the AutoScalingGroup."
-        )
-    if desired < group.min_size:
-        raise validation_error(
-            f"New SetDesiredCapacity value {desired} is below min value {group.min_size} for the AutoScalingGroup."
-        )
+    for bound, name, is_beyond in (
+        (group.max_size, "above max", desired > group.max_size),
+        (group.min_size, "below min", desired < group.min_size),
+    ):
+        if is_beyond:
+            raise validation_error(
+                f"New SetDesiredCapacity value {desired} is {name} value {bound} for the AutoScalingGroup."
+            )
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
@@ -98,13 +88,10 @@ def check_zones_and_subnets(call: PendingCall) -> None:
     if unknown := sorted(set(zones) - region_zones):
         raise validation_error(f"Invalid availability zones: [{', '.join(unknown)}]")
     subnet_ids = [subnet_id for subnet_id in (call.get("VPCZoneIdentifier") or "").split(",") if subnet_id]
-    subnets = []
-    for identifier in subnet_ids:
-        # moto has the subnets by zone and id.
-        matches = [zone_subnets[identifier] for zone_subnets in ec2.subnets.values() if identifier in zone_subnets]
-        if not matches:
-            raise validation_error(f"The subnet ID '{identifier}' does not exist")
-        subnets.append(matches[0])
+    known_subnets = {subnet_id: subnet for in_zone in ec2.subnets.values() for subnet_id, subnet in in_zone.items()}
+    if missing := [subnet_id for subnet_id in subnet_ids if subnet_id not in known_subnets]:
+        raise validation_error(f"The subnet ID '{missing[0]}' does not exist")
+    subnets = [known_subnets[subnet_id] for subnet_id in subnet_ids]
     if len({subnet.vpc_id for subnet in subnets}) > 1:
         raise validation_error(f"The subnets [{', '.join(subnet_ids)}] are of several VPCs")
     if zones and subnets and {subnet.availability_zone for subnet in subnets} != set(zones):
@@ -117,9 +104,9 @@ def check_zones_and_subnets(call: PendingCall) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def check_launch_source(call: PendingCall) -> None:
-    """Refuse a group without exactly one launch source, or with an unknown launch template or version.
+    """Refuse a group without exactly one launch source, and a launch template that has not exactly one name.
 
-    The checks of the template's data are in `launches`.
+    `launch_templates` has the checks of the launch template itself.
     """
     sources = [name for name in LAUNCH_SOURCE_PARAMETERS if call.get(name)]
     if len(sources) > 1 or (call.operation == "CreateAutoScalingGroup" and not sources):
@@ -127,33 +114,13 @@ def check_launch_source(call: PendingCall) -> None:
             "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or "
             "MixedInstancesPolicy parameter."
         )
-    if call.get("LaunchTemplate"):
-        _check_template(call.backend.ec2_backend, call.get("LaunchTemplate"))
+    template = call.get("LaunchTemplate")
     if call.get("MixedInstancesPolicy"):
         template = template_of(policy_in_effect(call))
         if not template:
             raise validation_error("A mixed instances policy must have a launch template")
-        _check_template(call.backend.ec2_backend, template)
-
-
-def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
-    template_id, name = specification.get("LaunchTemplateId"), specification.get("LaunchTemplateName")
-    if bool(template_id) == bool(name):
+    if template and bool(template.get("LaunchTemplateId")) == bool(template.get("LaunchTemplateName")):
         raise validation_error("Valid requests must contain either launchTemplateId or LaunchTemplateName")
-    try:
-        template = ec2.get_launch_template(template_id) if template_id else ec2.get_launch_template_by_name(name)
-    except EC2ClientError:
-        raise validation_error(
-            "You must use a valid fully-formed launch template. The specified launch template, with template "
-            f"{'ID' if template_id else 'name'} {template_id or name}, does not exist."
-        ) from None
-    version = str(specification.get("Version") or "$Default")
-    existing_versions = {str(template_version.number) for template_version in template.versions}
-    if version not in {"$Default", "$Latest", *existing_versions}:
-        raise validation_error(
-            "You must use a valid fully-formed launch template. Could not find launch template version "
-            f"{version} for launch template {template.id}."
-        )
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "AttachLoadBalancerTargetGroups")
@@ -196,7 +163,7 @@ def check_tag_calls(call: PendingCall) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
 def check_tags(call: PendingCall) -> None:
-    """Refuse repeated and reserved keys, more tags than a group can have, and tags of a group that does not exist."""
+    """Refuse repeated and reserved keys, and more tags than a group can have."""
     new_tags = call.get("Tags", [])
     keys = [tag["Key"] for tag in new_tags]
     if len(set(keys)) < len(keys) and call.operation == "CreateAutoScalingGroup":
@@ -207,8 +174,6 @@ def check_tags(call: PendingCall) -> None:
     for tag in new_tags:
         if tag["Key"].lower().startswith(RESERVED_PREFIX):
             raise validation_error(f"Only the AWS services can use the tag prefix {RESERVED_PREFIX}: {tag['Key']}")
-        if call.operation == "CreateOrUpdateTags" and tag.get("ResourceId") not in (call.backend.autoscaling_groups):
-            raise validation_error(f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'")
 
 
 @rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
@@ -246,9 +211,8 @@ def check_members(call: PendingCall) -> None:
         for group in call.backend.autoscaling_groups.values()
         for state in group.instance_states
     }
-    for instance_id in instance_ids:
-        if instance_id not in group_by_instance:
-            raise validation_error(f"Instance Id not found - No managed instance found for instance ID {instance_id}")
+    if unknown := [instance_id for instance_id in instance_ids if instance_id not in group_by_instance]:
+        raise validation_error(f"Instance Id not found - No managed instance found for instance ID {unknown[0]}")
     if call.operation == "TerminateInstanceInAutoScalingGroup" and call.get("ShouldDecrementDesiredCapacity"):
         group = group_by_instance[instance_ids[0]]
         if group.desired_capacity <= (group.min_size or 0):
@@ -261,10 +225,3 @@ def check_members(call: PendingCall) -> None:
 
 def _get_group(call: PendingCall) -> MotoModel:
     return call.backend.autoscaling_groups.get(call.get("AutoScalingGroupName"))
-
-
-def _too_small_message(name: str, value: int, minimum: int) -> str:
-    return (
-        f"1 validation error detected: Value '{value}' at '{name}' failed to satisfy constraint: Member must have "
-        f"value greater than or equal to {minimum}"
-    )

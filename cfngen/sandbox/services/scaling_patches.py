@@ -13,7 +13,7 @@ from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services import mixed_patches
 from cfngen.sandbox.services.mixed_launches import active_count, launch_missing, surplus_states
-from cfngen.sandbox.services.replacements import watch_lifetime
+from cfngen.sandbox.services.replacements import advance, check_health, watch_lifetime
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (
     LAUNCHING,
@@ -30,6 +30,7 @@ from cfngen.sandbox.services.scaling_activities import (
     record_activity,
     record_heartbeat,
     schedule_retry,
+    state_of,
     terminate,
 )
 from cfngen.sandbox.services.schedule import duration_of, run_after
@@ -39,11 +40,14 @@ from cfngen.sandbox.services.schedule import duration_of, run_after
 def apply() -> None:
     """Patch moto's Auto Scaling groups, for the rest of the process."""
     from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
+    from moto.autoscaling.responses import AutoScalingResponse
 
     _patch_launches(FakeAutoScalingGroup)
-    _patch_suspensions(AutoScalingBackend)
-    _patch_terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
-    _patch_lifecycle_actions(AutoScalingBackend)
+    _patch_processes(AutoScalingBackend)
+    _patch_desired_capacity(FakeAutoScalingGroup)
+    _patch_terminations(AutoScalingBackend, TerminateInstanceActivity)
+    _patch_hooks(AutoScalingBackend, AutoScalingResponse)
+    _add_lifecycle_actions(AutoScalingResponse)
     mixed_patches.apply()
 
 
@@ -88,10 +92,10 @@ def _patch_launches(group_model: MotoModel) -> None:
     setattr(group_model, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
 
 
-def _patch_suspensions(backend: MotoBackend) -> None:
-    """Let a group reach its desired capacity once processes are resumed or instances no longer protected.
+def _patch_processes(backend: MotoBackend) -> None:
+    """Let a group catch up once processes are resumed, instances no longer protected, or set unhealthy.
 
-    moto 5.2 only records both. "The Auto Scaling group can't terminate the required number of instances until their
+    moto 5.2 only records these. "The Auto Scaling group can't terminate the required number of instances until their
     instance scale in protection settings are disabled" ("Use instance scale-in protection", Auto Scaling user guide).
 
     "When you resume the Launch process, Amazon EC2 Auto Scaling immediately replaces any instances that it terminated
@@ -99,13 +103,15 @@ def _patch_suspensions(backend: MotoBackend) -> None:
     guide); that the same goes for Terminate is an assumption.
     """
     resume_with_moto = backend.resume_processes
+    protect_with_moto = backend.set_instance_protection
+    set_health_with_moto = backend.set_instance_health
 
     def resume_processes(self: MotoBackend, group_name: str, scaling_processes: list[str]) -> None:
         resume_with_moto(self, group_name, scaling_processes)
-        if not scaling_processes or {"Launch", "Terminate"} & set(scaling_processes):
-            fill_to_desired_capacity(self.autoscaling_groups[group_name])
-
-    protect_with_moto = backend.set_instance_protection
+        group = self.autoscaling_groups[group_name]
+        check_health(group)
+        fill_to_desired_capacity(group)
+        advance(group)
 
     def set_instance_protection(
         self: MotoBackend, group_name: str, instance_ids: list[str], protected_from_scale_in: bool | None
@@ -114,17 +120,21 @@ def _patch_suspensions(backend: MotoBackend) -> None:
         if not protected_from_scale_in:
             fill_to_desired_capacity(self.autoscaling_groups[group_name])
 
+    def set_instance_health(self: MotoBackend, instance_id: str, health_status: str) -> None:
+        set_health_with_moto(self, instance_id, health_status)
+        if state := state_of(self.region_name, instance_id):
+            check_health(state.auto_scaling_group)
+
     setattr(backend, "resume_processes", resume_processes)  # noqa: B010
     setattr(backend, "set_instance_protection", set_instance_protection)  # noqa: B010
+    setattr(backend, "set_instance_health", set_instance_health)  # noqa: B010
 
 
-def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_model: MotoModel) -> None:
-    """Let terminations take time, launch replacements some seconds later, and hold instances by lifecycle hooks."""
+def _patch_desired_capacity(group_model: MotoModel) -> None:
+    """Terminate surplus instances as EC2 does: hooks hold them, and it takes time."""
     set_capacity_with_moto = group_model.set_desired_capacity
-    delete_with_moto = backend.delete_auto_scaling_group
 
     def set_desired_capacity(self: MotoModel, new_capacity: int | None) -> None:
-        """Terminate surplus instances as EC2 does: hooks hold them, and it takes time; leave other changes to moto."""
         desired = int((self.min_size if new_capacity is None else new_capacity) or 0)
         if self.mixed_instances_policy:
             self.desired_capacity = desired
@@ -147,14 +157,16 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
             self.autoscaling_backend.update_attached_elbs(self.name)
             self.autoscaling_backend.update_attached_target_groups(self.name)
 
+    setattr(group_model, "set_desired_capacity", set_desired_capacity)  # noqa: B010
+
+
+def _patch_terminations(backend: MotoBackend, activity_model: MotoModel) -> None:
+    """Let terminations take time, launch replacements some seconds later, and end all holds of a deleted group."""
+    delete_with_moto = backend.delete_auto_scaling_group
+
     def terminate_instance(self: MotoBackend, instance_id: str, should_decrement: bool) -> MotoModel:
         """Terminate an instance (API, TerminateInstanceInAutoScalingGroup), and launch another one in its place."""
-        state = next(
-            state
-            for group in self.autoscaling_groups.values()
-            for state in group.instance_states
-            if state.instance.id == instance_id
-        )
+        state: MotoModel = state_of(self.region_name, instance_id)
         group = state.auto_scaling_group
         previous_capacity = group.desired_capacity
         if should_decrement and not is_terminating(state):
@@ -178,17 +190,14 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
                 complete_held_action(group, state, "CONTINUE")
         delete_with_moto(self, group_name)
 
-    setattr(group_model, "set_desired_capacity", set_desired_capacity)  # noqa: B010
     setattr(backend, "terminate_instance", terminate_instance)  # noqa: B010
     setattr(backend, "delete_auto_scaling_group", delete_auto_scaling_group)  # noqa: B010
 
 
-def _patch_lifecycle_actions(backend: MotoBackend) -> None:
-    """Add CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks; patch creation and deletion."""
-    from moto.autoscaling.responses import AutoScalingResponse
-
+def _patch_hooks(backend: MotoBackend, response_model: MotoResponse) -> None:
+    """Create the hooks of a group before its instances, and complete the actions of a hook that is deleted."""
     delete_hook_with_moto = backend.delete_lifecycle_hook
-    create_group_with_moto = AutoScalingResponse.create_auto_scaling_group
+    create_group_with_moto = response_model.create_auto_scaling_group
 
     def delete_lifecycle_hook(self: MotoBackend, as_name: str, name: str) -> None:
         """Complete the hook's actions: CONTINUE for terminating instances, ABANDON for launching ones."""
@@ -210,7 +219,15 @@ def _patch_lifecycle_actions(backend: MotoBackend) -> None:
                 int(specification.get("HeartbeatTimeout", 3600)),
                 specification.get("DefaultResult", "ABANDON"),
             )
-        return create_group_with_moto(self)
+        created: ActionResult = create_group_with_moto(self)
+        return created
+
+    setattr(backend, "delete_lifecycle_hook", delete_lifecycle_hook)  # noqa: B010
+    setattr(response_model, "create_auto_scaling_group", create_auto_scaling_group)  # noqa: B010
+
+
+def _add_lifecycle_actions(response_model: MotoResponse) -> None:
+    """Add CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks."""
 
     def complete_lifecycle_action(self: MotoResponse) -> ActionResult:
         params = self._get_params()
@@ -223,7 +240,5 @@ def _patch_lifecycle_actions(backend: MotoBackend) -> None:
         record_heartbeat(held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"]))
         return EmptyResult()
 
-    setattr(backend, "delete_lifecycle_hook", delete_lifecycle_hook)  # noqa: B010
-    setattr(AutoScalingResponse, "create_auto_scaling_group", create_auto_scaling_group)  # noqa: B010
-    setattr(AutoScalingResponse, "complete_lifecycle_action", complete_lifecycle_action)  # noqa: B010
-    setattr(AutoScalingResponse, "record_lifecycle_action_heartbeat", record_lifecycle_action_heartbeat)  # noqa: B010
+    setattr(response_model, "complete_lifecycle_action", complete_lifecycle_action)  # noqa: B010
+    setattr(response_model, "record_lifecycle_action_heartbeat", record_lifecycle_action_heartbeat)  # noqa: B010

@@ -76,9 +76,7 @@ def check_default_group_stays(call: PendingCall) -> None:
     """Refuse to delete a VPC's default security group."""
     group = group_of_call(call)
     if group is not None and group.name == "default":
-        raise Refused(
-            "CannotDelete", f'the specified group: "{group.id}" name: "default" cannot be deleted by a user'
-        )  # fmt: skip
+        raise Refused("CannotDelete", f'the specified group: "{group.id}" name: "default" cannot be deleted by a user')
 
 
 def group_of_call(call: PendingCall) -> MotoModel:

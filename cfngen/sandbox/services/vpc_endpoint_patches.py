@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.endpoint_services import private_dns_name, services_of_aws
 from cfngen.sandbox.services.managed_interfaces import manage
@@ -31,30 +31,30 @@ def apply() -> None:
     _patch_deletion(VPCBackend)
 
 
-def _patch_services(backend_class: Any) -> None:
+def _patch_services(backend_class: MotoBackend) -> None:
     """Answer DescribeVpcEndpointServices without moto's other services."""
 
-    def collect(account_id: str, region: str) -> list[Mapping[str, Any]]:
+    def collect(account_id: str, region: str) -> list[JsonObject]:
         return list(services_of_aws(region))
 
     setattr(backend_class, "_collect_default_endpoint_services", staticmethod(collect))  # noqa: B010
 
 
-def _patch_filters(endpoint_class: Any) -> None:
+def _patch_filters(endpoint_class: MotoModel) -> None:
     """Know the filter `vpc-endpoint-id` of DescribeVpcEndpoints."""
     original = endpoint_class.get_filter_value
 
-    def get_filter_value(self: MotoModel, filter_name: str, method_name: str | None = None) -> Any:
+    def get_filter_value(self: MotoModel, filter_name: str, method_name: str | None = None) -> object:
         return self.id if filter_name == "vpc-endpoint-id" else original(self, filter_name, method_name)
 
     setattr(endpoint_class, "get_filter_value", get_filter_value)  # noqa: B010
 
 
-def _patch_creation(backend_class: Any) -> None:
+def _patch_creation(backend_class: MotoBackend) -> None:
     """Give a new endpoint its interfaces, and its DNS names."""
     original = backend_class.create_vpc_endpoint
 
-    def create_vpc_endpoint(self: MotoBackend, **options: Any) -> MotoModel:
+    def create_vpc_endpoint(self: MotoBackend, **options: MotoModel) -> MotoModel:
         subnet_ids = options.pop("subnet_ids", None) or []
         endpoint: MotoModel = original(self, **options, subnet_ids=[])
         endpoint.vpc_endpoint_type = endpoint.vpc_endpoint_type or GATEWAY
@@ -75,7 +75,7 @@ def _patch_creation(backend_class: Any) -> None:
     setattr(backend_class, "create_vpc_endpoint", create_vpc_endpoint)  # noqa: B010
 
 
-def _patch_modification(backend_class: Any, response_class: Any) -> None:
+def _patch_modification(backend_class: MotoBackend, response_class: MotoResponse) -> None:
     """Let interfaces, routes and private DNS follow ModifyVpcEndpoint."""
     original_response = response_class.modify_vpc_endpoint
 
@@ -103,7 +103,7 @@ def _patch_modification(backend_class: Any, response_class: Any) -> None:
     setattr(response_class, "modify_vpc_endpoint", respond)  # noqa: B010
 
 
-def _patch_deletion(backend_class: Any) -> None:
+def _patch_deletion(backend_class: MotoBackend) -> None:
     """Delete interfaces and routes with their endpoint, and show it no more."""
 
     def delete_vpc_endpoints(self: MotoBackend, vpce_ids: list[str] | None = None) -> None:

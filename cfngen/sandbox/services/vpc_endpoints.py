@@ -82,9 +82,7 @@ def _check_route_tables(backend: MotoBackend, vpc_id: str, service_name: str, ta
     for table_id in table_ids:
         table = backend.get_route_table(table_id)
         if table.vpc_id != vpc_id:
-            raise Refused(
-                "InvalidParameter", f"route table {table_id} and vpc {vpc_id} belong to different networks"
-            )  # fmt: skip
+            raise Refused("InvalidParameter", f"route table {table_id} and vpc {vpc_id} belong to different networks")
         prefix_lists = [route.destination_prefix_list for route in table.routes if route.destination_prefix_list]
         for prefix_list in prefix_lists:
             if prefix_list.prefix_list_name == service_name:
@@ -126,7 +124,7 @@ def _check_groups(backend: MotoBackend, vpc_id: str, group_ids: Iterable[str]) -
         if backend.get_security_group_from_id(identifier).vpc_id != vpc_id:
             raise Refused(
                 "InvalidParameter", f"security group {identifier} and vpc {vpc_id} belong to different networks"
-            )  # fmt: skip
+            )
 
 
 def _check_private_dns(call: PendingCall, vpc: MotoModel, service_name: str, endpoint_id: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
@@ -45,8 +44,8 @@ def apply() -> None:
 
     original = TokenResponse.assume_role_with_web_identity
 
-    def assume_role_with_web_identity(self: MotoResponse) -> Any:
-        answer: Any = original(self)
+    def assume_role_with_web_identity(self: MotoResponse) -> ActionResult:
+        answer: MotoResponse = original(self)
         claims = json_web_tokens.parse(self._get_param("WebIdentityToken")).claims
         result = {
             **answer.result,

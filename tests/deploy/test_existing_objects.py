@@ -23,7 +23,7 @@ from cfngen.deploy.preview import existing_objects
 from cfngen.deploy.preview.existing_objects import ForeignObjectsError
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus
-from cfngen.sandbox.services.endpoint_services import services_of_aws
+from cfngen.sandbox.services.vpc_endpoints import services_of_aws
 
 REGION, ZONE = "us-west-2", "us-west-2a"
 NAMES_IN_AWS = (

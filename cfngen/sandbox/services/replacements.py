@@ -26,8 +26,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import group_settings
-from cfngen.sandbox.services.mixed_launches import active_count, is_spot
-from cfngen.sandbox.services.mixed_pools import on_demand_count
+from cfngen.sandbox.services.mixed_launches import active_count, is_spot, on_demand_count
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (
     REPLACEMENT,

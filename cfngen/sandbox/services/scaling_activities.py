@@ -27,10 +27,9 @@ from moto.ec2.exceptions import EC2ClientError
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services import group_settings, metadata_tags
+from cfngen.sandbox.services import group_settings, resource_tags
 from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.launch_failures import check_launch
-from cfngen.sandbox.services.launch_requests import check_request
+from cfngen.sandbox.services.launch_checks import check_launch, check_request
 from cfngen.sandbox.services.rules import Refused, time_in
 from cfngen.sandbox.services.schedule import duration_of, run_after
 
@@ -260,7 +259,7 @@ def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
         try:
             check_request(launch)
             check_launch(launch)
-            metadata_tags.check(group.region, data, group.get_propagated_tags())
+            resource_tags.check_tags_in_metadata(group.region, data, group.get_propagated_tags())
         except (Refused, EC2ClientError) as launch_error:
             return number - 1, str(launch_error.message)
     return count, ""

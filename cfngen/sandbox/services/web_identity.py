@@ -1,20 +1,27 @@
-"""STS: AssumeRoleWithWebIdentity, which trades a token of an identity provider for credentials of a role.
+"""Providers of OpenID Connect, whose tokens an account trusts, and the credentials that STS gives for a token.
 
 API reference of STS, AssumeRoleWithWebIdentity; IAM user guide, "Create an OpenID Connect (OIDC) identity provider".
 moto 5.2.5 (moto/sts/models.py) looks neither at the token nor at the role. Words: tests/aws/refusals.md. In which order
 STS checks the parts of a token is assumed.
+
+API reference of IAM, CreateOpenIDConnectProvider: the URL begins with https:// and has neither query nor port; a URL is
+registered once in an account; without thumbprints IAM connects to the server to read its certificate. Quotas: "IAM and
+AWS STS quotas". moto 5.2.5 (moto/iam/models.py) lacks the operations for single client ids, and names the provider that
+exists already "Unknown".
 """
 
 from __future__ import annotations
 
 import functools
 import re
+import urllib.parse
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoModel, MotoResponse
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services import json_web_tokens, policy_documents
+from cfngen.sandbox.services.distributions import find_distribution
 from cfngen.sandbox.services.issuer_documents import DISCOVERY_PATH, read_document
 from cfngen.sandbox.services.json_web_tokens import InvalidTokenError, Token
 from cfngen.sandbox.services.policy_simulation import Context, decision
@@ -34,6 +41,9 @@ NO_KEY = (
     "documentation for requirements"
 )
 ROLE_ARN = re.compile(r"arn:[^:]+:iam::(?P<account>\d{12}):role/(?:.*/)?(?P<name>[^/]+)")
+MAX_PROVIDERS = 100
+MAX_CLIENT_IDS = 100
+CLOUDFRONT_DOMAIN = ".cloudfront.net"
 
 
 @functools.cache
@@ -156,3 +166,70 @@ def _trusts(role: MotoModel, provider_arn: str, context: Context) -> bool:
         if ("Federated", provider_arn) in policy_documents.principals(statement)
     ]
     return decision([{"Statement": matching}], ACTION, role.arn, context) == "allowed"
+
+
+@functools.cache
+def add_client_id_operations() -> None:
+    """Add the operations for single client ids to moto's IAM, for the rest of the process."""
+    from moto.core.responses import EmptyResult
+    from moto.iam.responses import IamResponse
+
+    def add(self: MotoResponse) -> EmptyResult:
+        provider = _get_provider(self.backend, self._get_param("OpenIDConnectProviderArn"))
+        client_id = self._get_param("ClientID")
+        if client_id not in provider.client_id_list:
+            provider.client_id_list = [*provider.client_id_list, client_id]
+        return EmptyResult()
+
+    def remove(self: MotoResponse) -> EmptyResult:
+        provider = _get_provider(self.backend, self._get_param("OpenIDConnectProviderArn"))
+        client_id = self._get_param("ClientID")
+        provider.client_id_list = [item for item in provider.client_id_list if item != client_id]
+        return EmptyResult()
+
+    setattr(IamResponse, "add_client_id_to_open_id_connect_provider", add)  # noqa: B010
+    setattr(IamResponse, "remove_client_id_from_open_id_connect_provider", remove)  # noqa: B010
+
+
+@rule("iam", "CreateOpenIDConnectProvider")
+def check_url(call: PendingCall) -> None:
+    """Refuse a URL that no issuer of the standard has, one that is registered, and a server that does not answer."""
+    url = call.get("Url", "")
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme != "https" or not parts.hostname or ":" in parts.netloc or parts.query or "${" in url:
+        raise validation_error("Invalid Open ID Connect Provider URL")
+    # IAM compares URLs without the scheme, and with a slash at the end.
+    registered = [provider.url for provider in call.backend.open_id_providers.values()]
+    if parts.netloc + parts.path in registered:
+        raise Refused("EntityAlreadyExists", f"Provider with url {url} already exists.")
+    if len(registered) >= MAX_PROVIDERS:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for OpenIdConnectProvidersPerAccount: {MAX_PROVIDERS}")
+    if not call.get("ThumbprintList") and not _answers(call.region, parts.hostname):
+        raise Refused(
+            "OpenIdIdpCommunicationError",
+            "The request failed because IAM cannot connect to the OpenID Connect identity provider URL.",
+        )
+
+
+@rule("iam", "AddClientIDToOpenIDConnectProvider", "RemoveClientIDFromOpenIDConnectProvider")
+def check_client_id(call: PendingCall) -> None:
+    """Refuse a provider that does not exist, and more client ids than one can have."""
+    provider = _get_provider(call.backend, call.get("OpenIDConnectProviderArn"))
+    client_ids = {*provider.client_id_list, call.get("ClientID")}
+    if call.operation.startswith("Add") and len(client_ids) > MAX_CLIENT_IDS:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for ClientIdsPerOpenIdConnectProvider: {MAX_CLIENT_IDS}")
+
+
+def _answers(region: str, host: str) -> bool:
+    """Return whether a server shows a certificate: of CloudFront's names, only those of the account's distributions.
+
+    Buckets need not exist, as S3 answers for all of them; other servers are taken for ones that answer.
+    """
+    return not host.endswith(CLOUDFRONT_DOMAIN) or find_distribution(region, host) is not None
+
+
+def _get_provider(backend: MotoBackend, arn: str) -> MotoModel:
+    provider = backend.open_id_providers.get(arn)
+    if provider is None:
+        raise Refused("NoSuchEntity", f"OpenIDConnect Provider not found for arn {arn}")
+    return provider

@@ -21,7 +21,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.moto_types import MotoModel
-from cfngen.sandbox.services.launch_failures import is_spot_instance
+from cfngen.sandbox.services.launch_checks import is_spot_instance
 from cfngen.sandbox.services.rules import Refused
 from cfngen.sandbox.services.scaling_activities import (
     REPLACEMENT,

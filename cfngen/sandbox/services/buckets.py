@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+from collections.abc import Iterable
 
 import awacs.s3
 from awacs.aws import Action
@@ -46,7 +47,7 @@ def check_name(call: PendingCall) -> None:
 
 @rule("s3", "PutBucketPolicy")
 def check_policy(call: PendingCall) -> None:
-    """Refuse a malformed policy, one for other resources than the bucket, and one with principals that do not exist."""
+    """Refuse a policy that is malformed, public where that is blocked, or about what is elsewhere or does not exist."""
     text = call.get("Policy", "")
     text = text.decode() if isinstance(text, bytes) else text
     try:
@@ -67,6 +68,7 @@ def check_policy(call: PendingCall) -> None:
         _check_statement(statement, call.get("Bucket"))
     if missing_principals := list(policy_documents.missing_principals(document, call.region)):
         raise Refused(MALFORMED_POLICY, f"Invalid principal in policy ({missing_principals[0][1]})")
+    _check_public_statements(call, statements)
 
 
 def _check_statement(statement: JsonDict, bucket: str) -> None:
@@ -105,11 +107,8 @@ def _is_in_bucket(resource: str, bucket: str) -> bool:
 def _is_about_objects(action: str) -> bool:
     operation = action.partition(":")[2]
     object_operations = (  # operations on objects without `Object` in their names
-        "AbortMultipartUpload",
-        "ListMultipartUploadParts",
-        "BypassGovernanceRetention",
-        "InitiateReplication",
-    )
+        "AbortMultipartUpload", "ListMultipartUploadParts", "BypassGovernanceRetention", "InitiateReplication",
+    )  # fmt: skip
     return ("Object" in operation and "BucketObject" not in operation) or operation in object_operations
 
 
@@ -118,14 +117,11 @@ def _s3_actions() -> tuple[str, ...]:
     return tuple(str(item.JSONrepr()).lower() for item in vars(awacs.s3).values() if isinstance(item, Action))
 
 
-@rule("s3", "PutBucketPolicy")
-def check_public_policy(call: PendingCall) -> None:
+def _check_public_statements(call: PendingCall, statements: Iterable[JsonDict]) -> None:
     """Refuse a public policy on a bucket with BlockPublicPolicy, which new buckets have, or in an account with it."""
-    text = call.get("Policy", "")
-    document = policy_documents.parse(text.decode() if isinstance(text, bytes) else text)
     if not blocks(_get_bucket(call), "block_public_policy", call.region):
         return
-    for statement in policy_documents.statements(document):
+    for statement in statements:
         condition_keys = {key.lower() for operator in statement.get("Condition", {}).values() for key in operator}
         is_limited = bool(condition_keys & NON_PUBLIC_CONDITIONS)
         if statement["Effect"] == "Allow" and policy_documents.names_everybody(statement) and not is_limited:
@@ -138,7 +134,7 @@ def check_public_policy(call: PendingCall) -> None:
 
 
 def blocks(bucket: MotoModel, setting: str, region: str) -> bool:
-    """Return whether a setting of Block Public Access is on for a bucket: its own, or that of the account.
+    """Return whether a setting of Block Public Access is on for a bucket, by itself or for the whole account.
 
     "Blocking public access": S3 applies the most restrictive combination of both. A new bucket has all four settings,
     an account none.

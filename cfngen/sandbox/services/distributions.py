@@ -111,7 +111,7 @@ def check_disabled(call: PendingCall) -> None:
 
 @rule("cloudfront", "CreateOriginAccessControl", "UpdateOriginAccessControl")
 def check_access_control(call: PendingCall) -> None:
-    """Refuse an access control whose name is too long, or that of another one."""
+    """Refuse an access control whose name is too long, or in use."""
     settings: JsonObject = call.get("OriginAccessControlConfig") or {}
     name = settings.get("Name", "")
     if not 0 < len(name) <= MAX_ACCESS_CONTROL_NAME:

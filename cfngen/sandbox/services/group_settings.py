@@ -69,7 +69,7 @@ def with_reservation(group: MotoModel, data: JsonObject) -> JsonDict:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def check_instance_lifetime(call: PendingCall) -> None:
-    """Refuse a maximum instance lifetime of less than a day or more than a year; 0 is none."""
+    """Refuse a maximum instance lifetime of less than a day or more than a year; 0 means no maximum."""
     lifetime = call.get("MaxInstanceLifetime")
     if lifetime and int(lifetime) not in INSTANCE_LIFETIMES:
         least, greatest = INSTANCE_LIFETIMES[0], INSTANCE_LIFETIMES[-1]

@@ -1,6 +1,6 @@
 """IAM: documents, principals and quotas of roles, managed policies and instance profiles, and when others see them.
 
-Quotas are those of the IAM user guide, "IAM and AWS STS quotas", as they are before anybody asks for more.
+Quotas: IAM user guide, "IAM and AWS STS quotas", as they are before anybody asks for more.
 
 "Changes that I make are not always immediately visible" (IAM user guide, Troubleshoot IAM: eventual consistency). The
 delay is not documented; `PROPAGATION_SECONDS` is an assumption. EC2 and Auto Scaling refuse an instance profile that

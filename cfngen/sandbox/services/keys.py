@@ -1,6 +1,6 @@
 """KMS: policies of keys, and keys that cannot be used.
 
-Conditions are those of the KMS API reference: CreateKey, PutKeyPolicy, and the errors of each operation.
+Conditions: KMS API reference, CreateKey, PutKeyPolicy, and the errors of each operation.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Launch:
     Attributes:
         backend: moto's EC2 of the region.
         data: as in RequestLaunchTemplateData: the launch template's data, overridden by the request's parameters.
-        subnets: ids of the subnets in which the instances may be launched; empty for those of the default VPC.
+        subnets: ids of the subnets in which the instances may be launched; empty for the default VPC's.
         zones: names of the zones in which they may be launched; empty if the subnets determine the zones, or EC2 may
             choose any.
         count: number of instances.

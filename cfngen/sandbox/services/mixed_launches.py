@@ -109,7 +109,7 @@ class _Attempt:
         resource_tags.check_tags_in_metadata(self.group.region, data, self.group.get_propagated_tags())
 
     def _reason(self, zone: str, *, spot: bool) -> Refused:
-        """Return the error of a failed activity: that of the first type in the first zone."""
+        """Return the error of a failed activity, which is the first type's in the first zone."""
         if not self.candidates:
             return UNFULFILLABLE  # no type has the required attributes
         first = in_order(self.group, self.candidates, zone, spot=spot)[0]

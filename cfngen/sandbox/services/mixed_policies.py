@@ -3,7 +3,7 @@
 Auto Scaling API reference, MixedInstancesPolicy, LaunchTemplate, LaunchTemplateOverrides and InstancesDistribution,
 except where a rule names another source; InstanceRequirements: every attribute that is set must match, and of several
 values one. The attributes of instance types are those in moto's copy of DescribeInstanceTypes. Price protection is not
-modelled, as there are no prices: every type that has the attributes matches.
+modelled, for want of prices: every type that has the attributes matches.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def check_on_demand_base(distribution: JsonObject) -> None:
 
 @distribution_rule
 def check_on_demand_percentage(distribution: JsonObject) -> None:
-    """Refuse a percentage of On-Demand capacity that is none."""
+    """Refuse a percentage of On-Demand capacity outside of 0 to 100."""
     percentage = distribution.get("OnDemandPercentageAboveBaseCapacity")
     if percentage is not None and int(percentage) not in PERCENTAGES:
         raise validation_error(f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percentage}")
@@ -145,7 +145,7 @@ def check_spot_pools(distribution: JsonObject) -> None:
 
 @distribution_rule
 def check_spot_price(distribution: JsonObject) -> None:
-    """Refuse a maximum price that is no number of dollars, too long or too low; an empty one removes it."""
+    """Refuse a maximum price that is not a number of dollars, too long or too low; an empty one removes it."""
     max_price = str(distribution.get("SpotMaxPrice") or "")
     if not max_price:
         return

@@ -46,7 +46,7 @@ _TEMPLATE = f"""
 }
 """
 _PERMISSION = f"""
-    GroupId IpProtocol FromPort ToPort CidrIp TagSpecifications
+    GroupId TagSpecifications
     {_within("IpPermissions", "IpProtocol FromPort ToPort IpRanges UserIdGroupPairs PrefixListIds")}
 """
 _ROUTE = """

@@ -90,13 +90,20 @@ def check_address(backend: MotoBackend, subnet: MotoModel, address: str) -> None
         raise invalid_value("Address does not fall within the subnet's address range")
     if parsed in {subnet_range[index] for index in (0, 1, 2, 3, -1)}:
         raise invalid_value("Address is in subnet's reserved address range")
-    for other in live_interfaces(backend):
-        used_addresses = {
-            other.private_ip_address,
-            *(private_ip_address.get("PrivateIpAddress") for private_ip_address in other.private_ip_addresses),
-        }
-        if other.subnet.id == subnet.id and address in used_addresses:
-            raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
+    if address in _used_addresses(backend, subnet):
+        raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
+
+
+def _used_addresses(backend: MotoBackend, subnet: MotoModel) -> set[str | None]:
+    return {
+        address
+        for interface in live_interfaces(backend)
+        if interface.subnet.id == subnet.id
+        for address in (
+            interface.private_ip_address,
+            *(item.get("PrivateIpAddress") for item in interface.private_ip_addresses),
+        )
+    }
 
 
 def check_security_groups(backend: MotoBackend, groups: Iterable[str], subnet: MotoModel | None) -> None:
@@ -129,15 +136,7 @@ def free_address(backend: MotoBackend, subnet: MotoModel) -> str:
 
     EC2 takes any free address; here it is the last one, so that it stays clear of addresses that templates fix.
     """
-    used_addresses = {
-        address
-        for interface in live_interfaces(backend)
-        if interface.subnet.id == subnet.id
-        for address in (
-            interface.private_ip_address,
-            *(item.get("PrivateIpAddress") for item in interface.private_ip_addresses),
-        )
-    }
+    used_addresses = _used_addresses(backend, subnet)
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
     candidates = (str(block[index]) for index in range(block.num_addresses - 2, RESERVED_AT_START - 1, -1))
     return next((address for address in candidates if address not in used_addresses), "")

@@ -105,7 +105,7 @@ def free_addresses(backend: MotoBackend, subnet: MotoModel) -> int:
 
 
 def live_interfaces(backend: MotoBackend) -> list[MotoModel]:
-    """Return the interfaces without those of terminated instances, which moto keeps."""
+    """Return the interfaces, but not the ones of terminated instances, which moto keeps."""
     return [
         interface
         for interface in backend.enis.values()

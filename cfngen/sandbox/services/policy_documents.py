@@ -1,6 +1,6 @@
 """Policy documents: statements, principals and grammar, shared by the checks of IAM, KMS and S3.
 
-Elements and principals are those of the IAM user guide, "IAM JSON policy reference".
+Elements and principals: IAM user guide, "IAM JSON policy reference".
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def grammar_fault(text: str, *, is_trust_policy: bool = False) -> str:
         # The keys of an issuer: its URL without https://, and the claim (terraform-aws-modules/terraform-aws-eks#1084).
         if is_trust_policy and any(key.count(":") > 1 and not key.startswith("aws:") for key in condition_keys):
             return "Condition can contain only one colon."
-        # A placeholder that nobody has filled in: assumed, as such a key would be met by no request.
+        # A placeholder that was not filled in: assumed, as no request would meet such a key.
         if any("${" in key for key in condition_keys):
             return "Syntax errors in policy."
     return ""
@@ -153,7 +153,7 @@ def _principal_exists(kind: str, name: str, region: str) -> bool:
 
 
 def _identity_exists(arn: str, region: str) -> bool:
-    """Return whether an ARN names an existing identity; those of other accounts count as existing."""
+    """Return whether an ARN names an existing identity; all identities of other accounts count as existing."""
     match = IDENTITY_ARN.fullmatch(arn)
     if not match or match.group(1) != partition(region) or "*" in arn:
         return False

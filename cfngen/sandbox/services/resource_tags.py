@@ -17,21 +17,10 @@ from cfngen.text_limits import METADATA_TAG_KEY
 MAX_TAGS = 50
 MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters
 TAGGING_OPERATIONS = (
-    "AllocateAddress",
-    "CreateCapacityReservation",
-    "CreateDhcpOptions",
-    "CreateInternetGateway",
-    "CreateLaunchTemplate",
-    "CreateNetworkInterface",
-    "CreateRouteTable",
-    "CreateSecurityGroup",
-    "CreateSnapshot",
-    "CreateSubnet",
-    "CreateVolume",
-    "CreateVpc",
-    "ImportKeyPair",
-    "RunInstances",
-)
+    "AllocateAddress", "CreateCapacityReservation", "CreateDhcpOptions", "CreateInternetGateway",
+    "CreateLaunchTemplate", "CreateNetworkInterface", "CreateRouteTable", "CreateSecurityGroup", "CreateSnapshot",
+    "CreateSubnet", "CreateVolume", "CreateVpc", "ImportKeyPair", "RunInstances",
+)  # fmt: skip
 _REGIONS_WITH_METADATA_TAGS: set[str] = set()  # regions whose default is that tags are in instance metadata
 
 
@@ -88,7 +77,7 @@ def has_tags_in_metadata(region: str) -> bool:
 def check_tags_in_metadata(region: str, data: JsonObject, further_keys: Iterable[str]) -> None:
     """Refuse instances with tag keys that instance metadata does not allow.
 
-    The message is that of a group's scaling activity (eksctl-io/eksctl#8383).
+    A group's scaling activity has the same message (eksctl-io/eksctl#8383).
 
     Args:
         data: as in RequestLaunchTemplateData.

@@ -1,4 +1,4 @@
-"""The registry of the validation rules of services, and the patches by which moto checks them.
+"""The registry of the validation rules of services, and the patches that make moto check them.
 
 Every request to moto, in process or to its server, passes `BaseResponse.call_action`; requests to S3 pass
 `S3Response._bucket_response` and `_key_response`. The patched functions check the operation's rules first.

@@ -147,7 +147,7 @@ def check_target_groups(call: PendingCall) -> None:
 
 @rule("autoscaling", "CreateOrUpdateTags", "DeleteTags")
 def check_tag_calls(call: PendingCall) -> None:
-    """Refuse too many tags in a call, those of a group that does not exist, and more than a group can have.
+    """Refuse too many tags in a call, tags of a group that does not exist, and more than a group can have.
 
     "The maximum number of tags per resource is 50. The maximum number of tags that you can add or remove using a single
     call is 25" ("Tag naming and usage restrictions", Auto Scaling user guide). The codes are assumptions: the API lists

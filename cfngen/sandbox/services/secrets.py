@@ -1,6 +1,6 @@
 """Secrets Manager: names, values and their keys.
 
-Conditions are those of the API reference of Secrets Manager: CreateSecret, PutSecretValue, GetSecretValue, TagResource.
+Conditions: API reference of Secrets Manager, CreateSecret, PutSecretValue, GetSecretValue, TagResource.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
@@ -49,8 +49,6 @@ def check_rules_of_a_group(call: PendingCall) -> None:
         return  # moto finds it by name, or refuses
     requested = [rule_key for permission in call.get("IpPermissions", []) for rule_key in _rule_keys(permission)]
     if not requested:
-        requested = _rule_keys(_legacy_permission(call.parameters))
-    if not requested:
         raise Refused("MissingParameter", "The request must contain a source or a destination of the rule")
     for rule_key in requested:
         _check_ports(rule_key.protocol, rule_key.from_port, rule_key.to_port)
@@ -86,7 +84,7 @@ def group_of_call(call: PendingCall) -> MotoModel:
 
 
 class _RuleKey(NamedTuple):
-    """The key by which the rules of a security group are compared.
+    """What makes two rules of a security group the same.
 
     Attributes:
         protocol: number of the protocol as text, e.g. `6` for TCP.
@@ -129,16 +127,6 @@ def _key_of_moto_rule(moto_rule: MotoModel) -> _RuleKey:
         source_kind=source_kind,
         source=_canonical_source(source),
     )
-
-
-def _legacy_permission(parameters: JsonObject) -> JsonDict:
-    """Return the IpPermission of a call that has no IpPermissions, but `IpProtocol`, `CidrIp` and so on itself."""
-    return {
-        "IpProtocol": parameters.get("IpProtocol"),
-        "FromPort": parameters.get("FromPort"),
-        "ToPort": parameters.get("ToPort"),
-        "IpRanges": [{"CidrIp": parameters["CidrIp"]}] if parameters.get("CidrIp") else [],
-    }
 
 
 def _protocol_number(value: object) -> str:

@@ -241,7 +241,7 @@ def _replace_volumes(instance: MotoModel, data: JsonObject) -> None:
     for mapping in mappings:
         if mapping.get("Ebs"):
             _add_volume(instance, mapping["DeviceName"], mapping["Ebs"])
-    # "Tag resources on creation": a template's tags for volumes are those of all volumes of an instance (EC2 API
+    # "Tag resources on creation": a template's tags for volumes go to all volumes of an instance (EC2 API
     # reference, LaunchTemplateTagSpecificationRequest).
     for specification in data.get("TagSpecifications", ()):
         if specification.get("ResourceType") == "volume":

@@ -30,7 +30,7 @@ from cfngen.sandbox.services.rules import CLOCK_START, PendingCall, Refused, rul
 INVALID_TOKEN = "InvalidIdentityToken"
 ACTION = "sts:AssumeRoleWithWebIdentity"
 REQUIRED_CLAIMS = ("iss", "sub", "aud", "exp", "iat")
-# What a discovery document has to have ("Create an OpenID Connect (OIDC) identity provider", and those of EKS).
+# What a discovery document has to have ("Create an OpenID Connect (OIDC) identity provider", and EKS's own).
 REQUIRED_IN_DISCOVERY = (
     "issuer", "jwks_uri", "response_types_supported", "subject_types_supported",
     "id_token_signing_alg_values_supported",
@@ -124,7 +124,7 @@ def _check_signature(region: str, token: Token) -> None:
     if not is_complete or discovery["issuer"] != issuer:
         raise Refused(INVALID_TOKEN, NO_KEY)
     keys = (read_document(region, discovery["jwks_uri"]) or {}).get("keys") or []
-    # A key without `kid` is no key of a token without one either (aws/amazon-eks-pod-identity-webhook#12).
+    # A key without `kid` does not verify a token without one either (aws/amazon-eks-pod-identity-webhook#12).
     matching = [key for key in keys if "kid" in key and key["kid"] == token.header.get("kid", "")]
     if not matching or sum(key.get("kty") == "RSA" for key in keys) > MAX_KEYS:
         raise Refused(INVALID_TOKEN, NO_KEY)

@@ -8,7 +8,7 @@ import functools
 from cfngen.sandbox.groups import designates_group
 from cfngen.sandbox.instance import Instance
 from cfngen.sandbox.machines import NOTICE_SECONDS, Machines
-from cfngen.sandbox.services import interruptions
+from cfngen.sandbox.services import spot_interruptions
 
 
 class Notice(enum.Enum):
@@ -31,7 +31,7 @@ def send_notice(machines: Machines, group: str, notice: Notice, count: int = 0) 
     Returns:
         The ids of these instances; empty if the group has no running Spot Instances.
     """
-    spot_ids = set(interruptions.running_spot_instances(machines.region))
+    spot_ids = set(spot_interruptions.running_spot_instances(machines.region))
     instances = [
         instance
         for instance in machines.instances.values()
@@ -50,7 +50,7 @@ def send_notice(machines: Machines, group: str, notice: Notice, count: int = 0) 
 def _recommend_rebalancing(machines: Machines, instance: Instance) -> None:
     """Recommend to rebalance an instance; its node is cordoned if the node group says so."""
     clock = machines.cloud.clock
-    interruptions.recommend_rebalancing(machines.region, instance.id, clock.time)
+    spot_interruptions.recommend_rebalancing(machines.region, instance.id, clock.time)
     if instance.boot_data.configuration.get("rebalance"):
         clock.schedule(NOTICE_SECONDS, functools.partial(_cordon, machines, instance))
 
@@ -58,7 +58,7 @@ def _recommend_rebalancing(machines: Machines, instance: Instance) -> None:
 def _interrupt(machines: Machines, instance: Instance) -> None:
     """Announce the interruption of an instance; its drain service cordons the node."""
     clock = machines.cloud.clock
-    interruptions.interrupt(machines.region, instance.id, clock.time, on_terminated=machines.refresh)
+    spot_interruptions.interrupt(machines.region, instance.id, clock.time, on_terminated=machines.refresh)
     if instance.runs_drain_service:
         clock.schedule(NOTICE_SECONDS, functools.partial(_cordon, machines, instance))
 

@@ -68,14 +68,6 @@ def _not_empty(cloud: CloudFormation) -> None:
     s3.delete_bucket(Bucket="mine")
 
 
-def _acl(cloud: CloudFormation) -> None:
-    client("s3", REGION).create_bucket(Bucket="mine", CreateBucketConfiguration=HERE, ACL="public-read")
-
-
-def _acl_later(cloud: CloudFormation) -> None:
-    _mine().put_bucket_acl(Bucket="mine", ACL="public-read")
-
-
 def _versions(cloud: CloudFormation) -> None:
     s3 = _mine()
     s3.put_bucket_versioning(Bucket="mine", VersioningConfiguration={"Status": "Enabled"})
@@ -86,12 +78,6 @@ def _versions(cloud: CloudFormation) -> None:
 
 def _noncurrent(cloud: CloudFormation) -> None:
     rule = {"Status": "Enabled", "Filter": {}, "NoncurrentVersionExpiration": {"NoncurrentDays": 0}}
-    _mine().put_bucket_lifecycle_configuration(Bucket="mine", LifecycleConfiguration={"Rules": [rule]})
-
-
-def _transition(cloud: CloudFormation) -> None:
-    move = {"Days": 30, "StorageClass": "GLACIER"}
-    rule = {"Status": "Enabled", "Filter": {}, "Expiration": {"Days": 30}, "Transitions": [move]}
     _mine().put_bucket_lifecycle_configuration(Bucket="mine", LifecycleConfiguration={"Rules": [rule]})
 
 
@@ -208,12 +194,6 @@ ROWS = [
         "[scality/Arsenal#2648](https://github.com/scality/Arsenal/pull/2648)", "seen", ServiceCall(_noncurrent),
     ),
     Refusal(
-        "s3:PutBucketLifecycleConfiguration", "objects that expire when they move",
-        "must be greater than 'Days' in the Transition action",
-        "[aws/aws-sdk-ruby#178](https://github.com/aws/aws-sdk-ruby/issues/178)", "condition documented",
-        ServiceCall(_transition),
-    ),
-    Refusal(
         "AWS::S3::Bucket BucketEncryption", "a key of KMS with S3's own encryption",
         "a KMSMasterKeyID is not applicable",
         f"[ServerSideEncryptionByDefault]({API}/API_ServerSideEncryptionByDefault.html)", "condition documented",
@@ -255,17 +235,6 @@ ROWS = [
     Refusal(
         "s3:CreateBucket", "name that is one's own already", "BucketAlreadyOwnedByYou",
         f"[CreateBucket]({API}/API_CreateBucket.html)", "documented", ServiceCall(_taken),
-    ),
-    Refusal(
-        "s3:CreateBucket", "an ACL",
-        "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
-        "[awslabs/game-analytics-pipeline#8](https://github.com/awslabs/game-analytics-pipeline/issues/8)", "seen",
-        ServiceCall(_acl),
-    ),
-    Refusal(
-        "s3:PutBucketAcl", "a bucket whose owner owns everything in it", "The bucket does not allow ACLs",
-        f"S3 user guide: [object ownership]({GUIDE}/about-object-ownership.html)", "condition documented",
-        ServiceCall(_acl_later),
     ),
     Refusal(
         "s3:DeleteBucket", "an object in it", "The bucket you tried to delete is not empty",

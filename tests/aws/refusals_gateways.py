@@ -123,14 +123,6 @@ def _routed(*targets: str, destination: str = EVERYWHERE, most: int = 500) -> Se
     return ServiceCall(run)
 
 
-def _address_of_an_instance_that_is_gone(_: CloudFormation) -> None:
-    image = ec2().register_image(Name="image")["ImageId"]
-    [instance] = ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"]
-    ec2().terminate_instances(InstanceIds=[instance["InstanceId"]])
-    allocation = ec2().allocate_address(Domain="vpc")["AllocationId"]
-    ec2().associate_address(AllocationId=allocation, InstanceId=instance["InstanceId"])
-
-
 def _gateway_that_is_not_attached() -> Resources:
     gateway = ec2().create_vpn_gateway(Type="ipsec.1")["VpnGateway"]["VpnGatewayId"]
     return {"Vpc": VPC, "Table": table(), "Route": _route("10.9.0.0/16", GatewayId=gateway)}
@@ -171,10 +163,6 @@ ROWS = [
     Refusal(
         "ec2:CreateRoute", "one more than the quota", "The maximum number of routes has been reached",
         code("RouteLimitExceeded"), CONDITION, _routed("GatewayId", most=0),
-    ),
-    Refusal(
-        "ec2:AssociateAddress", "instance that is terminated", "is not in a valid state",
-        code("IncorrectInstanceState"), CONDITION, ServiceCall(_address_of_an_instance_that_is_gone),
     ),
     Refusal(
         "AWS::EC2::InternetGateway", "one more than the quota (5)",

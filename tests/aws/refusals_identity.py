@@ -357,10 +357,6 @@ ROWS = [
         QUOTAS + ": names are not distinguished by case", "condition documented", ServiceCall(_same_name),
     ),
     Refusal(
-        "iam:CreateRole", "sessions of more than twelve hours", "Member must have value less than or equal to 43200",
-        f"[CreateRole]({API}/API_CreateRole.html): MaxSessionDuration", "condition documented", ServiceCall(_session),
-    ),
-    Refusal(
         "ec2:RunInstances", "instance profile that does not exist",
         "for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name",
         "[aws-sdk-js-v3#5253](https://github.com/aws/aws-sdk-js-v3/issues/5253)", "seen", _launch(_none),

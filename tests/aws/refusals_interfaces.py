@@ -42,13 +42,10 @@ def _in_use() -> tuple[str, str]:
     network_interface_id = ec2().create_network_interface(SubnetId=_default_subnet("a"))["NetworkInterface"][
         "NetworkInterfaceId"
     ]
-    [instance] = ec2().run_instances(
-        ImageId=image,
-        MinCount=1,
-        MaxCount=1,
-        NetworkInterfaces=[{"DeviceIndex": 0, "NetworkInterfaceId": network_interface_id}],
-    )["Instances"]
-    return instance["InstanceId"], network_interface_id
+    [made] = ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1, SubnetId=_default_subnet("a"))["Instances"]
+    instance = made["InstanceId"]
+    ec2().attach_network_interface(NetworkInterfaceId=network_interface_id, InstanceId=instance, DeviceIndex=1)
+    return instance, network_interface_id
 
 
 def _default_subnet(letter: str) -> str:
@@ -62,13 +59,13 @@ def _delete_attached(_: CloudFormation) -> None:
 
 def _attach_twice(_: CloudFormation) -> None:
     instance, made = _in_use()
-    ec2().attach_network_interface(NetworkInterfaceId=made, InstanceId=instance, DeviceIndex=1)
+    ec2().attach_network_interface(NetworkInterfaceId=made, InstanceId=instance, DeviceIndex=2)
 
 
 def _attach_in_another_zone(_: CloudFormation) -> None:
     instance, _ = _in_use()
     other = ec2().create_network_interface(SubnetId=_default_subnet("b"))["NetworkInterface"]["NetworkInterfaceId"]
-    ec2().attach_network_interface(NetworkInterfaceId=other, InstanceId=instance, DeviceIndex=1)
+    ec2().attach_network_interface(NetworkInterfaceId=other, InstanceId=instance, DeviceIndex=2)
 
 
 def _full_subnet() -> Resources:

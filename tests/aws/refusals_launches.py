@@ -97,18 +97,12 @@ def _used_interface() -> Resources:
     ]
     own = [{"DeviceIndex": 0, "NetworkInterfaceId": network_interface_id}]
     image = _image()
-    ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1, NetworkInterfaces=own)
+    [made] = ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1, SubnetId=place["SubnetId"])["Instances"]
+    ec2().attach_network_interface(
+        NetworkInterfaceId=network_interface_id, InstanceId=made["InstanceId"], DeviceIndex=1
+    )
     data = {"ImageId": image, "InstanceType": "t3.medium", "NetworkInterfaces": own}
     return {"Template": _template(**data), "Group": _group()}
-
-
-def _interface_by_hand(_: CloudFormation) -> None:
-    [place] = ec2().describe_subnets(Filters=[{"Name": "availability-zone", "Values": [ZONE]}])["Subnets"]
-    interface_id = ec2().create_network_interface(SubnetId=place["SubnetId"])["NetworkInterface"]["NetworkInterfaceId"]
-    image = _image()
-    for _ in range(2):
-        ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1,
-                            NetworkInterfaces=[{"DeviceIndex": 0, "NetworkInterfaceId": interface_id}])  # fmt: skip
 
 
 def _twelve_in_a_small_subnet(_: CloudFormation) -> None:
@@ -233,13 +227,6 @@ ROWS = [
         _launched({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": [ref("Foreign")]}]},
                   {**NETWORK, "Other": OTHER_VPC, "Foreign": security_group("Other")},
                   VPCZoneIdentifier=[ref("Subnet")]),
-    ),
-    Refusal(
-        GROUP, "security groups beside interfaces",
-        "When a network interface is provided, the security groups must be a part of it",
-        seen("terraform#4570", "https://github.com/hashicorp/terraform-provider-aws/issues/4570"), "seen",
-        _launched({"NetworkInterfaces": [{"DeviceIndex": 0}], "SecurityGroupIds": [ref("Own")]},
-                  {**NETWORK, "Own": security_group()}, VPCZoneIdentifier=[ref("Subnet")]),
     ),
     Refusal(
         GROUP, "interface that exists, and subnets",
@@ -382,17 +369,6 @@ ROWS = [
         code("InvalidAMIID.Malformed"), CONDITION, _by_hand(ImageId="ubuntu"),
     ),
     Refusal(
-        "ec2:RunInstances", "security groups beside interfaces",
-        "Network interfaces and an instance-level security groups may not be specified on the same request",
-        seen("amazon.aws#157", "https://github.com/ansible-collections/amazon.aws/issues/157"), "seen",
-        _by_hand(NetworkInterfaces=[{"DeviceIndex": 0}], SecurityGroupIds=["sg-0123456789abcdef0"]),
-    ),
-    Refusal(
-        "ec2:RunInstances", "interface that an instance has", "in use", code("InvalidNetworkInterface.InUse"),
-        CONDITION,
-        ServiceCall(_interface_by_hand),
-    ),
-    Refusal(
         "ec2:RunInstances", "root volume encrypted with a key that is being deleted", "is in an incorrect state",
         "EC2 user guide: [Instance terminates immediately](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/"
         "troubleshooting-launch.html)", CONDITION, ServiceCall(_key_that_is_gone),
@@ -400,12 +376,6 @@ ROWS = [
     Refusal(
         "ec2:RunInstances", "key pair that there is not", "The key pair 'nobody' does not exist",
         code("InvalidKeyPair.NotFound"), CONDITION, _by_hand(KeyName="nobody"),
-    ),
-    Refusal(
-        "ec2:RunInstances", "subnet beside interfaces",
-        "Network interfaces and an instance-level subnet ID may not be specified on the same request",
-        operation("RunInstances", "SubnetId"), CONDITION,
-        _by_hand(NetworkInterfaces=[{"DeviceIndex": 0}], SubnetId="subnet-0123456789abcdef0"),
     ),
     Refusal(
         "ec2:RunInstances", "no image", "The request must contain the parameter ImageId", code("MissingParameter"),

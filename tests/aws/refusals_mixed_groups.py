@@ -111,7 +111,6 @@ def launching(condition: str, words: str, evidence: Evidence) -> Refusal:
 
 
 RESERVATION = "cr-0123456789abcdef0"
-SPOT_PRICE = {"SpotMaxPricePercentageOverLowestPrice": 20, "MaxSpotPriceAsPercentageOfOptimalOnDemandPrice": 50}
 ROWS = [
     refused(
         "mixture whose launch template requests Spot Instances",
@@ -202,22 +201,6 @@ ROWS = [
         "types beside requirements", "either InstanceType or InstanceRequirements", M5, requiring(), evidence="assumed"
     ),
     refused("five sets of requirements", "4 InstanceRequirements at most", *[requiring()] * 5),
-    refused("weight of 0", "WeightedCapacity must be between 1 and 999", {**M5, "WeightedCapacity": "0"}),
-    refused(
-        "weight that is no number", "WeightedCapacity must be between 1 and 999", {**M5, "WeightedCapacity": "1.5"}
-    ),
-    refused(
-        "weight of requirements",
-        "WeightedCapacity is for overrides with an InstanceType",
-        {**requiring(), "WeightedCapacity": "2"},
-    ),
-    refused(
-        "override whose launch template is not there",
-        "You must use a valid fully-formed launch template.",
-        {**M5, "LaunchTemplateSpecification": {"LaunchTemplateId": "lt-0123456789abcdef0", "Version": "1"}},
-        source=issue("eksctl-io/eksctl#1293"),
-        evidence="seen",
-    ),
     refused(
         "minimum of vCPUs above the maximum",
         "The Min of VCpuCount, 4, is greater than its Max, 2",
@@ -236,33 +219,6 @@ ROWS = [
     refused(
         "allowed type of 31 characters", "is longer than 30 characters", requiring(AllowedInstanceTypes=["m" * 31])
     ),
-    refused("manufacturer that there is not", "CpuManufacturers arm is none of", requiring(CpuManufacturers=["arm"])),
-    refused(
-        "generation that there is not",
-        "InstanceGenerations newest is none of",
-        requiring(InstanceGenerations=["newest"]),
-    ),
-    refused("bare metal neither in nor out", "BareMetal yes is none of", requiring(BareMetal="yes")),
-    refused("accelerator that there is not", "AcceleratorTypes tpu is none of", requiring(AcceleratorTypes=["tpu"])),
-    refused(
-        "two kinds of price protection",
-        "Only one of SpotMaxPricePercentageOverLowestPrice and",
-        requiring(**SPOT_PRICE),
-    ),
-    refused(
-        "unit of the capacity that there is not",
-        "DesiredCapacityType cores is none of",
-        requiring(),
-        DesiredCapacityType="cores",
-        source=api("CreateAutoScalingGroup"),
-    ),
-    refused(
-        "capacity in vCPUs of named types",
-        "DesiredCapacityType is for groups with InstanceRequirements only",
-        M5,
-        DesiredCapacityType="vcpu",
-        source=api("CreateAutoScalingGroup"),
-    ),
     set_to(
         "longest life of more than a year",
         "at most 31536000",
@@ -271,41 +227,6 @@ ROWS = [
         "(https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/autoscaling_group)",
     ),
     set_to("longest life of a day less a second", "must be 0 or at least 86400 seconds", MaxInstanceLifetime=86_399),
-    set_to(
-        "one percentage of a maintenance policy",
-        "Both MinHealthyPercentage and MaxHealthyPercentage must be",
-        InstanceMaintenancePolicy={"MinHealthyPercentage": 90},
-    ),
-    set_to(
-        "one percentage cleared",
-        "are cleared with -1",
-        InstanceMaintenancePolicy={"MinHealthyPercentage": -1, "MaxHealthyPercentage": 110},
-    ),
-    set_to(
-        "most healthy instances below 100 percent",
-        "MaxHealthyPercentage must be between 100 and 200",
-        InstanceMaintenancePolicy={"MinHealthyPercentage": 50, "MaxHealthyPercentage": 99},
-    ),
-    set_to(
-        "most healthy instances above 200 percent",
-        "MaxHealthyPercentage must be between 100 and 200",
-        InstanceMaintenancePolicy={"MinHealthyPercentage": 100, "MaxHealthyPercentage": 201},
-    ),
-    set_to(
-        "least healthy instances above 100 percent",
-        "MinHealthyPercentage must be between 0 and 100",
-        InstanceMaintenancePolicy={"MinHealthyPercentage": 101, "MaxHealthyPercentage": 150},
-    ),
-    set_to(
-        "percentages that differ by more than 100",
-        "cannot be greater than 100",
-        InstanceMaintenancePolicy={"MinHealthyPercentage": 50, "MaxHealthyPercentage": 151},
-    ),
-    set_to(
-        "preference for reservations that there is not",
-        "CapacityReservationPreference open is none of",
-        CapacityReservationSpecification={"CapacityReservationPreference": "open"},
-    ),
     set_to(
         "target of a group that uses no reservation",
         "CapacityReservationTarget cannot be specified with",
@@ -321,12 +242,6 @@ ROWS = [
             "CapacityReservationPreference": "capacity-reservations-only",
             "CapacityReservationTarget": {"CapacityReservationIds": ["r-1"]},
         },
-    ),
-    reserving(
-        "preference that there is not",
-        "Invalid value 'first' for CapacityReservationPreference",
-        {"CapacityReservationPreference": "first"},
-        "condition documented",
     ),
     reserving(
         "preference beside a target",

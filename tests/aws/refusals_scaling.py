@@ -372,20 +372,6 @@ ROWS = [
         f"Auto Scaling user guide: [Quotas]({GUIDE}/ec2-auto-scaling-quotas.html)",
     ),
     row(
-        "hook whose notification target is no queue or topic",
-        "Invalid notification target ARN",
-        lambda: idle(**{HOOKS: [{**HOOK, "NotificationTargetARN": "arn:aws:s3:::bucket", "RoleARN": "x"}]}),
-        api("PutLifecycleHook"),
-    ),
-    row(
-        "hook whose role is none",
-        "Invalid role ARN",
-        lambda: idle(
-            **{HOOKS: [{**HOOK, "NotificationTargetARN": f"arn:aws:sqs:{REGION}:123456789012:q", "RoleARN": "x"}]}
-        ),
-        api("PutLifecycleHook"),
-    ),
-    row(
         "PauseTime over an hour",
         "PauseTime must be in the ISO8601 time period format and must be no greater than PT3600S seconds",
         rolling(PauseTime="PT1H1S"),
@@ -488,24 +474,6 @@ ROWS = [
     called("create_auto_scaling_group", "name with a colon", "cannot have a colon", made(AutoScalingGroupName="a:b")),
     called(
         "create_auto_scaling_group",
-        "health check that there is not",
-        "HealthCheckType must be of EBS, EC2, ELB, VPC_LATTICE",
-        made(HealthCheckType="HTTP"),
-    ),
-    called(
-        "create_auto_scaling_group",
-        "grace period below zero",
-        "greater than or equal to 0",
-        made(HealthCheckGracePeriod=-1),
-    ),
-    called(
-        "create_auto_scaling_group",
-        "termination policy that there is not",
-        "Termination policies contain an unsupported policy: Newest",
-        made(TerminationPolicies=["Newest"]),
-    ),
-    called(
-        "create_auto_scaling_group",
         "longest life of less than a day",
         "MaxInstanceLifetime must be 0 or at least 86400 seconds",
         made(MaxInstanceLifetime=3600),
@@ -516,14 +484,6 @@ ROWS = [
         "Provided Target Groups may not be valid. Please ensure they exist and try again.",
         made(TargetGroupARNs=[f"arn:aws:elasticloadbalancing:{REGION}:123456789012:targetgroup/x/0123456789abcdef"]),
         "assumed",
-    ),
-    called(
-        "create_auto_scaling_group",
-        "load balancer that is not there",
-        "Provided Load Balancers may not be valid. Please ensure they exist and try again.",
-        made(LoadBalancerNames=["x"]),
-        "seen",
-        source=issue("terraform-aws-modules/terraform-aws-autoscaling#16"),
     ),
     called(
         "create_auto_scaling_group",
@@ -639,13 +599,5 @@ ROWS = [
     ),
     mixed("spot price that is none", "SpotMaxPrice free is no price", {"SpotMaxPrice": "free"}),
     mixed("instance type twice", "Each instance type stands once", {}, SMALL, SMALL),
-    mixed("weight of 1000", "WeightedCapacity must be between 1 and 999", {}, {**SMALL, "WeightedCapacity": "1000"}),
-    mixed(
-        "weights of some types only",
-        "Either every override has a WeightedCapacity or none",
-        {},
-        {**SMALL, "WeightedCapacity": "2"},
-        {"InstanceType": "t3.large"},
-    ),
     mixed("41 instance types", "40 instance types at most", {}, *({"InstanceType": f"t{n}.small"} for n in range(41))),
 ]

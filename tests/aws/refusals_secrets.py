@@ -36,10 +36,6 @@ def _key(state: str = "") -> str:
     return identifier
 
 
-def _window(cloud: CloudFormation) -> None:
-    client("kms", REGION).schedule_key_deletion(KeyId=_key(), PendingWindowInDays=40)
-
-
 def _use(state: str, method: str, **arguments: Any) -> ServiceCall:
     def attempt(cloud: CloudFormation) -> None:
         getattr(client("kms", REGION), method)(KeyId=_key(state), **arguments)
@@ -222,14 +218,6 @@ ROWS = [
         f"[TagResource]({KMS}/API_TagResource.html)",
         "condition documented",
         refused(key(ROOT, Tags=[{"Key": f"k{number}", "Value": "v"} for number in range(51)])),
-    ),
-    Refusal(
-        "kms:ScheduleKeyDeletion",
-        "a waiting period of forty days",
-        "failed to satisfy constraint: Member must have value less than or equal to 30",
-        f"[ScheduleKeyDeletion]({KMS}/API_ScheduleKeyDeletion.html)",
-        "condition documented",
-        ServiceCall(_window),
     ),
     *(
         Refusal(

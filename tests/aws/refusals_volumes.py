@@ -77,16 +77,6 @@ def _shrunk(_: CloudFormation) -> None:
     ec2().modify_volume(VolumeId=ec2().create_volume(AvailabilityZone=ZONE, Size=9)["VolumeId"], Size=8)
 
 
-def _below_its_snapshot(_: CloudFormation) -> None:
-    volume = ec2().create_volume(AvailabilityZone=ZONE, Size=9)["VolumeId"]
-    snapshot = ec2().create_snapshot(VolumeId=volume)["SnapshotId"]
-    ec2().create_volume(AvailabilityZone=ZONE, Size=8, SnapshotId=snapshot)
-
-
-def _no_snapshot(_: CloudFormation) -> None:
-    ec2().create_volume(AvailabilityZone=ZONE, Size=8, SnapshotId="snap-0123456789abcdef0")
-
-
 def _throughput(_: CloudFormation) -> None:
     ec2().create_volume(AvailabilityZone=ZONE, Size=8, VolumeType="gp3", Throughput=1000)
 
@@ -197,14 +187,6 @@ ROWS = [
     Refusal(
         "AWS::EC2::Volume", "more IOPS than its size allows", "Iops to volume size ratio", TYPES, CONDITION,
         _change({"VolumeType": "gp3"}, {"VolumeType": "gp3", "Iops": 10001}),
-    ),
-    Refusal(
-        "ec2:CreateVolume", "smaller than its snapshot", "is smaller than snapshot", code("InvalidBlockDeviceMapping"),
-        CONDITION, ServiceCall(_below_its_snapshot),
-    ),
-    Refusal(
-        "ec2:CreateVolume", "snapshot that there is not", "does not exist", code("InvalidSnapshot.NotFound"),
-        CONDITION, ServiceCall(_no_snapshot),
     ),
     Refusal(
         "ec2:CreateVolume", "more than 0.25 MiB/s for each IOPS",

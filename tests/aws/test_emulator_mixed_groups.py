@@ -171,26 +171,6 @@ def test_a_maximum_price_keeps_expensive_pools_out(cloud: CloudFormation) -> Non
     assert "SpotMaxPriceTooLow - Your Spot request price of 0.05 is lower than" in failures(stack)[0]
 
 
-def test_an_override_has_a_launch_template_of_its_own(cloud: CloudFormation) -> None:
-    """An image for arm64 beside one for amd64."""
-    ec2 = client("ec2", REGION)
-    arm = ec2.register_image(Name="arm", Architecture="arm64")["ImageId"]
-    version = {"LaunchTemplateId": {"Ref": "Arm"}, "Version": {"Fn::GetAtt": "Arm.LatestVersionNumber"}}
-    resources = mixed(2, override("m6g.large", LaunchTemplateSpecification=version), override("m5.large"))
-    resources["Arm"] = {"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": {"ImageId": arm}}}
-    stack = created(cloud, resources)
-    assert {(instance["InstanceType"], instance["ImageId"]) for instance in instances()} == {("m6g.large", arm)}
-    capacity.remove_capacity(REGION, "m6g.large")
-    resources["Group"]["Properties"]["MinSize"] = resources["Group"]["Properties"]["MaxSize"] = "3"
-    updated(cloud, resources)
-    members = described(stack)["Instances"]
-    templates = {member["InstanceType"]: member["LaunchTemplate"]["LaunchTemplateId"] for member in members}
-    assert templates == {
-        "m6g.large": stack.resources["Arm"].physical_id,
-        "m5.large": stack.resources["Template"].physical_id,
-    }
-
-
 def test_an_image_of_another_architecture_is_refused(cloud: CloudFormation) -> None:
     client("ec2", REGION).register_image(Name="image", Architecture="x86_64")
     resources = mixed(1, override("m5.large"), override("m6g.large"))
@@ -214,14 +194,6 @@ def test_requirements_fall_to_other_types_that_match(cloud: CloudFormation) -> N
 def test_requirements_that_no_type_meets_launch_nothing(cloud: CloudFormation) -> None:
     stack = cloud.wait(cloud.create_stack("s", body=text(mixed(1, requiring(AllowedInstanceTypes=["m5.metal"])))))
     assert "Could not launch On-Demand Instances. UnfulfillableCapacity" in reasons(stack, "Group", "CREATE_FAILED")[0]
-
-
-def test_weights_count_towards_the_capacity(cloud: CloudFormation) -> None:
-    """Five units: two instances of four, an overage of three."""
-    big, small = (override("m5.xlarge", WeightedCapacity="4"), override("m5.large", WeightedCapacity="2"))
-    stack = created(cloud, mixed(5, big, small))
-    assert types() == {"m5.xlarge": 2}
-    assert [member["WeightedCapacity"] for member in described(stack)["Instances"]] == ["4", "4"]
 
 
 def test_a_group_shrinks_by_the_market_that_has_too_much(cloud: CloudFormation) -> None:
@@ -272,16 +244,13 @@ def test_a_group_without_a_policy_becomes_a_mixed_one_and_back(cloud: CloudForma
 
 
 def test_settings_of_a_group_follow_the_template(cloud: CloudFormation) -> None:
-    maintenance = {"MinHealthyPercentage": 100, "MaxHealthyPercentage": 150}
-    settings = {"MaxInstanceLifetime": 86400, "InstanceMaintenancePolicy": maintenance, "CapacityRebalance": True}
-    stack = created(cloud, mixed(1, **settings))
+    stack = created(cloud, mixed(1, MaxInstanceLifetime=86400, CapacityRebalance=True))
     group = described(stack)
-    assert (group["MaxInstanceLifetime"], group["InstanceMaintenancePolicy"]) == (86400, maintenance)
+    assert group["MaxInstanceLifetime"] == 86400
     assert group["CapacityRebalance"] is True
     updated(cloud, mixed(1))
     group = described(stack)
     assert group["MaxInstanceLifetime"] == 0
-    assert "InstanceMaintenancePolicy" not in group
     assert group["CapacityRebalance"] is False
 
 

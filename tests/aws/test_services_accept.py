@@ -79,8 +79,6 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "two NAT gateways in a subnet": {
         "Vpc": VPC, "Subnet": place(), **OPEN, "Address": ADDRESS, "Second": ADDRESS, "First": nat(),
         "It": nat(allocation={"Fn::GetAtt": ["Second", "AllocationId"]})},
-    "a load balancer on TCP and UDP": {
-        **BALANCED, "Targets": targets(Protocol="TCP_UDP"), "It": listener(Protocol="TCP_UDP")},
     "two listeners to one group": {**BALANCED, "One1": listener(), "It": listener(Port=443)},
     "checks as rare and as slow as can be": {
         **NETWORK, "It": targets(HealthCheckIntervalSeconds=300, HealthCheckTimeoutSeconds=120)},
@@ -88,8 +86,6 @@ ACCEPTED: dict[str, dict[str, Any]] = {
         **NETWORK, "It": targets(HealthCheckIntervalSeconds=10, HealthCheckTimeoutSeconds=10)},
     "targets drained for an hour": {
         **NETWORK, "It": targets(TargetGroupAttributes=attribute("deregistration_delay.timeout_seconds", "3600"))},
-    "a target outside of the VPC": {
-        **NETWORK, "It": targets(Targets=[{"Id": "192.168.1.1", "AvailabilityZone": "all"}])},
 }  # fmt: skip
 
 

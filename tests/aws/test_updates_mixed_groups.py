@@ -12,7 +12,6 @@ from moto.ec2.models import ec2_backends
 from small_stacks import REGION, created, updated
 
 from cfngen.sandbox.api.moto_extensions import MotoExtensions
-from cfngen.sandbox.cloudformation.errors import NotModelledError
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.service import CloudFormation
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Stack
@@ -160,13 +159,6 @@ def test_a_rolling_update_under_a_shortage_waits_and_succeeds_when_it_ends() -> 
     assert failures(stack)
 
 
-def test_a_rolling_update_of_weighted_types_is_not_modelled(cloud: CloudFormation) -> None:
-    weighted = override("m5.large", WeightedCapacity="2")
-    created(cloud, mixed(4, weighted))
-    with pytest.raises(NotModelledError, match="weights"):
-        updated(cloud, mixed(4, weighted, user_data=OTHER_DATA))
-
-
 def rebalancing(count: int = 2, **properties: Any) -> dict[str, Any]:
     return mixed(count, distribution=spot(), CapacityRebalance=True, **properties)
 
@@ -297,18 +289,6 @@ def test_an_unhealthy_instance_is_terminated_first(cloud: CloudFormation) -> Non
     client("autoscaling", REGION).set_instance_health(InstanceId=unhealthy, HealthStatus="Unhealthy")
     assert ids() == set()
     cloud.advance(14)
-    assert len(ids() - {unhealthy}) == 1
-
-
-def test_a_maintenance_policy_lets_an_unhealthy_instance_be_replaced_first(cloud: CloudFormation) -> None:
-    maintenance = {"MinHealthyPercentage": 100, "MaxHealthyPercentage": 110}
-    cloud.durations[replacements.PASSED_HEALTH_CHECK] = 60
-    created(cloud, mixed(1, InstanceMaintenancePolicy=maintenance))
-    [unhealthy] = ids()
-    cloud.advance(60)
-    client("autoscaling", REGION).set_instance_health(InstanceId=unhealthy, HealthStatus="Unhealthy")
-    assert len(ids()) == 2
-    cloud.advance(60)
     assert len(ids() - {unhealthy}) == 1
 
 

@@ -97,9 +97,8 @@ class ExistingNetwork:
         """Make a security group that admits HTTPS from these ranges."""
         made = self.ec2.create_security_group(GroupName=f"https-{len(cidrs)}", Description="https", VpcId=self.vpc)
         for cidr in cidrs:
-            self.ec2.authorize_security_group_ingress(
-                GroupId=made["GroupId"], IpProtocol="tcp", FromPort=443, ToPort=443, CidrIp=cidr
-            )
+            https = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "IpRanges": [{"CidrIp": cidr}]}
+            self.ec2.authorize_security_group_ingress(GroupId=made["GroupId"], IpPermissions=[https])
         return str(made["GroupId"])
 
     def endpoint(self, service: str, group: str, *, private_dns: bool = True) -> str:

@@ -23,7 +23,7 @@ from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.preflight.existing import objects
 from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
-from cfngen.sandbox.services.endpoint_services import services_of_aws
+from cfngen.sandbox.services.vpc_endpoints import services_of_aws
 
 REGION, ZONE = "us-west-2", "us-west-2a"
 NAMES_IN_AWS = (

@@ -20,7 +20,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.instance import Instance
 from cfngen.sandbox.interruptions import Notice, send_notice
-from cfngen.sandbox.services import interruptions
+from cfngen.sandbox.services import spot_interruptions
 from cfngen.sandbox.services.rules import Refused
 
 REGION = "us-west-2"
@@ -69,7 +69,7 @@ def ec2_state(instance: Instance) -> str:
 
 
 def told(instance: Instance, path: str) -> str | None:
-    return interruptions.metadata(REGION, instance.id, path)
+    return spot_interruptions.metadata(REGION, instance.id, path)
 
 
 def test_interrupted_instance_ends_after_two_minutes_and_is_replaced(spot: Cluster) -> None:
@@ -148,9 +148,9 @@ def test_instances_on_demand_are_not_interrupted(spot: Cluster) -> None:
         assert send_notice(machines, "general", Notice.BOTH) == []
         [instance] = place.instances(ON_DEMAND)
         with pytest.raises(Refused, match="is not a running Spot Instance"):
-            interruptions.recommend_rebalancing(REGION, instance.id, machines.cloud.clock.time)
+            spot_interruptions.recommend_rebalancing(REGION, instance.id, machines.cloud.clock.time)
         with pytest.raises(Refused, match="is not a running Spot Instance"):
-            interruptions.interrupt(REGION, instance.id, machines.cloud.clock.time, lambda: None)
+            spot_interruptions.interrupt(REGION, instance.id, machines.cloud.clock.time, lambda: None)
 
 
 class EmulatedInstance(Machine):

@@ -16,13 +16,12 @@ from cfngen.sandbox.services import (
     capacity_reservations,
     distributions,
     flow_logs,
-    launch_template_versions,
-    launched_volumes,
-    nat_gateway_patches,
-    oidc_providers,
+    launch_templates,
+    nat_gateways,
     policy_simulation,
     scaling_patches,
-    vpc_endpoint_patches,
+    volumes,
+    vpc_endpoints,
     web_identity,
 )
 
@@ -37,18 +36,18 @@ def apply() -> None:
     _allow_io1_and_io2_disks()
     _launch_without_default_vpc()
     _launch_with_groups_of_template()
-    launched_volumes.apply()
+    volumes.apply()
     _reassociate_elastic_ips()
     _ignore_tls_only_policies()
     scaling_patches.apply()
-    nat_gateway_patches.apply()
-    vpc_endpoint_patches.apply()
+    nat_gateways.apply()
+    vpc_endpoints.apply()
     policy_simulation.apply()
     flow_logs.apply()
     capacity_reservations.apply()
-    launch_template_versions.apply()
+    launch_templates.apply()
     distributions.apply()
-    oidc_providers.apply()
+    web_identity.add_client_id_operations()
     web_identity.apply()
     _keep_image_settings()
     _show_blackhole_routes()

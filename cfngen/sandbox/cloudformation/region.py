@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
 from cfngen.sandbox.cloudformation.order import ResourceOrder
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Revision, Stack, StackEvent, mask_no_echo
-from cfngen.sandbox.services import capacity, metadata_tags, scaling_activities
+from cfngen.sandbox.services import capacity, resource_tags, scaling_activities
 from cfngen.sandbox.services.rules import set_clock
 from cfngen.sandbox.services.schedule import set_schedule
 
@@ -63,7 +63,7 @@ class Region(abc.ABC):
         self.clock = Clock()
         set_clock(region, lambda: self.clock.now)
         capacity.reset(region)
-        metadata_tags.set_default(region, False)
+        resource_tags.set_tags_in_metadata(region, False)
         self.simulation = Simulation(self.clock)
         self.on_launch = on_launch
         # Called with the id of an instance that a lifecycle hook holds in Terminating:Wait.
@@ -95,11 +95,11 @@ class Region(abc.ABC):
     @property
     def metadata_tags(self) -> bool:
         """Whether instance metadata includes tags by default in this account."""
-        return metadata_tags.enabled_by_default(self.region)
+        return resource_tags.has_tags_in_metadata(self.region)
 
     @metadata_tags.setter
     def metadata_tags(self, enabled: bool) -> None:
-        metadata_tags.set_default(self.region, enabled)
+        resource_tags.set_tags_in_metadata(self.region, enabled)
 
     def stacks(self) -> list[Stack]:
         """All stacks in the order of creation, including nested and deleted ones."""

@@ -24,13 +24,13 @@ import dataclasses
 
 from cfngen.sandbox.cloudformation import properties, signals, update_policies
 from cfngen.sandbox.cloudformation.clock import Operation
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.update_policies import RollingPolicy
-from cfngen.sandbox.json_types import JsonDict, Properties
+from cfngen.sandbox.json_types import Properties
 
 
 def update_group(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
@@ -79,8 +79,6 @@ def _replace_instances(
         policy: its rolling update policy
         obsolete: ids of the instances to replace
     """
-    if any(override.get("WeightedCapacity") for override in _overrides(resource)):
-        raise NotModelledError("a rolling update of a group whose instance types have weights")
     autoscaling, group_name = client("autoscaling", cloud.region), resource.physical_id
     response = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group_name])
     [group_description] = response["AutoScalingGroups"]
@@ -112,12 +110,6 @@ def _replace_instances(
     if resource.generation == generation:  # otherwise the update was cancelled, and its rollback is in progress
         del cloud.capacities_before_update[group_name]
         _resume_processes(cloud, resource, policy)
-
-
-def _overrides(resource: Resource) -> list[JsonDict]:
-    """Return the overrides of a group's mixed instances policy."""
-    policy = resource.properties.get("MixedInstancesPolicy") or {}
-    return list((policy.get("LaunchTemplate") or {}).get("Overrides") or [])
 
 
 def _resume_processes(cloud: Region, resource: Resource, policy: RollingPolicy) -> None:

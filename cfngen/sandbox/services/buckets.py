@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+from collections.abc import Iterable
 
 import awacs.s3
 from awacs.aws import Action
@@ -24,7 +25,6 @@ MAX_POLICY_BYTES = 20_480
 MAX_LIFECYCLE_RULES = 1_000
 MAX_TAGS = 50
 MALFORMED_POLICY = "MalformedPolicy"
-OWNER_ENFORCED = "BucketOwnerEnforced"
 NOT_WELL_FORMED_MESSAGE = "The XML you provided was not well-formed or did not validate against our published schema"
 POLICY_VERSIONS = ("2012-10-17", "2008-10-17")
 # Condition keys that make a policy for everybody non-public: "The meaning of public", S3 user guide.
@@ -45,31 +45,9 @@ def check_name(call: PendingCall) -> None:
         raise Refused("InvalidBucketName", "The specified bucket is not valid.")
 
 
-@rule("s3", "CreateBucket", "PutBucketAcl")
-def check_acl(call: PendingCall) -> None:
-    """Refuse ACLs for others than the owner if the bucket's object ownership is BucketOwnerEnforced."""
-    ownership = call.get("ObjectOwnership") or OWNER_ENFORCED
-    if call.operation == "PutBucketAcl":
-        # moto has the text of CreateBucket, or the document of PutBucketOwnershipControls.
-        rule_or_text = _get_bucket(call).ownership_rule or {}
-        if isinstance(rule_or_text, dict):
-            ownership = rule_or_text.get("Rule", {}).get("ObjectOwnership", OWNER_ENFORCED)
-        else:
-            ownership = rule_or_text
-    has_grants = any(call.get(f"Grant{grant}") for grant in ("FullControl", "Read", "ReadACP", "Write", "WriteACP"))
-    has_foreign_acl = call.get("ACL") not in (None, "private", "bucket-owner-full-control")
-    if ownership == OWNER_ENFORCED and call.operation == "CreateBucket" and (has_grants or has_foreign_acl):
-        raise Refused(
-            "InvalidBucketAclWithObjectOwnership",
-            "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
-        )
-    if ownership == OWNER_ENFORCED and call.operation == "PutBucketAcl":
-        raise Refused("AccessControlListNotSupported", "The bucket does not allow ACLs")
-
-
 @rule("s3", "PutBucketPolicy")
 def check_policy(call: PendingCall) -> None:
-    """Refuse a malformed policy, one for other resources than the bucket, and one with principals that do not exist."""
+    """Refuse a policy that is malformed, public where that is blocked, or about what is elsewhere or does not exist."""
     text = call.get("Policy", "")
     text = text.decode() if isinstance(text, bytes) else text
     try:
@@ -90,6 +68,7 @@ def check_policy(call: PendingCall) -> None:
         _check_statement(statement, call.get("Bucket"))
     if missing_principals := list(policy_documents.missing_principals(document, call.region)):
         raise Refused(MALFORMED_POLICY, f"Invalid principal in policy ({missing_principals[0][1]})")
+    _check_public_statements(call, statements)
 
 
 def _check_statement(statement: JsonDict, bucket: str) -> None:
@@ -126,31 +105,23 @@ def _is_in_bucket(resource: str, bucket: str) -> bool:
 
 
 def _is_about_objects(action: str) -> bool:
-    """Return whether an action applies to objects instead of the bucket."""
     operation = action.partition(":")[2]
     object_operations = (  # operations on objects without `Object` in their names
-        "AbortMultipartUpload",
-        "ListMultipartUploadParts",
-        "BypassGovernanceRetention",
-        "InitiateReplication",
-    )
+        "AbortMultipartUpload", "ListMultipartUploadParts", "BypassGovernanceRetention", "InitiateReplication",
+    )  # fmt: skip
     return ("Object" in operation and "BucketObject" not in operation) or operation in object_operations
 
 
 @functools.cache
 def _s3_actions() -> tuple[str, ...]:
-    """Return the names of all S3 actions, in lower case."""
     return tuple(str(item.JSONrepr()).lower() for item in vars(awacs.s3).values() if isinstance(item, Action))
 
 
-@rule("s3", "PutBucketPolicy")
-def check_public_policy(call: PendingCall) -> None:
+def _check_public_statements(call: PendingCall, statements: Iterable[JsonDict]) -> None:
     """Refuse a public policy on a bucket with BlockPublicPolicy, which new buckets have, or in an account with it."""
-    text = call.get("Policy", "")
-    document = policy_documents.parse(text.decode() if isinstance(text, bytes) else text)
     if not blocks(_get_bucket(call), "block_public_policy", call.region):
         return
-    for statement in policy_documents.statements(document):
+    for statement in statements:
         condition_keys = {key.lower() for operator in statement.get("Condition", {}).values() for key in operator}
         is_limited = bool(condition_keys & NON_PUBLIC_CONDITIONS)
         if statement["Effect"] == "Allow" and policy_documents.names_everybody(statement) and not is_limited:
@@ -163,15 +134,13 @@ def check_public_policy(call: PendingCall) -> None:
 
 
 def blocks(bucket: MotoModel, setting: str, region: str) -> bool:
-    """Return whether a setting of Block Public Access is on for a bucket: its own, or that of the account.
+    """Return whether a setting of Block Public Access is on for a bucket, by itself or for the whole account.
 
     "Blocking public access": S3 applies the most restrictive combination of both. A new bucket has all four settings,
     an account none.
 
     Args:
-        bucket: moto's bucket.
         setting: moto's name of the setting, e.g. `block_public_policy`.
-        region: any region of the partition.
     """
     own = bucket.public_access_block
     of_account = get_backend("s3control")[DEFAULT_ACCOUNT_ID][policy_documents.partition(region)].public_access_block
@@ -179,7 +148,6 @@ def blocks(bucket: MotoModel, setting: str, region: str) -> bool:
 
 
 def _is_on(public_access_block: MotoModel, setting: str) -> bool:
-    """Return whether moto's settings have one that is on."""
     return str(getattr(public_access_block, setting)).lower() == "true"
 
 
@@ -196,18 +164,12 @@ def check_lifecycle(call: PendingCall) -> None:
         _check_lifecycle_rule(lifecycle_rule)
 
 
-_LIFECYCLE_ACTIONS = (
-    "Expiration", "Transitions", "NoncurrentVersionExpiration", "NoncurrentVersionTransitions",
-    "AbortIncompleteMultipartUpload",
-)  # fmt: skip
+_LIFECYCLE_ACTIONS = ("Expiration", "NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload")
 
 
 def _check_lifecycle_rule(lifecycle_rule: JsonDict) -> None:
-    """Refuse a lifecycle rule without an action, or with days that contradict each other."""
     if not any(lifecycle_rule.get(action) for action in _LIFECYCLE_ACTIONS):
         raise Refused("InvalidRequest", "At least one action needs to be specified in a rule")
-    if lifecycle_rule.get("Status") not in ("Enabled", "Disabled"):
-        raise Refused("MalformedXML", NOT_WELL_FORMED_MESSAGE)
     for action, field in (
         ("Expiration", "Days"),
         ("NoncurrentVersionExpiration", "NoncurrentDays"),
@@ -216,21 +178,6 @@ def _check_lifecycle_rule(lifecycle_rule: JsonDict) -> None:
         days = (lifecycle_rule.get(action) or {}).get(field)
         if days is not None and int(days) < 1:
             raise Refused("InvalidArgument", f"'{field}' for {action} action must be a positive integer")
-    object_filter = lifecycle_rule.get("Filter") or {}
-    filters_by_tag = bool(object_filter.get("Tag")) or "Tags" in (object_filter.get("And") or {})
-    if lifecycle_rule.get("AbortIncompleteMultipartUpload") and filters_by_tag:
-        raise Refused("InvalidRequest", "AbortIncompleteMultipartUpload cannot be specified with Tags.")
-    expiration_days = (lifecycle_rule.get("Expiration") or {}).get("Days")
-    transition_days = [
-        int(transition["Days"])
-        for transition in lifecycle_rule.get("Transitions") or []
-        if transition.get("Days") is not None
-    ]
-    if expiration_days is not None and transition_days and int(expiration_days) <= max(transition_days):
-        raise Refused(
-            "InvalidArgument",
-            "'Days' in the Expiration action for filter must be greater than 'Days' in the Transition action",
-        )
 
 
 @rule("s3", "PutBucketEncryption")
@@ -256,7 +203,6 @@ def check_tags(call: PendingCall) -> None:
 
 
 def _get_bucket(call: PendingCall) -> MotoModel:
-    """Return moto's bucket that a call names, or refuse the call."""
     try:
         return call.backend.get_bucket(call.get("Bucket"))
     except Exception as error:

@@ -1,6 +1,6 @@
 """EC2's capacity and Spot prices, which tests can change.
 
-The error messages are those of the EC2 user guide, "Troubleshoot instance launch issues", and of the Auto Scaling user
+The error messages are from the EC2 user guide, "Troubleshoot instance launch issues", and the Auto Scaling user
 guide, "Troubleshoot: EC2 instance launch failures".
 """
 
@@ -21,12 +21,10 @@ class _RegionCapacity:
     """The missing capacity and the Spot prices of a region.
 
     Attributes:
-        exhausted: pairs of an instance type and the name of a zone that has no capacity for it.
         limits: how many instances run at most, by instance type, name of the zone, and whether it is a Spot pool.
         spot_prices: Spot price by instance type, in dollars per hour.
     """
 
-    exhausted: set[tuple[str, str]] = field(default_factory=set)
     limits: dict[tuple[str, str, bool], int] = field(default_factory=dict)
     spot_prices: dict[str, float] = field(default_factory=dict)
 
@@ -35,35 +33,20 @@ _CAPACITY_BY_REGION: dict[str, _RegionCapacity] = {}  # a region that is missing
 
 
 def remove_capacity(region: str, instance_type: str, *zone_names: str) -> None:
-    """Remove the capacity for instances of a type.
-
-    Args:
-        region: the region.
-        instance_type: e.g. `m5.large`.
-        zone_names: the zones without capacity; by default all zones of the region.
-    """
-    _capacity_of(region).exhausted.update((instance_type, zone) for zone in zone_names or zones(region))
+    """Remove the capacity for instances of a type in these zones; by default in all zones of the region."""
+    for spot in (False, True):
+        limit_capacity(region, instance_type, 0, *zone_names, spot=spot)
 
 
 def remove_spot_capacity(region: str, instance_type: str, *zone_names: str) -> None:
-    """Remove the Spot capacity for instances of a type; On-Demand Instances can still be launched.
-
-    Args:
-        region: the region.
-        instance_type: e.g. `m5.large`.
-        zone_names: the zones whose Spot pools are empty; by default all zones of the region.
-    """
+    """Empty the Spot pools of a type in these zones, or in all; On-Demand Instances can still be launched."""
     limit_capacity(region, instance_type, 0, *zone_names, spot=True)
 
 
 def limit_capacity(region: str, instance_type: str, count: int, *zone_names: str, spot: bool) -> None:
-    """Limit how many instances of a type run in each zone.
+    """Limit how many instances of a type run in each of these zones, or of all; those that run already stay.
 
     Args:
-        region: the region.
-        instance_type: e.g. `m5.large`.
-        count: the greatest number of instances; those that run already stay.
-        zone_names: the zones; by default all zones of the region.
         spot: whether this is the limit of the Spot pools, or of On-Demand Instances.
     """
     limits = _capacity_of(region).limits
@@ -72,19 +55,15 @@ def limit_capacity(region: str, instance_type: str, count: int, *zone_names: str
 
 def restore_capacity(region: str, instance_type: str, *zone_names: str) -> None:
     """Restore the capacity for a type, Spot and On-Demand, in these zones; by default in all zones of the region."""
-    region_capacity = _capacity_of(region)
+    limits = _capacity_of(region).limits
     for zone in zone_names or zones(region):
-        region_capacity.exhausted.discard((instance_type, zone))
         for spot in (False, True):
-            region_capacity.limits.pop((instance_type, zone, spot), None)
+            limits.pop((instance_type, zone, spot), None)
 
 
 def free_count(backend: MotoBackend, instance_type: str, zone: str, *, spot: bool) -> float:
     """Return how many more instances of a type a zone has capacity for; infinite unless a test limits it."""
-    region = str(backend.region_name)
-    if not has_capacity(region, instance_type, zone):
-        return 0
-    limit = _capacity_of(region).limits.get((instance_type, zone, spot))
+    limit = _capacity_of(str(backend.region_name)).limits.get((instance_type, zone, spot))
     if limit is None:
         return math.inf
     running: int = sum(
@@ -113,8 +92,8 @@ def reset(region: str) -> None:
 
 
 def has_capacity(region: str, instance_type: str, zone: str) -> bool:
-    """Return whether a zone has capacity for an instance type."""
-    return (instance_type, zone) not in _capacity_of(region).exhausted
+    """Return whether a zone has capacity for On-Demand Instances of a type."""
+    return _capacity_of(region).limits.get((instance_type, zone, False)) != 0
 
 
 def insufficient_capacity(region: str, instance_type: str, zone: str, *, spot: bool = False) -> Refused:
@@ -136,11 +115,7 @@ def insufficient_capacity(region: str, instance_type: str, zone: str, *, spot: b
 
 
 def check_max_price(region: str, instance_type: str, max_price: float) -> None:
-    """Refuse a maximum price below the current Spot price of an instance type; both in dollars per hour.
-
-    Raises:
-        Refused: SpotMaxPriceTooLow
-    """
+    """Refuse a maximum price below the current Spot price of an instance type; both in dollars per hour."""
     spot_price = _capacity_of(region).spot_prices.get(instance_type, MIN_SPOT_PRICE)
     if max_price < spot_price:
         raise Refused(
@@ -151,5 +126,4 @@ def check_max_price(region: str, instance_type: str, max_price: float) -> None:
 
 
 def _capacity_of(region: str) -> _RegionCapacity:
-    """Return the missing capacity and the Spot prices of a region."""
     return _CAPACITY_BY_REGION.setdefault(region, _RegionCapacity())

@@ -26,11 +26,10 @@ from moto.ec2.models import ec2_backends
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 PLATFORM = "Linux/UNIX"
 ID_PATTERN = re.compile(r"cr-[0-9a-f]{8}([0-9a-f]{9})?")
-PREFERENCES = ("capacity-reservations-only", "open", "none")
 PREFERENCES_WITHOUT_TARGET = ("open", "none")
 _LIVE_STATES = ("pending", "running", "shutting-down")
 
@@ -67,7 +66,7 @@ def reservations_of(backend: MotoBackend) -> dict[str, Reservation]:
 
 
 def add(region: str, reservation: Reservation) -> None:
-    """Add a Capacity Reservation to the account; one with the same id is replaced."""
+    """Add a reservation to the account; one with the same id is replaced."""
     reservations_of(ec2_backends[DEFAULT_ACCOUNT_ID][region])[reservation.id] = reservation
 
 
@@ -144,11 +143,10 @@ def usable(launch: Launch) -> Reservation | None:
     if reservation_id := target.get("CapacityReservationId"):
         reservation = find_target(launch.backend, reservation_id)
         if not reservation.fits(launch.type, candidate_zones):
-            raise Refused(
-                "InvalidParameterValue",
+            raise invalid_value(
                 f"The attributes of the instance ({launch.type} in {', '.join(candidate_zones) or 'any zone'}) do not "
                 f"match those of the capacity reservation {reservation_id} ({reservation.instance_type} in "
-                f"{reservation.zone})",
+                f"{reservation.zone})"
             )
         if free_count(launch.backend, reservation) < launch.count:
             raise _exceeded(reservation_id)
@@ -163,7 +161,6 @@ def usable(launch: Launch) -> Reservation | None:
 
 
 def _exceeded(reservation_id: str) -> Refused:
-    """Return the error of a launch for which reservations have no room."""
     reservation = f"requested reservation '{reservation_id}' does" if reservation_id else "open reservations do"
     message = f"The {reservation} not have sufficient compatible and available capacity"
     return Refused("ReservationCapacityExceeded", message)
@@ -171,7 +168,7 @@ def _exceeded(reservation_id: str) -> Refused:
 
 @rule("ec2", "CreateLaunchTemplate", "CreateLaunchTemplateVersion")
 def check_specification(call: PendingCall) -> None:
-    """Refuse an unknown preference in a launch template, a preference beside a target, and a malformed id.
+    """Refuse a preference beside a target in a launch template, a target of two kinds, and a malformed id.
 
     "You can specify only one option at a time."
     """
@@ -181,8 +178,6 @@ def check_specification(call: PendingCall) -> None:
         return
     preference = specification.get("CapacityReservationPreference")
     target = specification.get("CapacityReservationTarget")
-    if preference is not None and preference not in PREFERENCES:
-        raise Refused("InvalidParameterValue", f"Invalid value '{preference}' for CapacityReservationPreference")
     if preference is not None and target:
         raise Refused(
             "InvalidParameterCombination",
@@ -269,7 +264,6 @@ def cancel_capacity_reservation(response: MotoResponse) -> ActionResult:
 
 
 def _description(backend: MotoBackend, reservation: Reservation) -> JsonDict:
-    """Return a reservation as the API describes it."""
     tags = backend.describe_tags(filters={"resource-id": [reservation.id]})
     return {
         "CapacityReservationId": reservation.id,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import Any
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
@@ -28,7 +27,7 @@ def apply() -> None:
 
     original = FlowLogsBackend.create_flow_logs
 
-    def create_flow_logs(self: MotoBackend, **request: Any) -> tuple[list[MotoModel], list[Any]]:
+    def create_flow_logs(self: MotoBackend, **request: MotoModel) -> tuple[list[MotoModel], list[tuple[str, str, str]]]:
         resource_ids, traffic_type = request["resource_ids"], request["traffic_type"]
         destination = request["log_destination"]
         if request["log_destination_type"] == "s3":
@@ -79,7 +78,6 @@ def _may_deliver(backend: MotoBackend, bucket_name: str) -> bool:
 
 
 def _lets_deliver(statement: JsonDict) -> bool:
-    """Return whether a statement of a bucket's policy lets AWS write log files."""
     principal = statement.get("Principal")
     services = as_list(principal.get("Service")) if isinstance(principal, dict) else []
     actions = {str(action).lower() for action in as_list(statement.get("Action"))}

@@ -1,6 +1,13 @@
-"""IAM: documents, principals and quotas of roles, managed policies and instance profiles.
+"""IAM: documents, principals and quotas of roles, managed policies and instance profiles, and when others see them.
 
-Quotas are those of the IAM user guide, "IAM and AWS STS quotas", as they are before anybody asks for more.
+Quotas: IAM user guide, "IAM and AWS STS quotas", as they are before anybody asks for more.
+
+"Changes that I make are not always immediately visible" (IAM user guide, Troubleshoot IAM: eventual consistency). The
+delay is not documented; `PROPAGATION_SECONDS` is an assumption. EC2 and Auto Scaling refuse an instance profile that
+they do not see yet with the error for one that does not exist (seen: hashicorp/terraform#1885), or for one without a
+role (seen: hashicorp/terraform#4306). CloudFormation waits two minutes until an instance profile is complete, so that
+instances can be launched with it: the emulator's handler calls `mark_propagated`. Profiles that are created outside of
+CloudFormation propagate later.
 """
 
 from __future__ import annotations
@@ -8,14 +15,24 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Mapping
+from weakref import WeakKeyDictionary
 
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 from moto.iam.models import AWSManagedPolicy
 
 from cfngen.sandbox.json_types import JsonDict
-from cfngen.sandbox.moto_types import MotoModel
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import PendingCall, Refused, out_of_range, rule
+from cfngen.sandbox.services.rules import (
+    PendingCall,
+    Refused,
+    invalid_value,
+    rule,
+    time_in,
+    times_by_region,
+    validation_error,
+)
 
 # The characters of policies count without white space.
 MAX_INLINE_POLICY_CHARACTERS = 10_240  # all inline policies of a role together
@@ -23,7 +40,9 @@ MAX_MANAGED_POLICY_CHARACTERS = 6_144
 MAX_TRUST_POLICY_CHARACTERS = 2_048
 MAX_MANAGED_POLICIES_PER_ROLE = 10
 MAX_TAGS = 50
-SESSION_SECONDS = range(3_600, 43_201)  # an hour to twelve hours
+PROPAGATION_SECONDS = 15.0  # simulated time until other services see a change
+_changed_at: WeakKeyDictionary[MotoBackend, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
+"""By moto's IAM backend and by name of the instance profile: the time of its last change on each region's clock."""
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy")
@@ -78,7 +97,6 @@ def load_aws_managed_policies(call: PendingCall) -> None:
 
 @functools.cache
 def _aws_managed_policies() -> dict[str, JsonDict]:
-    """Return the AWS managed policies that moto brings, by name."""
     policies: dict[str, JsonDict] = json.loads(aws_managed_policies_data)
     return policies
 
@@ -141,10 +159,9 @@ def check_policy_characters(call: PendingCall) -> None:
     """Refuse a document with characters outside of Latin-1 ("IAM name requirements")."""
     name = "AssumeRolePolicyDocument" if call.operation == "CreateRole" else "PolicyDocument"
     if not re.fullmatch(r"[\t\n\r -\xff]+", call.get(name, "")):
-        raise Refused(
-            "ValidationError",
+        raise validation_error(
             f"1 validation error detected: Value at '{name[0].lower()}{name[1:]}' failed to satisfy constraint: Member "
-            "must satisfy regular expression pattern: [\\u0009\\u000A\\u000D\\u0020-\\u00FF]+",
+            "must satisfy regular expression pattern: [\\u0009\\u000A\\u000D\\u0020-\\u00FF]+"
         )
 
 
@@ -159,17 +176,56 @@ def check_tags(call: PendingCall) -> None:
         raise Refused("LimitExceeded", f"Cannot exceed quota for TagsPerRole: {MAX_TAGS}")
 
 
-@rule("iam", "CreateRole", "UpdateRole")
-def check_session_duration(call: PendingCall) -> None:
-    """Refuse a maximum session duration shorter than an hour or longer than twelve hours."""
-    seconds = call.get("MaxSessionDuration")
-    if seconds is not None and (fault := out_of_range("maxSessionDuration", seconds, SESSION_SECONDS)):
-        raise Refused("ValidationError", fault)
-
-
 def _get_role(call: PendingCall, name: str) -> MotoModel:
-    """Return moto's role with a name, or refuse the call."""
     for role in call.backend.get_roles():
         if role.name == name:
             return role
     raise Refused("NoSuchEntity", f"The role with name {name} cannot be found.")
+
+
+@rule("iam", "CreateInstanceProfile", "AddRoleToInstanceProfile", "RemoveRoleFromInstanceProfile")
+def record_change(call: PendingCall) -> None:
+    """Record the time of a change of an instance profile; refuses nothing."""
+    _changed_at.setdefault(call.backend, {})[call.get("InstanceProfileName")] = times_by_region()
+
+
+def mark_propagated(region: str, profile: str) -> None:
+    """Mark a change of an instance profile as propagated, after CloudFormation has waited for it."""
+    _changed_at.get(policy_documents.iam_backend(region), {}).pop(profile, None)
+
+
+def check_profile(region: str, reference: Mapping[str, str], *, must_be_seen: bool = False) -> None:
+    """Refuse an instance profile that does not exist or has no role.
+
+    Args:
+        reference: the instance profile's `Arn` or its `Name`, as in RunInstances and in launch templates; may be empty.
+        must_be_seen: refuse it, too, while other services do not see its last change.
+    """
+    key, identifier = next(((key, value) for key, value in reference.items() if value), ("", ""))
+    if not key:
+        return
+    backend = policy_documents.iam_backend(region)
+    profiles = backend.get_instance_profiles()
+    profile = next((item for item in profiles if identifier == (item.arn if key == "Arn" else item.name)), None)
+    if profile is None or (must_be_seen and not _has_propagated(region, backend, profile.name)):
+        raise invalid_value(
+            f"Value ({identifier}) for parameter iamInstanceProfile.{key.lower()} is invalid. Invalid IAM Instance "
+            f"Profile {'ARN' if key == 'Arn' else 'name'}"
+        )
+    if not profile.roles:
+        raise invalid_value(f'IAM Instance Profile "{profile.arn}" has no associated IAM Roles')
+
+
+@rule("ec2", "RunInstances")
+def check_profile_of_instances(call: PendingCall) -> None:
+    """Refuse to launch instances with an instance profile that EC2 does not see yet."""
+    check_profile(call.region, call.get("IamInstanceProfile") or {}, must_be_seen=True)
+
+
+def _has_propagated(region: str, backend: MotoBackend, name: str) -> bool:
+    changed_at = _changed_at.get(backend, {}).get(name)
+    if changed_at is None or region not in changed_at:
+        return True
+    # A negative age means that another test has replaced the region's clock since the change.
+    age = time_in(region) - changed_at[region]
+    return age < 0 or age >= PROPAGATION_SECONDS

@@ -1,6 +1,6 @@
 """KMS: policies of keys, and keys that cannot be used.
 
-Conditions are those of the KMS API reference: CreateKey, PutKeyPolicy, and the errors of each operation.
+Conditions: KMS API reference, CreateKey, PutKeyPolicy, and the errors of each operation.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import PendingCall, Refused, out_of_range, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 MAX_POLICY_BYTES = 32_768
 MAX_TAGS = 50
-WAITING_PERIOD_DAYS = range(7, 31)
 # The user who makes all calls; CloudFormation, too, calls on the user's behalf.
 CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"
 ACCOUNT_ROOT = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:root"
@@ -67,7 +66,6 @@ def _is_well_formed(statement: JsonDict) -> bool:
 
 
 def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
-    """Return whether the statements allow the caller to change the policy again."""
     caller_statements = [
         statement for statement in statements if _applies_to_caller(statement) and _covers_put_key_policy(statement)
     ]
@@ -78,7 +76,6 @@ def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
 
 
 def _applies_to_caller(statement: JsonDict) -> bool:
-    """Return whether the principals of a statement include the caller."""
     named = [name for _, name in policy_documents.principals(statement)]
     principals = {re.sub("^arn:aws-(cn|us-gov):", "arn:aws:", name) for name in named}
     names_caller = bool({"*", CALLER, ACCOUNT_ROOT, DEFAULT_ACCOUNT_ID} & principals)
@@ -86,7 +83,6 @@ def _applies_to_caller(statement: JsonDict) -> bool:
 
 
 def _covers_put_key_policy(statement: JsonDict) -> bool:
-    """Return whether the actions of a statement include PutKeyPolicy."""
     patterns = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     names_action = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
     return not names_action if "NotAction" in statement else names_action
@@ -100,14 +96,6 @@ def check_tags(call: PendingCall) -> None:
         raise Refused("TagException", "Duplicate tag keys")
     if len(keys) > MAX_TAGS:
         raise Refused("LimitExceededException", f"The number of tags exceeds the limit of {MAX_TAGS}")
-
-
-@rule("kms", "ScheduleKeyDeletion")
-def check_waiting_period(call: PendingCall) -> None:
-    """Refuse a waiting period shorter than a week or longer than thirty days."""
-    days = call.get("PendingWindowInDays")
-    if days is not None and (fault := out_of_range("pendingWindowInDays", days, WAITING_PERIOD_DAYS)):
-        raise Refused("ValidationException", fault)
 
 
 @rule(
@@ -128,12 +116,7 @@ def check_key_state(call: PendingCall) -> None:
 
 
 def find_key(region: str, name: str) -> MotoModel | None:
-    """Return moto's object of a key; None if there is no such key in the region.
-
-    Args:
-        region: region of the key.
-        name: its id, its ARN, or an alias.
-    """
+    """Return moto's object of a key by its id, ARN or alias; None if there is no such key in the region."""
     backend = get_backend("kms")[DEFAULT_ACCOUNT_ID][region]
     if name.startswith("arn:") and name.split(":")[3] != region:
         return None
@@ -144,14 +127,9 @@ def find_key(region: str, name: str) -> MotoModel | None:
 
 
 def launch_error(region: str, name: str) -> str:
-    """Return EC2's error if the disks of an instance cannot be encrypted with a key.
+    """Return EC2's error if disks cannot be encrypted with a key; empty if they can, or for EC2's default key.
 
-    Args:
-        region: region of the instance.
-        name: id, ARN or alias of the key; empty for EC2's default key.
-
-    Returns:
-        EC2's error (EC2 user guide, "Instance terminates immediately"); empty if the key can be used.
+    EC2 user guide, "Instance terminates immediately".
     """
     if not name or is_usable(region, name):
         return ""

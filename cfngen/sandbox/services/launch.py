@@ -20,7 +20,7 @@ class Launch:
     Attributes:
         backend: moto's EC2 of the region.
         data: as in RequestLaunchTemplateData: the launch template's data, overridden by the request's parameters.
-        subnets: ids of the subnets in which the instances may be launched; empty for those of the default VPC.
+        subnets: ids of the subnets in which the instances may be launched; empty for the default VPC's.
         zones: names of the zones in which they may be launched; empty if the subnets determine the zones, or EC2 may
             choose any.
         count: number of instances.
@@ -90,13 +90,10 @@ def from_template(
     """Return the launch that a launch template describes.
 
     Args:
-        backend: moto's EC2 of the region.
         reference: names the template: `LaunchTemplateId` or `LaunchTemplateName`, and perhaps `Version`.
-        subnets: ids of the subnets to choose from.
-        zones: names of the zones to choose from.
 
     Raises:
-        Refused: there is no such template, or no such version of it
+        Refused: there is no such template, or no such version of it.
     """
     identifier, name = reference.get("LaunchTemplateId"), reference.get("LaunchTemplateName")
     identifier = identifier or backend.launch_template_name_to_ids.get(name)

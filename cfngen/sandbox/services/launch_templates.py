@@ -1,21 +1,26 @@
 """Launch templates, and Auto Scaling groups that start to use one.
 
 EC2 validates little of a launch template; Auto Scaling validates it when a group starts to use it.
+
+moto 5.2.5 ignores `SourceVersion`: "The new version inherits the same launch parameters as the source version, except
+for parameters that you specify" (EC2 API, CreateLaunchTemplateVersion).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 
+from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError
 
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend
-from cfngen.sandbox.services.ec2_tags import check as check_tags
+from cfngen.sandbox.moto_types import MotoBackend, MotoResponse
 from cfngen.sandbox.services.launch import from_template
-from cfngen.sandbox.services.launch_requests import check_request, check_user_data
-from cfngen.sandbox.services.mixed_policies import overrides_of, policy_in_effect
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.launch_checks import check_request, check_user_data
+from cfngen.sandbox.services.mixed_policies import overrides_of, policy_in_effect, template_of
+from cfngen.sandbox.services.resource_tags import check_tags as check_tags
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule, validation_error
 
 HOP_LIMITS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
 TAGGABLE_TYPES = frozenset({"instance", "volume", "network-interface", "spot-instances-request"})
@@ -30,17 +35,15 @@ def check_data_of_a_template(call: PendingCall) -> None:
     tag_specifications = data.get("TagSpecifications") or []
     resource_types = [specification.get("ResourceType") for specification in tag_specifications]
     if repeated := sorted({name for name in resource_types if resource_types.count(name) > 1}):
-        raise Refused("InvalidParameterValue", f"Duplicate tag specifications for resource type {repeated[0]}")
+        raise invalid_value(f"Duplicate tag specifications for resource type {repeated[0]}")
     for specification in tag_specifications:
         resource_type = specification.get("ResourceType")
         if resource_type not in TAGGABLE_TYPES:
-            raise Refused(
-                "InvalidParameterValue", f"'{resource_type}' is not a valid taggable resource type for this operation."
-            )
+            raise invalid_value(f"'{resource_type}' is not a valid taggable resource type for this operation.")
         check_tags(specification.get("Tags") or [])
     hop_limit = (data.get("MetadataOptions") or {}).get("HttpPutResponseHopLimit")
     if hop_limit is not None and int(hop_limit) not in HOP_LIMITS:
-        raise Refused("InvalidParameterValue", f"Invalid value '{hop_limit}' for HttpPutResponseHopLimit")
+        raise invalid_value(f"Invalid value '{hop_limit}' for HttpPutResponseHopLimit")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
@@ -64,30 +67,60 @@ def check_template_of_a_group(call: PendingCall) -> None:
             }
         subnet_ids = subnet_ids or group.vpc_zone_identifier
         group_zones = group.availability_zones if not subnet_ids else ()
-    references = [(reference, None)] if reference else []
-    if policy and policy["LaunchTemplate"].get("LaunchTemplateSpecification"):
-        own = policy["LaunchTemplate"]["LaunchTemplateSpecification"]
-        references = [
-            (override.get("LaunchTemplateSpecification") or own, override.get("InstanceType"))
-            for override in overrides_of(policy) or [{}]
-            if not override.get("InstanceRequirements")  # their types match the image
+    types: list[str | None] = [None] if reference else []
+    if own := template_of(policy):
+        # Those that match requirements match the image.
+        reference = own
+        types = [
+            each.get("InstanceType") for each in overrides_of(policy) or [{}] if not each.get("InstanceRequirements")
         ]
     subnets = [subnet_id for subnet_id in (subnet_ids or "").split(",") if subnet_id]
     zones = list(call.get("AvailabilityZones") or group_zones)
-    for template_reference, instance_type in references:
-        _check_launch_of_a_group(call.backend.ec2_backend, template_reference, instance_type, subnets, zones)
+    for instance_type in types:
+        _check_launch_of_a_group(call.backend.ec2_backend, reference, instance_type, subnets, zones)
 
 
 def _check_launch_of_a_group(
     backend: MotoBackend, reference: JsonObject, instance_type: str | None, subnets: list[str], zones: list[str]
 ) -> None:
-    """Refuse a launch template, perhaps with another instance type, from which no instance can be launched."""
     try:
         launch = from_template(backend, reference, subnets=subnets, zones=zones)
         if instance_type:
             launch = dataclasses.replace(launch, data={**launch.data, "InstanceType": instance_type})
         check_request(launch)
     except Refused as refused:
-        raise Refused("ValidationError", f"{MESSAGE_PREFIX}{refused.message}") from refused
+        raise validation_error(f"{MESSAGE_PREFIX}{refused.message}") from refused
     except EC2ClientError as error:
-        raise Refused("ValidationError", f"{MESSAGE_PREFIX}{error.message}") from error
+        raise validation_error(f"{MESSAGE_PREFIX}{error.message}") from error
+
+
+@functools.cache
+def apply() -> None:
+    """Patch moto's launch templates, for the rest of the process."""
+    from moto.ec2.models.launch_templates import LaunchTemplate, LaunchTemplateVersion
+    from moto.ec2.responses.launch_templates import LaunchTemplates
+
+    original = LaunchTemplates.create_launch_template_version
+
+    def create_launch_template_version(self: MotoResponse) -> ActionResult:
+        result: ActionResult = original(self)
+        source = self._get_param("SourceVersion")
+        if source:
+            template_id = self._get_param("LaunchTemplateId")
+            template: LaunchTemplate = self.ec2_backend.get_launch_template(template_id)
+            version = template.versions[-1]
+            # The new version is the latest one by now, so `$Latest` is the one before.
+            source_version = template.versions[-2] if str(source) == "$Latest" else template.get_version(source)
+            data = {**source_version.data, **version.data}
+            template.versions[-1] = LaunchTemplateVersion(template, version.number, data, version.description)
+        return result
+
+    setattr(LaunchTemplates, "create_launch_template_version", create_launch_template_version)  # noqa: B010
+
+
+@rule("ec2", "CreateLaunchTemplateVersion")
+def check_source(call: PendingCall) -> None:
+    """Refuse a launch template or a source version that does not exist."""
+    if call.get("SourceVersion"):
+        reference = {"LaunchTemplateId": call.get("LaunchTemplateId"), "Version": call.get("SourceVersion")}
+        from_template(call.backend, reference)

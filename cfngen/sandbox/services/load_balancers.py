@@ -1,95 +1,34 @@
-"""Elastic Load Balancing: load balancers, their subnets, security groups and attributes.
+"""Elastic Load Balancing: load balancers, their target groups and health checks, and the listeners between them.
 
-Conditions: API reference of Elastic Load Balancing (CreateLoadBalancer, SetSecurityGroups, LoadBalancerAttribute), user
-guide of network load balancers ("Availability Zones", "Security groups", "Quotas").
+Conditions: API reference of Elastic Load Balancing (CreateLoadBalancer, SetSecurityGroups, CreateTargetGroup,
+RegisterTargets, CreateListener), user guide of network load balancers ("Availability Zones", "Security groups", "Target
+groups", "Health checks", "Listeners", "Quotas").
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import ipaddress
 
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
 MIN_FREE_ADDRESSES = 8  # of each subnet
 MIN_APPLICATION_ZONES = 2  # of an application load balancer
 MAX_LOAD_BALANCERS = 50  # of each type in a region
 MAX_SECURITY_GROUPS = 5
 MAX_TAGS = 50
-TYPES = ("application", "network", "gateway")
-SCHEMES = ("internet-facing", "internal")
 INVALID_CONFIGURATION = "InvalidConfigurationRequest"
-VALIDATION_ERROR = "ValidationError"
-
-AllowedValues = tuple[str, ...] | range | None  # texts, or a range of numbers; None allows any text
-BOOLEAN = ("true", "false")
-COMMON_ATTRIBUTES: Mapping[str, AllowedValues] = {
-    "deletion_protection.enabled": BOOLEAN,
-    "load_balancing.cross_zone.enabled": BOOLEAN,
-}
-ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, AllowedValues]] = {
-    "network": {
-        "access_logs.s3.enabled": BOOLEAN,
-        "access_logs.s3.bucket": None,
-        "access_logs.s3.prefix": None,
-        "dns_record.client_routing_policy": (
-            "availability_zone_affinity", "partial_availability_zone_affinity", "any_availability_zone",
-        ),
-        "ipv6.deny_all_igw_traffic": BOOLEAN,
-        "secondary_ips.auto_assigned.per_subnet": range(8),
-        "zonal_shift.config.enabled": BOOLEAN,
-    },
-    "application": {
-        "access_logs.s3.enabled": BOOLEAN,
-        "access_logs.s3.bucket": None,
-        "access_logs.s3.prefix": None,
-        "client_keep_alive.seconds": range(60, 604_801),
-        "connection_logs.s3.enabled": BOOLEAN,
-        "connection_logs.s3.bucket": None,
-        "connection_logs.s3.prefix": None,
-        "idle_timeout.timeout_seconds": range(1, 4_001),
-        "ipv6.deny_all_igw_traffic": BOOLEAN,
-        "routing.http.desync_mitigation_mode": ("monitor", "defensive", "strictest"),
-        "routing.http.drop_invalid_header_fields.enabled": BOOLEAN,
-        "routing.http.preserve_host_header.enabled": BOOLEAN,
-        "routing.http.x_amzn_tls_version_and_cipher_suite.enabled": BOOLEAN,
-        "routing.http.xff_client_port.enabled": BOOLEAN,
-        "routing.http.xff_header_processing.mode": ("append", "preserve", "remove"),
-        "routing.http2.enabled": BOOLEAN,
-        "waf.fail_open.enabled": BOOLEAN,
-        "zonal_shift.config.enabled": BOOLEAN,
-    },
-    "gateway": {},
-}  # fmt: skip
-"""Attributes by type of load balancer, with their allowed values: API reference, LoadBalancerAttribute."""
+MAX_LISTENERS = 50  # of a load balancer
+DRAINING_SECONDS = range(3_601)
 
 
 @rule("elbv2", "CreateLoadBalancer")
-def check_name_and_type(call: PendingCall) -> None:
-    """Refuse a name that is invalid or in use, an unknown type or scheme, and a load balancer beyond the quota."""
-    name, balancer_type, scheme = call.get("Name", ""), call.get("Type") or "application", call.get("Scheme")
-    if len(name) > 32:
-        raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot be longer than '32' characters")
-    if not re.fullmatch(r"[A-Za-z0-9-]+", name):
-        raise Refused(
-            VALIDATION_ERROR,
-            f"The load balancer name '{name}' can only contain characters that are alphanumeric characters and "
-            "hyphens(-)",
-        )
-    if name.startswith("-") or name.endswith("-"):
-        raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot begin or end with '-'")
-    if name.startswith("internal-"):
-        raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot begin with 'internal-'")
-    if balancer_type not in TYPES:
-        raise Refused(
-            VALIDATION_ERROR, f"Load balancer type '{balancer_type}' must be one of [application, network, gateway]"
-        )
-    if scheme and scheme not in SCHEMES:
-        raise Refused(VALIDATION_ERROR, f"Load balancer scheme '{scheme}' must be one of [internet-facing, internal]")
+def check_name_and_quota(call: PendingCall) -> None:
+    """Refuse a name in use, a load balancer beyond the quota, and too many tags."""
+    name, balancer_type = call.get("Name", ""), call.get("Type") or "application"
     existing = list(call.backend.load_balancers.values())
     if name in [balancer.name for balancer in existing]:
         # With the same settings, AWS returns the existing load balancer (API, CreateLoadBalancer): not emulated.
@@ -106,8 +45,7 @@ def check_name_and_type(call: PendingCall) -> None:
 @rule("elbv2", "CreateLoadBalancer", "SetSubnets")
 def check_subnets(call: PendingCall) -> None:
     """Refuse subnets of several VPCs, two subnets in one zone, and subnets with too few free addresses."""
-    mapped_ids = [mapping["SubnetId"] for mapping in call.get("SubnetMappings") or []]
-    subnet_ids = [*(call.get("Subnets") or []), *mapped_ids]
+    subnet_ids = call.get("Subnets") or []
     subnets = [subnet for subnet in subnets_of(call) if subnet.id in subnet_ids]
     if missing := sorted(set(subnet_ids) - {subnet.id for subnet in subnets}):
         raise Refused("SubnetNotFound", f"The subnet ID '{missing[0]}' does not exist")
@@ -124,9 +62,7 @@ def check_subnets(call: PendingCall) -> None:
         balancer_type = _get_balancer(call).type
     if balancer_type == "application" and len(subnets) < MIN_APPLICATION_ZONES:
         message = "At least two subnets in two different Availability Zones must be specified"
-        raise Refused(VALIDATION_ERROR, message)
-    if call.get("IpAddressType") == "dualstack" and not all(subnet.ipv6_cidr_block_associations for subnet in subnets):
-        raise Refused("InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
+        raise validation_error(message)
     current_ids: set[str] = set()
     if call.operation == "SetSubnets":
         balancer = _get_balancer(call)
@@ -187,50 +123,10 @@ def check_security_groups(call: PendingCall) -> None:
 
 @rule("elbv2", "ModifyLoadBalancerAttributes")
 def check_attributes(call: PendingCall) -> None:
-    """Refuse unknown attributes, attributes of another type of load balancer, and invalid values."""
-    balancer = _get_balancer(call)
-    settings = call.get("Attributes") or []
-    if not settings:
-        raise Refused(VALIDATION_ERROR, "Attributes cannot be empty")
-    allowed_values = {**COMMON_ATTRIBUTES, **ATTRIBUTES_BY_TYPE[balancer.type]}
-    for attribute in settings:
-        key, value = attribute["Key"], str(attribute.get("Value", ""))
-        if key not in allowed_values:
-            if any(key in keys for keys in ATTRIBUTES_BY_TYPE.values()):
-                raise Refused(
-                    INVALID_CONFIGURATION,
-                    f"Load balancer attribute key '{key}' is not supported on load balancers with type "
-                    f"'{balancer.type}'",
-                )
-            raise Refused(VALIDATION_ERROR, f"Load balancer attribute key '{key}' is not recognized")
-        check_value("Load balancer attribute", key, value, allowed_values[key])
-        if key == "ipv6.deny_all_igw_traffic" and balancer.ip_address_type == "ipv4":
-            message = (
-                f"Load balancer attribute key '{key}' is not supported on load balancers with IP address type 'ipv4'"
-            )
-            raise Refused(INVALID_CONFIGURATION, message)
-
-
-def check_value(attribute_kind: str, key: str, value: str, allowed: AllowedValues) -> None:
-    """Refuse a value of an attribute that is not allowed.
-
-    Args:
-        attribute_kind: what the error message calls the attribute, e.g. `Target group attribute`.
-        key: key of the attribute.
-        value: the requested value.
-        allowed: the allowed values.
-
-    Raises:
-        Refused: the value is not allowed
-    """
-    if isinstance(allowed, tuple) and value not in allowed:
-        raise Refused(
-            VALIDATION_ERROR, f"{attribute_kind} '{key}' value '{value}' must be one of [{', '.join(allowed)}]"
-        )
-    if isinstance(allowed, range) and not (value.isdigit() and int(value) in allowed):
-        raise Refused(
-            VALIDATION_ERROR, f"'{key}' value '{value}' must be between '{allowed.start}-{allowed.stop - 1}' inclusive"
-        )
+    """Refuse a call without attributes, and one for a load balancer that does not exist."""
+    _get_balancer(call)
+    if not call.get("Attributes"):
+        raise validation_error("Attributes cannot be empty")
 
 
 @rule("elbv2", "DeleteLoadBalancer")
@@ -245,7 +141,6 @@ def check_deletion_protection(call: PendingCall) -> None:
 
 
 def _get_balancer(call: PendingCall) -> MotoModel:
-    """Return moto's load balancer that a call names, or refuse the call."""
     balancer = call.backend.load_balancers.get(call.get("LoadBalancerArn"))
     if balancer is None:
         raise Refused("LoadBalancerNotFound", f"Load balancer '{call.get('LoadBalancerArn')}' not found")
@@ -253,10 +148,114 @@ def _get_balancer(call: PendingCall) -> MotoModel:
 
 
 def subnets_of(call: PendingCall) -> list[MotoModel]:
-    """Return moto's objects of all subnets in the region."""
+    """Return all subnets of the region."""
     return [subnet for zone in _ec2_backend(call).subnets.values() for subnet in zone.values()]
 
 
 def _ec2_backend(call: PendingCall) -> MotoBackend:
-    """Return moto's EC2 of the region."""
     return get_backend("ec2")[DEFAULT_ACCOUNT_ID][call.region]
+
+
+@rule("elbv2", "CreateTargetGroup")
+def check_target_group(call: PendingCall) -> None:
+    """Refuse a name in use."""
+    name = call.get("Name", "")
+    if name in [group.name for group in call.backend.target_groups.values()]:
+        raise Refused(
+            "DuplicateTargetGroupName",
+            f"A target group with the same name '{name}' exists, but with different settings",
+        )
+
+
+@rule("elbv2", "CreateTargetGroup", "ModifyTargetGroup")
+def check_health_check(call: PendingCall) -> None:
+    """Refuse health checks with a timeout longer than the interval, or with a path that is not one."""
+    group = call.backend.target_groups.get(call.get("TargetGroupArn"))
+    interval = call.get("HealthCheckIntervalSeconds") or getattr(group, "health_check_interval_seconds", None) or 30
+    timeout = call.get("HealthCheckTimeoutSeconds") or getattr(group, "health_check_timeout_seconds", None)
+    if timeout is not None and int(timeout) > int(interval):
+        raise validation_error(
+            f"Health check timeout '{timeout}' must be smaller than or equal to the interval '{interval}'"
+        )
+    path = call.get("HealthCheckPath")
+    if path is not None and not path.startswith("/"):
+        raise validation_error(f"Health check path '{path}' must begin with a '/' character")
+
+
+@rule("elbv2", "ModifyTargetGroupAttributes")
+def check_draining(call: PendingCall) -> None:
+    """Refuse targets that are drained for longer than an hour, and a target group that does not exist."""
+    _get_target_group(call, call.get("TargetGroupArn"))
+    for attribute in call.get("Attributes") or []:
+        key, value = attribute["Key"], str(attribute.get("Value", ""))
+        if key == "deregistration_delay.timeout_seconds" and int(value) not in DRAINING_SECONDS:
+            raise validation_error(f"'{key}' value '{value}' must be between '0-{DRAINING_SECONDS[-1]}' inclusive")
+
+
+@rule("elbv2", "RegisterTargets")
+def check_targets(call: PendingCall) -> None:
+    """Refuse invalid ids of instances, and addresses outside of the VPC."""
+    group = _get_target_group(call, call.get("TargetGroupArn"))
+    subnet_ranges = [subnet.cidr for subnet in subnets_of(call) if subnet.vpc_id == group.vpc_id]
+    for target in call.get("Targets") or []:
+        if group.target_type == "ip":
+            _check_target_address(target["Id"], subnet_ranges)
+        elif group.target_type == "instance" and not target["Id"].startswith("i-"):
+            raise validation_error(f"Instance ID '{target['Id']}' is not valid")
+
+
+def _check_target_address(text: str, subnet_ranges: list[ipaddress.IPv4Network]) -> None:
+    """Refuse an address in none of the VPC's subnets; with a zone, AWS would take a private one."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise validation_error(f"The IP address '{text}' is not a valid IPv4 address") from None
+    if not any(address in network for network in subnet_ranges):
+        raise validation_error(
+            f"The Availability Zone is required for IP address '{text}' because it is not in the VPC"
+        )
+
+
+@rule("elbv2", "CreateListener", "ModifyListener")
+def check_listener(call: PendingCall) -> None:
+    """Refuse a used port, a listener beyond the quota, and target groups that do not fit."""
+    backend = call.backend
+    arn = call.get("LoadBalancerArn") or _balancer_of_listener(call)
+    balancer = backend.load_balancers.get(arn)
+    if balancer is None:
+        raise Refused("LoadBalancerNotFound", f"Load balancer '{arn}' not found")
+    current = balancer.listeners.get(call.get("ListenerArn"))  # None if the listener is being created
+    port = call.get("Port") or getattr(current, "port", None)
+    other_listeners = [listener for listener in balancer.listeners.values() if listener is not current]
+    if any(str(listener.port) == str(port) for listener in other_listeners):
+        raise Refused("DuplicateListener", "A listener already exists on this port for this load balancer")
+    if call.operation == "CreateListener" and len(balancer.listeners) >= MAX_LISTENERS:
+        raise Refused("TooManyListeners", "The maximum number of listeners has been reached")
+    for action in call.get("DefaultActions") or []:
+        _check_target_group(call, action["TargetGroupArn"], balancer)
+
+
+def _check_target_group(call: PendingCall, arn: str, balancer: MotoModel) -> None:
+    group = _get_target_group(call, arn)
+    if group.vpc_id != balancer.vpc_id:
+        raise Refused(
+            INVALID_CONFIGURATION,
+            f"The target group with targetGroupARN '{arn}' must be in the VPC of the load balancer",
+        )
+    if other_arns := [other for other in group.load_balancer_arns if other != balancer.arn]:
+        message = f"The following target groups cannot be associated with more than one load balancer: {arn}"
+        raise Refused("TargetGroupAssociationLimit", f"{message} ({other_arns[0]})")
+
+
+def _balancer_of_listener(call: PendingCall) -> str:
+    for balancer in call.backend.load_balancers.values():
+        if call.get("ListenerArn") in balancer.listeners:
+            return str(balancer.arn)
+    raise Refused("ListenerNotFound", f"Listener '{call.get('ListenerArn')}' not found")
+
+
+def _get_target_group(call: PendingCall, arn: str) -> MotoModel:
+    group = call.backend.target_groups.get(arn)
+    if group is None:
+        raise Refused("TargetGroupNotFound", f"Target groups '{arn}' not found")
+    return group

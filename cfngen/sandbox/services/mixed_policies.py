@@ -1,12 +1,17 @@
-"""Mixed instances policies: what Auto Scaling refuses in their distribution, overrides and launch templates.
+"""Mixed instances policies: what Auto Scaling refuses in them, and which types have the attributes that one requires.
 
 Auto Scaling API reference, MixedInstancesPolicy, LaunchTemplate, LaunchTemplateOverrides and InstancesDistribution,
-except where a rule names another source. `instance_requirements` has the rules of attribute-based selection.
+except where a rule names another source; InstanceRequirements: every attribute that is set must match, and of several
+values one. The attributes of instance types are those in moto's copy of DescribeInstanceTypes. Price protection is not
+modelled, for want of prices: every type that has the attributes matches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import fnmatch
+import functools
+import json
+from collections.abc import Callable, Sequence
 
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.instance_types import INSTANCE_TYPES
@@ -14,23 +19,25 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.capacity import MIN_SPOT_PRICE
 from cfngen.sandbox.services.launch import from_template
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.launch_checks import is_offered
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
-VALIDATION_ERROR = "ValidationError"
 ON_DEMAND_STRATEGIES = ("lowest-price", "prioritized")
 SPOT_STRATEGIES = ("capacity-optimized", "capacity-optimized-prioritized", "lowest-price", "price-capacity-optimized")
 MAX_OVERRIDES = 40  # instance types of a mixed instances policy
 MAX_REQUIREMENTS = 4  # sets of instance requirements
-MAX_TEMPLATES = 20  # launch templates, those of overrides included
 MAX_PRICE_LENGTH = 255  # characters
-PERCENTAGES, POOL_COUNTS, WEIGHTS = range(101), range(1, 21), range(1, 1000)
-DESIRED_CAPACITY_TYPES = ("units", "vcpu", "memory-mib")
+PERCENTAGES, POOL_COUNTS = range(101), range(1, 21)
 # kubernetes/kops#7066 and kubernetes-sigs/cluster-api-provider-aws#4656 have the code and the words.
 MARKET_OPTIONS_MESSAGE = (
     "Incompatible launch template: You cannot use a launch template that is set to request Spot Instances "
     "(InstanceMarketOptions) when you configure an Auto Scaling group with a mixed instances policy. Add a different "
     "launch template to the group and try again."
 )
+MAX_NAMES = 400  # names of allowed or excluded instance types
+MAX_NAME_LENGTH = 30  # API: AllowedInstanceType, ExcludedInstanceType
+REQUIRED = ("VCpuCount", "MemoryMiB")  # of these, the minimum too
+RANGES = (*REQUIRED, "AcceleratorCount")
 
 
 def overrides_of(policy: JsonObject) -> Sequence[JsonObject]:
@@ -43,11 +50,10 @@ def uses_requirements(policy: JsonObject) -> bool:
     return any(override.get("InstanceRequirements") for override in overrides_of(policy))
 
 
-def template_references(policy: JsonObject) -> Iterator[JsonObject]:
-    """Yield the launch templates that a policy names: its own first, then those of overrides."""
-    template = policy.get("LaunchTemplate") or {}
-    references = (template, *overrides_of(policy))
-    yield from (part["LaunchTemplateSpecification"] for part in references if part.get("LaunchTemplateSpecification"))
+def template_of(policy: JsonObject) -> JsonObject:
+    """Return the reference to the launch template of a policy; empty if it has none."""
+    reference: JsonObject = (policy.get("LaunchTemplate") or {}).get("LaunchTemplateSpecification") or {}
+    return reference
 
 
 def policy_in_effect(call: PendingCall) -> JsonObject:
@@ -107,9 +113,9 @@ def check_strategies(policy: JsonObject) -> None:
         if strategy is None:
             continue
         if strategy not in strategies:
-            raise Refused(VALIDATION_ERROR, f"{key} {strategy} is none of {', '.join(strategies)}")
+            raise validation_error(f"{key} {strategy} is none of {', '.join(strategies)}")
         if strategy == prioritized and uses_requirements(policy):
-            raise Refused(VALIDATION_ERROR, f"{key} {strategy} cannot be used with InstanceRequirements")
+            raise validation_error(f"{key} {strategy} cannot be used with InstanceRequirements")
 
 
 @distribution_rule
@@ -117,17 +123,15 @@ def check_on_demand_base(distribution: JsonObject) -> None:
     """Refuse a base of On-Demand capacity below zero."""
     base = int(distribution.get("OnDemandBaseCapacity") or 0)
     if base < 0:
-        raise Refused(VALIDATION_ERROR, f"OnDemandBaseCapacity must be 0 or more, and is {base}")
+        raise validation_error(f"OnDemandBaseCapacity must be 0 or more, and is {base}")
 
 
 @distribution_rule
 def check_on_demand_percentage(distribution: JsonObject) -> None:
-    """Refuse a percentage of On-Demand capacity that is none."""
+    """Refuse a percentage of On-Demand capacity outside of 0 to 100."""
     percentage = distribution.get("OnDemandPercentageAboveBaseCapacity")
     if percentage is not None and int(percentage) not in PERCENTAGES:
-        raise Refused(
-            VALIDATION_ERROR, f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percentage}"
-        )
+        raise validation_error(f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percentage}")
 
 
 @distribution_rule
@@ -136,21 +140,19 @@ def check_spot_pools(distribution: JsonObject) -> None:
     pools = distribution.get("SpotInstancePools")
     strategy = distribution.get("SpotAllocationStrategy", "lowest-price")
     if pools is not None and (strategy != "lowest-price" or int(pools) not in POOL_COUNTS):
-        raise Refused(
-            VALIDATION_ERROR, "SpotInstancePools must be between 1 and 20, with the strategy lowest-price only"
-        )
+        raise validation_error("SpotInstancePools must be between 1 and 20, with the strategy lowest-price only")
 
 
 @distribution_rule
 def check_spot_price(distribution: JsonObject) -> None:
-    """Refuse a maximum price that is no number of dollars, too long or too low; an empty one removes it."""
+    """Refuse a maximum price that is not a number of dollars, too long or too low; an empty one removes it."""
     max_price = str(distribution.get("SpotMaxPrice") or "")
     if not max_price:
         return
     if len(max_price) > MAX_PRICE_LENGTH or not max_price.replace(".", "", 1).isdecimal():
-        raise Refused(VALIDATION_ERROR, f"SpotMaxPrice {max_price} is no price")
+        raise validation_error(f"SpotMaxPrice {max_price} is no price")
     if float(max_price) < MIN_SPOT_PRICE:
-        raise Refused(VALIDATION_ERROR, f"SpotMaxPrice {max_price} is less than {MIN_SPOT_PRICE}")
+        raise validation_error(f"SpotMaxPrice {max_price} is less than {MIN_SPOT_PRICE}")
 
 
 @policy_rule
@@ -158,12 +160,10 @@ def check_number_of_overrides(policy: JsonObject) -> None:
     """Refuse more instance types or sets of requirements than a group can have."""
     overrides = overrides_of(policy)
     if len(overrides) > MAX_OVERRIDES:
-        raise Refused(VALIDATION_ERROR, f"A group has {MAX_OVERRIDES} instance types at most, and not {len(overrides)}")
+        raise validation_error(f"A group has {MAX_OVERRIDES} instance types at most, and not {len(overrides)}")
     requirements = sum(1 for override in overrides if override.get("InstanceRequirements"))
     if requirements > MAX_REQUIREMENTS:
-        raise Refused(
-            VALIDATION_ERROR, f"A group has {MAX_REQUIREMENTS} InstanceRequirements at most, and not {requirements}"
-        )
+        raise validation_error(f"A group has {MAX_REQUIREMENTS} InstanceRequirements at most, and not {requirements}")
 
 
 @policy_rule
@@ -171,9 +171,9 @@ def check_instance_types(policy: JsonObject) -> None:
     """Refuse an instance type that stands twice or does not exist (whether Auto Scaling looks it up is assumed)."""
     types = [override["InstanceType"] for override in overrides_of(policy) if override.get("InstanceType")]
     if len(set(types)) < len(types):
-        raise Refused(VALIDATION_ERROR, f"Each instance type stands once in the overrides: {', '.join(types)}")
+        raise validation_error(f"Each instance type stands once in the overrides: {', '.join(types)}")
     if unknown := [instance_type for instance_type in types if instance_type not in INSTANCE_TYPES]:
-        raise Refused(VALIDATION_ERROR, f"Invalid instance type: {', '.join(unknown)}")
+        raise validation_error(f"Invalid instance type: {', '.join(unknown)}")
 
 
 @policy_rule
@@ -184,55 +184,155 @@ def check_types_or_requirements(policy: JsonObject) -> None:
     """
     overrides = overrides_of(policy)
     if uses_requirements(policy) and any(override.get("InstanceType") for override in overrides):
-        raise Refused(VALIDATION_ERROR, "The overrides have either InstanceType or InstanceRequirements, and not both")
-
-
-@policy_rule
-def check_weights(policy: JsonObject) -> None:
-    """Refuse weights of some types only, out of range, or of requirements instead of types."""
-    overrides = overrides_of(policy)
-    weights = [override.get("WeightedCapacity") for override in overrides]
-    if any(weights) and not all(weights):
-        raise Refused(VALIDATION_ERROR, "Either every override has a WeightedCapacity or none")
-    for weight in filter(None, weights):
-        if not str(weight).isdecimal() or int(weight) not in WEIGHTS:
-            raise Refused(VALIDATION_ERROR, f"WeightedCapacity must be between 1 and 999, and is {weight}")
-    if any(weights) and uses_requirements(policy):  # "If you provide a list of instance types to use"
-        raise Refused(VALIDATION_ERROR, "WeightedCapacity is for overrides with an InstanceType")
-
-
-@policy_rule
-def check_number_of_templates(policy: JsonObject) -> None:
-    """Refuse more launch templates than a group can have."""
-    names = {
-        reference.get("LaunchTemplateId") or reference.get("LaunchTemplateName")
-        for reference in template_references(policy)
-    }
-    if len(names) > MAX_TEMPLATES:
-        raise Refused(VALIDATION_ERROR, f"A group has {MAX_TEMPLATES} launch templates at most, and not {len(names)}")
+        raise validation_error("The overrides have either InstanceType or InstanceRequirements, and not both")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def check_market_options(call: PendingCall) -> None:
-    """Refuse launch templates that request Spot Instances themselves."""
+    """Refuse a launch template that requests Spot Instances itself."""
     if not call.get("MixedInstancesPolicy"):
         return
-    for reference in template_references(policy_in_effect(call)):
-        try:
-            data = from_template(call.backend.ec2_backend, reference).data
-        except (Refused, EC2ClientError):
-            continue  # that the template does not exist has its own rule
-        if data.get("InstanceMarketOptions"):
-            raise Refused("InvalidQueryParameter", MARKET_OPTIONS_MESSAGE)
+    try:
+        data = from_template(call.backend.ec2_backend, template_of(policy_in_effect(call))).data
+    except (Refused, EC2ClientError):
+        return  # that the template does not exist has its own rule
+    if data.get("InstanceMarketOptions"):
+        raise Refused("InvalidQueryParameter", MARKET_OPTIONS_MESSAGE)
 
 
-@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_desired_capacity_type(call: PendingCall) -> None:
-    """Refuse a unit of the desired capacity that does not exist, or without attribute-based selection."""
-    unit = call.get("DesiredCapacityType")
-    if unit is None:
-        return
-    if unit not in DESIRED_CAPACITY_TYPES:
-        raise Refused(VALIDATION_ERROR, f"DesiredCapacityType {unit} is none of {', '.join(DESIRED_CAPACITY_TYPES)}")
-    if unit != "units" and not uses_requirements(policy_in_effect(call)):
-        raise Refused(VALIDATION_ERROR, "DesiredCapacityType is for groups with InstanceRequirements only")
+def requirements_rule(check: Callable[[JsonObject], None]) -> Callable[[JsonObject], None]:
+    """Register a check of each InstanceRequirements of a policy."""
+
+    def check_all(policy: JsonObject) -> None:
+        for override in overrides_of(policy):
+            if override.get("InstanceRequirements") is not None:
+                check(override["InstanceRequirements"])
+
+    policy_rule(check_all)
+    return check
+
+
+@requirements_rule
+def check_required_ranges(requirements: JsonObject) -> None:
+    """Refuse requirements without a number of vCPUs and a size of memory; both need a minimum, which may be 0."""
+    for name in REQUIRED:
+        if (requirements.get(name) or {}).get("Min") is None:
+            raise validation_error(f"InstanceRequirements must have {name} with a Min")
+
+
+@requirements_rule
+def check_ranges(requirements: JsonObject) -> None:
+    """Refuse ranges whose minimum is negative or above the maximum."""
+    for name in RANGES:
+        bounds = requirements.get(name) or {}
+        low, high = bounds.get("Min"), bounds.get("Max")
+        if any(float(bound) < 0 for bound in (low, high) if bound is not None):
+            raise validation_error(f"{name} must not be negative")
+        if low is not None and high is not None and float(low) > float(high):
+            raise validation_error(f"The Min of {name}, {low}, is greater than its Max, {high}")
+
+
+@requirements_rule
+def check_allowed_or_excluded(requirements: JsonObject) -> None:
+    """Refuse allowed beside excluded instance types, and lists or names that are too long."""
+    if requirements.get("AllowedInstanceTypes") and requirements.get("ExcludedInstanceTypes"):
+        raise validation_error(
+            "InstanceRequirements has either AllowedInstanceTypes or ExcludedInstanceTypes, not both"
+        )
+    for key in ("AllowedInstanceTypes", "ExcludedInstanceTypes"):
+        names = requirements.get(key) or []
+        if len(names) > MAX_NAMES:
+            raise validation_error(f"{key} has {MAX_NAMES} names at most, and not {len(names)}")
+        if long := [name for name in names if not 1 <= len(name) <= MAX_NAME_LENGTH]:
+            raise validation_error(f"{key}: {long[0]} is longer than {MAX_NAME_LENGTH} characters")
+
+
+def matching_types(region: str, requirements: JsonObject, architecture: str) -> list[str]:
+    """Return the instance types of a region with all required attributes, by name.
+
+    Args:
+        requirements: InstanceRequirements in the form of the API.
+        architecture: architecture of the image; types of another one do not match. Empty if it is unknown.
+    """
+    return list(_matching_types(region, json.dumps(requirements, sort_keys=True, default=str), architecture))
+
+
+@functools.lru_cache(maxsize=256)
+def _matching_types(region: str, requirements_json: str, architecture: str) -> tuple[str, ...]:
+    """Return the types for `matching_types`; the requirements are JSON, so that they can be a key of the cache."""
+    requirements = json.loads(requirements_json)
+    return tuple(
+        sorted(
+            name
+            for name, description in INSTANCE_TYPES.items()
+            if is_offered(region, name)
+            and (not architecture or architecture in description["ProcessorInfo"]["SupportedArchitectures"])
+            and _has_name(name, requirements)
+            and _is_in_ranges(description, requirements)
+            and _has_features(description, requirements)
+        )
+    )
+
+
+def _has_name(name: str, requirements: JsonObject) -> bool:
+    """Return whether a type is allowed, or not excluded; patterns have asterisks, and `c5*` means `c5*.*`."""
+    allowed, excluded = requirements.get("AllowedInstanceTypes"), requirements.get("ExcludedInstanceTypes") or []
+    if allowed:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in allowed)
+    return not any(fnmatch.fnmatchcase(name, pattern) for pattern in excluded)
+
+
+def _is_in_ranges(description: JsonObject, requirements: JsonObject) -> bool:
+    # A type without an accelerator satisfies no minimum.
+    numbers = {
+        "VCpuCount": description["VCpuInfo"]["DefaultVCpus"],
+        "MemoryMiB": description["MemoryInfo"]["SizeInMiB"],
+        "AcceleratorCount": sum(count for _, _, count in _accelerators(description)),
+    }
+    for name, number in numbers.items():
+        bounds = requirements.get(name) or {}
+        if bounds.get("Min") is not None and number < float(bounds["Min"]):
+            return False
+        if bounds.get("Max") is not None and number > float(bounds["Max"]):
+            return False
+    return True
+
+
+def _has_features(description: JsonObject, requirements: JsonObject) -> bool:
+    """Return whether a type has the required features; bare metal and burstable types are excluded by default."""
+    for name, default, has_feature in (
+        ("BareMetal", "excluded", bool(description.get("BareMetal"))),
+        ("BurstablePerformance", "excluded", bool(description.get("BurstablePerformanceSupported"))),
+        ("LocalStorage", "included", bool(description.get("InstanceStorageSupported"))),
+    ):
+        wanted = requirements.get(name) or default
+        if has_feature is not (wanted == "required") and wanted != "included":
+            return False
+    manufacturer = str(description["ProcessorInfo"].get("Manufacturer", "")).lower()
+    accelerators = _accelerators(description)
+    values = {
+        "CpuManufacturers": {"amazon-web-services" if manufacturer == "aws" else manufacturer},
+        "InstanceGenerations": {"current" if description.get("CurrentGeneration") else "previous"},
+        "AcceleratorTypes": {kind for kind, _, _ in accelerators},
+        "AcceleratorManufacturers": {maker for _, maker, _ in accelerators},
+        "AcceleratorNames": {
+            gpu["Name"].lower().replace(" ", "-") for gpu in (description.get("GpuInfo") or {}).get("Gpus", [])
+        },
+    }
+    return all(not requirements.get(name) or values[name] & set(requirements[name]) for name in values)
+
+
+def _accelerators(description: JsonObject) -> list[tuple[str, str, int]]:
+    """Return type, manufacturer and number of each accelerator."""
+    makers = {"aws": "amazon-web-services"}
+    result = []
+    for kind, section, key in (
+        ("gpu", "GpuInfo", "Gpus"),
+        ("fpga", "FpgaInfo", "Fpgas"),
+        ("inference", "InferenceAcceleratorInfo", "Accelerators"),
+        ("media", "MediaAcceleratorInfo", "Accelerators"),
+    ):
+        for accelerator in (description.get(section) or {}).get(key) or []:
+            maker = str(accelerator.get("Manufacturer", "")).lower()
+            result.append((kind, makers.get(maker, maker), int(accelerator.get("Count", 1))))
+    return result

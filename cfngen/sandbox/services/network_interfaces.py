@@ -1,4 +1,9 @@
-"""Network interfaces: their addresses, their security groups, and what they are attached to."""
+"""Network interfaces: their addresses, also Elastic IP addresses, security groups, and what they are attached to.
+
+EC2 makes and manages interfaces in a subnet for NAT gateways and VPC endpoints. moto gives those random addresses
+outside of their subnet, the VPC's default security group, and nothing that shows what they belong to.
+"Requester-managed network interfaces" (EC2 user guide): they cannot be deleted by hand.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,14 @@ from collections.abc import Iterable
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
-from cfngen.sandbox.services.networks import free_addresses, live_interfaces
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.networks import free_addresses, gateway_of, live_interfaces
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
+
+NAT_GATEWAY_INTERFACE = "nat_gateway"  # EC2 API, NetworkInterface
+ANOTHER_ZONE_MESSAGE = (
+    "You may not attach a network interface to an instance if they are not in the same availability zone"
+)  # fmt: skip
+RESERVED_AT_START = 4  # VPC user guide, "Subnet CIDR blocks": the first four addresses and the last one
 
 
 @rule("ec2", "CreateNetworkInterface")
@@ -33,7 +44,7 @@ def check_groups_of_an_interface(call: PendingCall) -> None:
     interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
     if "Groups" in call.parameters:
         if not call.get("Groups"):
-            raise Refused("InvalidParameterValue", "The list of security groups of an interface must not be empty")
+            raise invalid_value("The list of security groups of an interface must not be empty")
         check_security_groups(call.backend, call.get("Groups"), interface.subnet)
 
 
@@ -42,9 +53,7 @@ def check_interface_in_use(call: PendingCall) -> None:
     """Refuse to delete an interface that is attached to an instance, or belongs to a NAT gateway or an endpoint."""
     interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
     if attached_instance(interface) or interface.requester_managed:
-        raise Refused(
-            "InvalidParameterValue", f"Network interface '{interface.id}' is currently in use."
-        )  # fmt: skip
+        raise invalid_value(f"Network interface '{interface.id}' is currently in use.")  # fmt: skip
 
 
 @rule("ec2", "AttachNetworkInterface")
@@ -58,15 +67,7 @@ def check_attachment(call: PendingCall) -> None:
         raise Refused("InvalidParameterCombination", ANOTHER_ZONE_MESSAGE)
     index = call.get("DeviceIndex")
     if int(index or 0) in instance.nics:
-        raise Refused(
-            "InvalidParameterValue",
-            f"Instance '{instance.id}' already has an interface attached at device index '{index}'.",
-        )
-
-
-ANOTHER_ZONE_MESSAGE = (
-    "You may not attach a network interface to an instance if they are not in the same availability zone"
-)  # fmt: skip
+        raise invalid_value(f"Instance '{instance.id}' already has an interface attached at device index '{index}'.")
 
 
 def attached_instance(interface: MotoModel) -> MotoModel:
@@ -76,41 +77,41 @@ def attached_instance(interface: MotoModel) -> MotoModel:
 
 
 def check_address(backend: MotoBackend, subnet: MotoModel, address: str) -> None:
-    """Refuse an address that cannot be assigned in a subnet.
+    """Refuse an address that is outside of a subnet, reserved there, or in use.
 
     VPC user guide, "Subnet CIDR blocks": AWS reserves the first four addresses and the last one of each subnet.
-
-    Raises:
-        Refused: the address is outside of the subnet, reserved, or in use
     """
     subnet_range = ipaddress.ip_network(subnet.cidr_block, strict=False)
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
-        raise Refused("InvalidParameterValue", f"invalid value for parameter address: {address}") from None
+        raise invalid_value(f"invalid value for parameter address: {address}") from None
     if parsed not in subnet_range:
-        raise Refused("InvalidParameterValue", "Address does not fall within the subnet's address range")
+        raise invalid_value("Address does not fall within the subnet's address range")
     if parsed in {subnet_range[index] for index in (0, 1, 2, 3, -1)}:
-        raise Refused("InvalidParameterValue", "Address is in subnet's reserved address range")
-    for other in live_interfaces(backend):
-        used_addresses = {
-            other.private_ip_address,
-            *(private_ip_address.get("PrivateIpAddress") for private_ip_address in other.private_ip_addresses),
-        }
-        if other.subnet.id == subnet.id and address in used_addresses:
-            raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
+        raise invalid_value("Address is in subnet's reserved address range")
+    if address in _used_addresses(backend, subnet):
+        raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
+
+
+def _used_addresses(backend: MotoBackend, subnet: MotoModel) -> set[str | None]:
+    return {
+        address
+        for interface in live_interfaces(backend)
+        if interface.subnet.id == subnet.id
+        for address in (
+            interface.private_ip_address,
+            *(item.get("PrivateIpAddress") for item in interface.private_ip_addresses),
+        )
+    }
 
 
 def check_security_groups(backend: MotoBackend, groups: Iterable[str], subnet: MotoModel | None) -> None:
     """Refuse security groups that an interface in a subnet cannot have.
 
     Args:
-        backend: moto's EC2 of the region.
         groups: ids of the security groups.
-        subnet: the subnet; None if it is not known yet: the groups' VPC is then not checked.
-
-    Raises:
-        Refused: a group does not exist or is in another VPC, a group is repeated, or there are too many
+        subnet: None if it is not known yet: the groups' VPC is then not checked.
     """
     identifiers = list(groups)
     for identifier in identifiers:
@@ -122,9 +123,80 @@ def check_security_groups(backend: MotoBackend, groups: Iterable[str], subnet: M
                 "InvalidParameter", f"Security group {identifier} and subnet {subnet.id} belong to different networks."
             )
     if len(set(identifiers)) < len(identifiers):
-        raise Refused("InvalidParameterValue", f"Duplicate security groups: {', '.join(identifiers)}")
+        raise invalid_value(f"Duplicate security groups: {', '.join(identifiers)}")
     if len(identifiers) > quotas.applied_value(quotas.GROUPS_OF_AN_INTERFACE):
         raise Refused(
             "SecurityGroupsPerInterfaceLimitExceeded",
             "The maximum number of security groups per interface has been reached.",
         )
+
+
+def free_address(backend: MotoBackend, subnet: MotoModel) -> str:
+    """Return the address that a managed interface gets in a subnet; empty if none is free.
+
+    EC2 takes any free address; here it is the last one, so that it stays clear of addresses that templates fix.
+    """
+    used_addresses = _used_addresses(backend, subnet)
+    block = ipaddress.ip_network(subnet.cidr_block, strict=False)
+    candidates = (str(block[index]) for index in range(block.num_addresses - 2, RESERVED_AT_START - 1, -1))
+    return next((address for address in candidates if address not in used_addresses), "")
+
+
+def manage(interface: MotoModel, interface_type: str, description: str, groups: Iterable[MotoModel] = ()) -> None:
+    """Make a new interface of moto, which has a random address, one that EC2 manages.
+
+    Args:
+        interface_type: as DescribeNetworkInterfaces shows it, e.g. `nat_gateway`.
+        description: names what the interface belongs to.
+        groups: the security groups; a NAT gateway has none.
+    """
+    from moto.ec2.utils import generate_dns_from_ip
+
+    interface.private_ip_address = None  # its own address is not in use
+    interface.private_ip_addresses = []
+    address = free_address(interface.ec2_backend, interface.subnet)
+    interface.private_ip_address = address
+    interface.private_ip_addresses = [{"Primary": True, "PrivateIpAddress": address}]
+    # moto made a name of the random address, unless the VPC has no DNS host names.
+    if address and getattr(interface, "private_dns_name", ""):
+        interface.private_dns_name = generate_dns_from_ip(address)
+        interface.private_ip_addresses[0]["PrivateDnsName"] = interface.private_dns_name
+    interface.interface_type, interface.description = interface_type, description
+    interface.requester_managed, interface.status = True, "in-use"
+    interface._group_set = list(groups)  # noqa: SLF001 - moto has no other way
+
+
+@rule("ec2", "AllocateAddress")
+def check_quota_of_addresses(call: PendingCall) -> None:
+    """Refuse to allocate more Elastic IP addresses than the quota allows."""
+    if len(call.backend.addresses) >= quotas.applied_value(quotas.ADDRESSES):
+        raise Refused("AddressLimitExceeded", "The maximum number of addresses has been reached.")
+
+
+@rule("ec2", "AssociateAddress")
+def check_gateway_of_the_network(call: PendingCall) -> None:
+    """Refuse a public address in a VPC that has no internet gateway yet."""
+    vpc_id = call.backend.get_network_interface(call.get("NetworkInterfaceId")).subnet.vpc_id
+    # moto's default VPC lacks the internet gateway that AWS gives it.
+    if not call.backend.get_vpc(vpc_id).is_default and not gateway_of(call.backend, vpc_id):
+        raise Refused("Gateway.NotAttached", f"Network {vpc_id} is not attached to any internet gateway")
+
+
+@rule("ec2", "AssociateAddress", "DisassociateAddress", "ReleaseAddress")
+def check_address_of_a_gateway(call: PendingCall) -> None:
+    """Refuse to release, move or disassociate the Elastic IP address of a NAT gateway."""
+    for address in call.backend.addresses:
+        is_named = address.allocation_id == call.get("AllocationId", "") or (
+            address.association_id and address.association_id == call.get("AssociationId", "")
+        )
+        if is_named and address.eni and address.eni.interface_type == NAT_GATEWAY_INTERFACE:
+            raise Refused("AuthFailure", "You do not have permission to access the specified resource.")
+
+
+@rule("ec2", "ReleaseAddress")
+def check_address_in_use(call: PendingCall) -> None:
+    """Refuse to release an address that is associated with an interface."""
+    interfaces = live_interfaces(call.backend)
+    for address in call.backend.addresses:
+        if address.allocation_id == call.get("AllocationId") and address.association_id and address.eni in interfaces:
+            raise Refused("InvalidIPAddress.InUse", f"Address {address.public_ip} is in use.")

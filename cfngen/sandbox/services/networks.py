@@ -1,4 +1,4 @@
-"""VPCs, their subnets and DHCP options."""
+"""VPCs, their subnets, DHCP options and internet gateways, and routes that lead there or elsewhere."""
 
 from __future__ import annotations
 
@@ -8,20 +8,13 @@ from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBacken
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 SUBNET_PREFIX_LENGTHS = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
 RESERVED_ADDRESSES = 5  # addresses that AWS reserves in each subnet (the same page)
-DHCP_OPTIONS = frozenset(
-    {
-        "domain-name",
-        "domain-name-servers",
-        "ipv6-address-preferred-lease-time",
-        "netbios-name-servers",
-        "netbios-node-type",
-        "ntp-servers",
-    }
-)
+ROUTE_TARGETS = (
+    "GatewayId", "InstanceId", "NatGatewayId", "NetworkInterfaceId", "TransitGatewayId", "VpcPeeringConnectionId",
+)  # fmt: skip
 
 
 @rule("ec2", "CreateVpc")
@@ -41,7 +34,7 @@ def check_further_range_of_a_vpc(call: PendingCall) -> None:
     try:
         added = ipaddress.IPv4Network(block)
     except ValueError:
-        raise Refused("InvalidParameterValue", f"Value ({block}) for parameter cidrBlock is invalid.") from None
+        raise invalid_value(f"Value ({block}) for parameter cidrBlock is invalid.") from None
     if added.prefixlen not in SUBNET_PREFIX_LENGTHS:
         raise Refused("InvalidVpc.Range", f"The CIDR '{block}' is invalid.")
     vpc = call.backend.get_vpc(call.get("VpcId"))
@@ -61,10 +54,7 @@ def check_host_names_need_dns_support(call: PendingCall) -> None:
     """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""
     vpc = call.backend.get_vpc(call.get("VpcId"))
     if (call.get("EnableDnsHostnames") or {}).get("Value") and not is_true(vpc.enable_dns_support):
-        raise Refused(
-            "InvalidParameterValue",
-            f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled",
-        )
+        raise invalid_value(f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled")
 
 
 @rule("ec2", "CreateSubnet")
@@ -73,10 +63,9 @@ def check_range_and_zone_of_a_subnet(call: PendingCall) -> None:
     block = str(call.get("CidrBlock", ""))
     zone, region_zones = call.get("AvailabilityZone"), zones(call.region)
     if zone and zone not in region_zones:
-        raise Refused(
-            "InvalidParameterValue",
+        raise invalid_value(
             f"Value ({zone}) for parameter availabilityZone is invalid. Subnets can currently only be created in the "
-            f"following availability zones: {', '.join(region_zones)}.",
+            f"following availability zones: {', '.join(region_zones)}."
         )
     try:
         prefix_length = ipaddress.ip_network(block, strict=False).prefixlen
@@ -91,21 +80,16 @@ def check_range_and_zone_of_a_subnet(call: PendingCall) -> None:
 
 @rule("ec2", "CreateDhcpOptions")
 def check_valid_dhcp_options(call: PendingCall) -> None:
-    """Refuse unknown DHCP options, and servers that are not IP addresses."""
+    """Refuse DHCP options without a value, servers that are not IP addresses, and invalid domain names."""
     for option in call.get("DhcpConfigurations", []):
         key, values = option.get("Key"), option.get("Values", [])
-        if key not in DHCP_OPTIONS:
-            raise Refused("InvalidParameterValue", f"Value ({key}) for parameter key is invalid. DHCP option unknown")
         if not values:
-            raise Refused("InvalidParameterValue", f"Invalid value '' for {key}. It must not be empty")
-        servers = values if key.endswith("-servers") else []
-        for server in servers:
+            raise invalid_value(f"Invalid value '' for {key}. It must not be empty")
+        for server in values if key == "domain-name-servers" else ():
             if server != "AmazonProvidedDNS" and not _is_address(server):
-                raise Refused(
-                    "InvalidParameterValue", f"Invalid value '{server}' for {key}. One or more servers contain bad IPs"
-                )
+                raise invalid_value(f"Invalid value '{server}' for {key}. One or more servers contain bad IPs")
         if key == "domain-name" and not all(_is_domain(value) for value in values):
-            raise Refused("InvalidParameterValue", f"Invalid value '{values[0]}' for domain-name. Invalid domain name")
+            raise invalid_value(f"Invalid value '{values[0]}' for domain-name. Invalid domain name")
 
 
 def zones(region: str) -> list[str]:
@@ -121,7 +105,7 @@ def free_addresses(backend: MotoBackend, subnet: MotoModel) -> int:
 
 
 def live_interfaces(backend: MotoBackend) -> list[MotoModel]:
-    """Return the interfaces without those of terminated instances, which moto keeps."""
+    """Return the interfaces, but not the ones of terminated instances, which moto keeps."""
     return [
         interface
         for interface in backend.enis.values()
@@ -130,12 +114,10 @@ def live_interfaces(backend: MotoBackend) -> list[MotoModel]:
 
 
 def _subnets(backend: MotoBackend) -> list[MotoModel]:
-    """Return all subnets of a region."""
     return [subnet for subnets in backend.subnets.values() for subnet in subnets.values()]
 
 
 def _is_address(text: str) -> bool:
-    """Return whether a text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -144,7 +126,6 @@ def _is_address(text: str) -> bool:
 
 
 def _is_domain(text: str) -> bool:
-    """Return whether a text is a domain name."""
     labels = text.rstrip(".").split(".")
     return all(label and len(label) <= 63 and label.replace("-", "").replace("_", "").isalnum() for label in labels)
 
@@ -152,3 +133,131 @@ def _is_domain(text: str) -> bool:
 def is_true(value: object) -> bool:
     """Return whether a setting is true, as a boolean or as text."""
     return str(value).lower() == "true"  # moto keeps the text of the request
+
+
+@rule("ec2", "CreateInternetGateway")
+def check_quota_of_gateways(call: PendingCall) -> None:
+    """Refuse to create more internet gateways than the quota allows."""
+    if len(call.backend.internet_gateways) >= quotas.applied_value(quotas.INTERNET_GATEWAYS):
+        raise Refused("InternetGatewayLimitExceeded", "The maximum number of internet gateways has been reached.")
+
+
+@rule("ec2", "AttachInternetGateway")
+def check_one_gateway_of_a_vpc(call: PendingCall) -> None:
+    """Refuse to attach a second internet gateway to a VPC."""
+    vpc_id, gateway_id = call.get("VpcId"), call.get("InternetGatewayId")
+    if any(
+        other.vpc and other.vpc.id == vpc_id and other.id != gateway_id
+        for other in call.backend.internet_gateways.values()
+    ):
+        raise invalid_value(f"Network {vpc_id} already has an internet gateway attached")
+
+
+@rule("ec2", "CreateRoute", "ReplaceRoute")
+def check_target_of_a_route(call: PendingCall) -> None:
+    """Refuse a route without a target, with several targets, or with a target outside of the route table's VPC."""
+    targets = [name for name in ROUTE_TARGETS if call.get(name)]
+    if not targets:
+        raise Refused(
+            "MissingParameter",
+            "The request must contain exactly one of gatewayId, natGatewayId, networkInterfaceId, "
+            "vpcPeeringConnectionId, egressOnlyInternetGatewayId, transitGatewayId or instanceId",
+        )
+    if len(targets) > 1:
+        raise Refused("InvalidParameterCombination", f"The request names several targets: {', '.join(targets)}")
+    table, backend = call.backend.get_route_table(call.get("RouteTableId")), call.backend
+    gateway_id = str(call.get("GatewayId", ""))
+    if (
+        gateway_id.startswith("igw-")
+        and gateway_of(backend, table.vpc_id) != backend.get_internet_gateway(gateway_id).id
+    ):
+        raise invalid_value(f"route table {table.id} and network gateway {gateway_id} belong to different networks")
+    _check_connected_with_vpc(call, table)
+    if interface_id := call.get("NetworkInterfaceId"):
+        vpc_id = backend.get_network_interface(interface_id).subnet.vpc_id
+        _check_same_vpc(table, vpc_id, f"interface {interface_id}")
+    if instance_id := call.get("InstanceId"):
+        instance = backend.get_instance(instance_id)
+        _check_same_vpc(table, instance.vpc_id, f"interface of {instance_id}")
+        if instance.state in ("terminated", "shutting-down"):
+            raise Refused("IncorrectInstanceState", f"Instance '{instance_id}' is not in the correct state")
+
+
+def _check_connected_with_vpc(call: PendingCall, table: MotoModel) -> None:
+    """Refuse a transit gateway, virtual private gateway or peering connection that the table's VPC does not have."""
+    backend = call.backend
+    if gateway_id := call.get("TransitGatewayId"):
+        attachments = backend.transit_gateway_attachments.values()
+        if not any(item.transit_gateway_id == gateway_id and item.resource_id == table.vpc_id for item in attachments):
+            raise Refused("InvalidTransitGatewayID.NotFound", f"The transitGateway ID '{gateway_id}' does not exist.")
+    vpn_gateway_id = str(call.get("GatewayId", ""))
+    if vpn_gateway_id.startswith("vgw-") and table.vpc_id not in backend.get_vpn_gateway(vpn_gateway_id).attachments:
+        raise invalid_value(f"route table {table.id} and network gateway {vpn_gateway_id} belong to different networks")
+    if connection_id := call.get("VpcPeeringConnectionId"):
+        connection = backend.get_vpc_peering_connection(connection_id)
+        if table.vpc_id not in (connection.vpc.id, connection.peer_vpc.id):
+            raise invalid_value(
+                f"route table {table.id} and peering connection {connection_id} belong to different networks"
+            )
+
+
+@rule("ec2", "CreateRoute")
+def check_destination_of_a_route(call: PendingCall) -> None:
+    """Refuse a gateway as target for addresses of the VPC itself, and a route beyond the quota."""
+    table = call.backend.get_route_table(call.get("RouteTableId"))
+    block = str(call.get("DestinationCidrBlock", ""))
+    if not block and not call.get("DestinationPrefixListId"):
+        raise Refused("MissingParameter", "The request must contain the parameter destinationCidrBlock")
+    try:
+        destination = ipaddress.ip_network(block, strict=False)
+    except ValueError:
+        return  # moto refuses it
+    vpc_ranges = call.backend.get_vpc(table.vpc_id).get_cidr_block_association_set()
+    is_in_vpc = isinstance(destination, ipaddress.IPv4Network) and any(
+        destination.subnet_of(ipaddress.IPv4Network(vpc_range["cidr_block"], strict=False)) for vpc_range in vpc_ranges
+    )
+    if is_in_vpc and not call.get("NetworkInterfaceId") and not call.get("InstanceId"):
+        raise invalid_value(
+            f"The destination CIDR block {block} is equal to or more specific than one of this VPC's CIDR blocks. This "
+            "route can target only an interface or an instance."
+        )
+    routes_that_count = sum(not route.local for route in table.routes)  # all but those within the VPC
+    if routes_that_count >= quotas.applied_value(quotas.ROUTES):
+        raise Refused("RouteLimitExceeded", "The maximum number of routes has been reached.")
+
+
+@rule("ec2", "AssociateRouteTable")
+def check_one_table_of_a_subnet(call: PendingCall) -> None:
+    """Refuse to associate a subnet with a second route table (moto returns the first association), or across VPCs."""
+    subnet_id = call.get("SubnetId")
+    if not subnet_id:
+        return
+    table = call.backend.get_route_table(call.get("RouteTableId"))
+    _check_same_vpc(table, call.backend.get_subnet(subnet_id).vpc_id, f"subnet {subnet_id}")
+    for other in call.backend.route_tables.values():
+        if subnet_id in other._associations.values() and other.id != table.id:  # noqa: SLF001
+            raise Refused(
+                "Resource.AlreadyAssociated",
+                f"the specified association for route table {table.id} conflicts with an existing association",
+            )
+
+
+@rule("ec2", "DeleteRouteTable")
+def check_main_table_is_kept(call: PendingCall) -> None:
+    """Refuse to delete a VPC's main route table."""
+    table = call.backend.get_route_table(call.get("RouteTableId"))
+    if table.main_association_id:
+        raise Refused("DependencyViolation", f"The routeTable '{table.id}' has dependencies and cannot be deleted.")
+
+
+def gateway_of(backend: MotoBackend, vpc_id: str) -> str:
+    """Return the id of the internet gateway that is attached to a VPC; empty if there is none."""
+    return next(
+        (gateway.id for gateway in backend.internet_gateways.values() if gateway.vpc and gateway.vpc.id == vpc_id), ""
+    )
+
+
+def _check_same_vpc(table: MotoModel, vpc_id: str | None, target: str) -> None:
+    """Refuse a target, described as in the error message, that is in another VPC than the route table."""
+    if vpc_id != table.vpc_id:
+        raise invalid_value(f"route table {table.id} and {target} belong to different networks")

@@ -1,6 +1,6 @@
 """Policy documents: statements, principals and grammar, shared by the checks of IAM, KMS and S3.
 
-Elements and principals are those of the IAM user guide, "IAM JSON policy reference".
+Elements and principals: IAM user guide, "IAM JSON policy reference".
 """
 
 from __future__ import annotations
@@ -72,12 +72,7 @@ def principals(statement: JsonObject) -> list[Principal]:
 
 
 def missing_principals(document: Document, region: str) -> Iterator[Principal]:
-    """Yield a document's principals that do not exist; the roles and users of other accounts count as existing.
-
-    Args:
-        document: a resource policy.
-        region: region of the resource; determines the partition.
-    """
+    """Yield a document's principals that do not exist; the roles and users of other accounts count as existing."""
     for statement in statements(document):
         for kind, name in principals(statement):
             if not _principal_exists(kind, name, region):
@@ -90,12 +85,7 @@ def names_everybody(statement: JsonObject) -> bool:
 
 
 def grammar_fault(text: str, *, is_trust_policy: bool = False) -> str:
-    """Return IAM's error for a document that breaks the grammar of IAM policies; empty if it is valid.
-
-    Args:
-        text: text of an IAM policy.
-        is_trust_policy: whether it is a role's trust policy; otherwise it is a permissions policy.
-    """
+    """Return IAM's error for a permissions or trust policy that breaks the grammar; empty if it is valid."""
     try:
         document = parse(text)
     except ValueError:
@@ -121,7 +111,7 @@ def grammar_fault(text: str, *, is_trust_policy: bool = False) -> str:
         # The keys of an issuer: its URL without https://, and the claim (terraform-aws-modules/terraform-aws-eks#1084).
         if is_trust_policy and any(key.count(":") > 1 and not key.startswith("aws:") for key in condition_keys):
             return "Condition can contain only one colon."
-        # A placeholder that nobody has filled in: assumed, as such a key would be met by no request.
+        # A placeholder that was not filled in: assumed, as no request would meet such a key.
         if any("${" in key for key in condition_keys):
             return "Syntax errors in policy."
     return ""
@@ -150,7 +140,6 @@ def partition(region: str) -> str:
 
 
 def _principal_exists(kind: str, name: str, region: str) -> bool:
-    """Return whether a principal exists: an AWS service, an identity provider, a user, a role or an account."""
     if kind == "*" or name == "*":
         return name == "*" and kind in ("*", "AWS")
     if kind == "Service":
@@ -164,7 +153,7 @@ def _principal_exists(kind: str, name: str, region: str) -> bool:
 
 
 def _identity_exists(arn: str, region: str) -> bool:
-    """Return whether an ARN names an existing identity; those of other accounts count as existing."""
+    """Return whether an ARN names an existing identity; all identities of other accounts count as existing."""
     match = IDENTITY_ARN.fullmatch(arn)
     if not match or match.group(1) != partition(region) or "*" in arn:
         return False
@@ -184,5 +173,4 @@ def _identity_exists(arn: str, region: str) -> bool:
 
 @functools.cache
 def _aws_service_names() -> frozenset[str]:
-    """Return the names of all AWS services in boto3."""
     return frozenset(boto3.Session(region_name="us-east-1").get_available_services())

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.moto_types import MotoModel, MotoResponse
+from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
@@ -28,7 +27,7 @@ def apply() -> None:
     from moto.core.responses import ActionResult
     from moto.iam.responses import IamResponse
 
-    def simulate_principal_policy(self: MotoResponse) -> Any:
+    def simulate_principal_policy(self: MotoResponse) -> ActionResult:
         role = _find_role(self.backend.get_roles(), self._get_param("PolicySourceArn"))
         context = {
             entry["ContextKeyName"].lower(): entry["ContextKeyValues"]
@@ -57,10 +56,8 @@ def decision(policies: Sequence[JsonObject], action: str, resource: str, context
     """Return what policies say about a request: `allowed`, `explicitDeny` or `implicitDeny`.
 
     Args:
-        policies: policy documents.
         action: e.g. `ec2:AttachVolume`.
         resource: ARN of the resource.
-        context: the request's context.
     """
     effects = {
         statement["Effect"]
@@ -74,12 +71,10 @@ def decision(policies: Sequence[JsonObject], action: str, resource: str, context
 
 
 def _find_role(roles: list[MotoModel], arn: str) -> MotoModel | None:
-    """Return moto's role with an ARN; None if there is none."""
     return next((role for role in roles if role.arn == arn), None)
 
 
-def _result(backend: Any, role: MotoModel, action: str, resource: str, context: Context) -> JsonDict:
-    """Return the simulator's result for an action and a resource."""
+def _result(backend: MotoBackend, role: MotoModel, action: str, resource: str, context: Context) -> JsonDict:
     policies = [policy_documents.parse(text) for text in policy_texts(role)]
     evaluation = decision(policies, action, resource, context)
     boundary = backend.managed_policies.get(role.permissions_boundary_arn)
@@ -107,7 +102,6 @@ def _document(policy: MotoModel) -> str:
 
 
 def _covers(statement: JsonDict, action: str, resource: str) -> bool:
-    """Return whether a statement is about an action and a resource."""
     actions = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     resources = policy_documents.as_list(statement.get("Resource", statement.get("NotResource")))
     # Names of actions are not case-sensitive.
@@ -122,7 +116,6 @@ def _matches(text: str, pattern: str) -> bool:
 
 
 def _are_met(condition: JsonDict, context: Context) -> bool:
-    """Return whether a request meets each operator of a condition."""
     return all(
         _is_met(operator, policy_documents.as_list(values), context.get(key.lower()))
         for operator, values_by_key in condition.items()
@@ -141,7 +134,7 @@ _COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
 """For each operator, the function that compares a value of the request with a value of the policy."""
 
 
-def _is_met(operator: str, expected: list[Any], values: list[str] | None) -> bool:
+def _is_met(operator: str, expected: list[Expression], values: list[str] | None) -> bool:
     """Return whether the values of a context key meet an operator; `values` is None if the request lacks the key."""
     set_operator, _, name = operator.rpartition(":")
     if name == "Null":

@@ -74,10 +74,9 @@ _QUOTAS_IN_EFFECT: list[Mapping[QuotaKey, Quota]] = [_QUOTAS_BY_KEY]  # a stack:
 
 @contextlib.contextmanager
 def override_quotas(quotas: Mapping[QuotaKey, Quota]) -> Iterator[None]:
-    """Use these quotas as the account's until the end of the block.
+    """Use these quotas as the account's until the end of the block; others keep their values above.
 
-    Args:
-        quotas: quotas by service and code; others keep their values above. The mapping may change during the block.
+    The mapping may change during the block.
     """
     _QUOTAS_IN_EFFECT.append(quotas)
     try:

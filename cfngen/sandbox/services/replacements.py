@@ -7,7 +7,7 @@
   instance is replaced after its health check.
 - Maximum instance lifetime (the page of this name): one instance at a time, or up to 10 percent of the capacity. That
   an instance is replaced exactly when it reaches that age, and always up to 10 percent, is assumed.
-- Health checks and the maximum lifetime terminate first, unless an instance maintenance policy says otherwise.
+- Health checks and the maximum lifetime terminate first ("Instance maintenance policies", for a group without one).
 - A changed distribution replaces instances gradually, launching first ("existing instances may be replaced to match the
   new purchasing options", UpdateAutoScalingGroup). That it replaces the oldest ones is assumed.
 - Suspended processes (user guide, "Suspend and resume processes"): nothing is launched while Launch is suspended, and
@@ -26,8 +26,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import group_settings
-from cfngen.sandbox.services.mixed_launches import is_spot, units, weight_of
-from cfngen.sandbox.services.mixed_pools import on_demand_units
+from cfngen.sandbox.services.mixed_launches import active_count, is_spot, on_demand_count
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (
     REPLACEMENT,
@@ -36,6 +35,7 @@ from cfngen.sandbox.services.scaling_activities import (
     is_replaced,
     is_suspended,
     is_terminating,
+    state_of,
     terminate,
 )
 from cfngen.sandbox.services.schedule import duration_of, run_after
@@ -50,7 +50,7 @@ class Replacement:
     """The replacement of an instance by one that is launched first.
 
     Attributes:
-        limit: units that the group may have at most while it is in progress.
+        limit: instances that the group may have at most while it is in progress.
         is_started: whether the new instance may be launched; the old one then no longer counts to the capacity.
     """
 
@@ -60,17 +60,17 @@ class Replacement:
 
 def recommend_rebalance(region: str, instance_id: str) -> bool:
     """Tell Auto Scaling that EC2 recommends to rebalance an instance; return whether its group replaces it."""
-    state = _state_of(region, instance_id)
+    state = state_of(region, instance_id)
     if state is None or not state.auto_scaling_group.capacity_rebalance or not is_spot(state):
         return False
     group = state.auto_scaling_group
-    _replace_after_launch(group, state, _limit_of_rebalancing(group))
+    _replace_after_launch(group, state)
     return True
 
 
 def give_interruption_notice(region: str, instance_id: str) -> bool:
     """Tell Auto Scaling that a Spot Instance is interrupted soon; return whether its group replaces it at once."""
-    state = _state_of(region, instance_id)
+    state = state_of(region, instance_id)
     if state is None or not state.auto_scaling_group.capacity_rebalance or is_terminating(state):
         return False
     _replace_before_launch(state.auto_scaling_group, state)
@@ -80,7 +80,7 @@ def give_interruption_notice(region: str, instance_id: str) -> bool:
 def interrupt(region: str, instance_id: str) -> None:
     """Let EC2 terminate a Spot Instance; its group replaces it after the next health check."""
     backend = autoscaling_backends[DEFAULT_ACCOUNT_ID][region]
-    state = _state_of(region, instance_id)
+    state = state_of(region, instance_id)
     backend.ec2_backend.terminate_instances([instance_id])
     if state is None:
         return
@@ -104,8 +104,6 @@ def check_health(group: MotoModel) -> None:
         if is_gone:
             discard(group, state)
             _fill_later(group)
-        elif group_settings.launches_before_terminating(group):
-            _replace_after_launch(group, state, _limit_of_maintenance(group))
         else:
             _replace_before_launch(group, state)
 
@@ -123,14 +121,11 @@ def match_purchase_options(group: MotoModel) -> None:
     """Replace instances of the market that has more than its share, after the distribution has changed."""
     policy = group.mixed_instances_policy
     desired = int(group.desired_capacity or 0)
-    on_demand_target = on_demand_units(policy, desired)
+    on_demand_target = on_demand_count(policy, desired)
     for spot, target in ((False, on_demand_target), (True, desired - on_demand_target)):
-        excess = units(group, spot=spot) - target
-        for state in [state for state in group.active_instances() if is_spot(state) is spot]:
-            if excess < weight_of(state):
-                break
-            excess -= weight_of(state)
-            _replace_after_launch(group, state, _limit_of_rebalancing(group))
+        of_market = [state for state in group.active_instances() if is_spot(state) is spot]
+        for state in of_market[: max(len(of_market) - target, 0)]:
+            _replace_after_launch(group, state)
 
 
 def advance(group: MotoModel) -> None:
@@ -142,10 +137,9 @@ def advance(group: MotoModel) -> None:
     _replace_expired(group)
 
 
-def _replace_after_launch(group: MotoModel, state: MotoModel, limit: int) -> None:
-    """Replace an instance by one that is launched first."""
+def _replace_after_launch(group: MotoModel, state: MotoModel) -> None:
     if getattr(state, "replacement", None) is None and not is_terminating(state):
-        state.replacement = Replacement(limit)
+        state.replacement = Replacement(_limit_of_rebalancing(group))
         advance(group)
 
 
@@ -156,12 +150,10 @@ def _replace_before_launch(group: MotoModel, state: MotoModel) -> None:
 
 
 def _fill_later(group: MotoModel) -> None:
-    """Launch what is missing once the group notices it."""
     run_after(group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group))
 
 
 def _start_replacements(group: MotoModel) -> None:
-    """Launch replacements as far as the limit of each allows."""
     if is_suspended(group, "Launch"):
         return
     is_any_new = False
@@ -169,8 +161,8 @@ def _start_replacements(group: MotoModel) -> None:
         replacement = getattr(state, "replacement", None)
         if replacement is None or replacement.is_started or is_terminating(state):
             continue
-        started = sum(weight_of(other) for other in group.instance_states if is_replaced(other))
-        if max(units(group), int(group.desired_capacity or 0)) + started + weight_of(state) <= replacement.limit:
+        started = sum(map(is_replaced, group.instance_states))
+        if max(active_count(group), int(group.desired_capacity or 0)) + started < replacement.limit:
             replacement.is_started = is_any_new = True
     if is_any_new:
         fill_to_desired_capacity(group)
@@ -182,15 +174,14 @@ def _terminate_replaced(group: MotoModel) -> None:
         return
     while True:
         replaced = [state for state in group.instance_states if is_replaced(state) and not is_terminating(state)]
-        capacity = _units_in_service(group) + sum(weight_of(state) for state in replaced)
-        state = next((old for old in replaced if capacity - weight_of(old) >= int(group.desired_capacity or 0)), None)
-        if state is None:
+        capacity = _count_in_service(group) + len(replaced)
+        if not replaced or capacity <= int(group.desired_capacity or 0):
             return
-        terminate(group, state)
+        terminate(group, replaced[0])
 
 
-def _units_in_service(group: MotoModel) -> int:
-    """Return the units of the instances that are in service and have passed a health check."""
+def _count_in_service(group: MotoModel) -> int:
+    """Return how many instances are in service and have passed a health check."""
     seconds = duration_of(group.region, PASSED_HEALTH_CHECK)
     now, in_service = time_in(group.region), 0
     for state in group.active_instances():
@@ -198,7 +189,7 @@ def _units_in_service(group: MotoModel) -> int:
             continue
         wait = _launched_at(state) + seconds - now
         if wait <= 0:
-            in_service += weight_of(state)
+            in_service += 1
         elif not getattr(state, "is_watched", False):
             state.is_watched = True
             run_after(group.region, wait, functools.partial(advance, group))
@@ -209,47 +200,27 @@ def _replace_expired(group: MotoModel) -> None:
     """Replace instances that are older than the group allows, once all those that it has replaced are in service."""
     lifetime = group_settings.max_instance_lifetime(group)
     desired = int(group.desired_capacity or 0)
-    is_busy = units(group) < desired or any(state.lifecycle_state != "InService" for state in group.active_instances())
+    active = group.active_instances()
+    is_busy = len(active) < desired or any(state.lifecycle_state != "InService" for state in active)
     if not lifetime or is_busy or is_suspended(group, "Launch", "Terminate"):
         return
     expired = [
         state
-        for state in group.active_instances()
+        for state in active
         if time_in(group.region) - _launched_at(state) >= lifetime
         and not state.protected_from_scale_in
         and getattr(state, "replacement", None) is None
     ]
     batch = expired[: max(1, math.floor(MARGIN * len(group.instance_states)))]
-    if group_settings.launches_before_terminating(group):
-        for state in batch:
-            _replace_after_launch(group, state, _limit_of_maintenance(group))
-    elif batch:
-        for state in batch:
-            terminate(group, state)
+    for state in batch:
+        terminate(group, state)
+    if batch:
         _fill_later(group)
 
 
 def _limit_of_rebalancing(group: MotoModel) -> int:
-    """Return the units that a group may have while it rebalances."""
     return int(group.max_size) + max(1, math.floor(MARGIN * int(group.max_size)))
 
 
-def _limit_of_maintenance(group: MotoModel) -> int:
-    """Return the units that a group may have by its maintenance policy, which allows one more at least."""
-    settings = group_settings.settings_of(group.autoscaling_backend, group.name)
-    percentage = int((settings.get("InstanceMaintenancePolicy") or {}).get("MaxHealthyPercentage", 100))
-    desired = int(group.desired_capacity or 0)
-    return max(desired + 1, desired * percentage // 100)
-
-
 def _launched_at(state: MotoModel) -> float:
-    """Return the simulated second at which an instance was launched."""
     return float(getattr(state, "launched_at", 0.0))
-
-
-def _state_of(region: str, instance_id: str) -> MotoModel | None:
-    """Return moto's `InstanceState` of an instance; None if no group has it."""
-    groups = autoscaling_backends[DEFAULT_ACCOUNT_ID][region].autoscaling_groups.values()
-    return next(
-        (state for group in groups for state in group.instance_states if state.instance.id == instance_id), None
-    )

@@ -1,4 +1,4 @@
-"""The registry of the validation rules of services, and the patches by which moto checks them.
+"""The registry of the validation rules of services, and the patches that make moto check them.
 
 Every request to moto, in process or to its server, passes `BaseResponse.call_action`; requests to S3 pass
 `S3Response._bucket_response` and `_key_response`. The patched functions check the operation's rules first.
@@ -12,7 +12,6 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 from unittest import mock
 
 from moto.core.exceptions import ServiceException
@@ -25,11 +24,15 @@ from moto.s3.responses import S3Response
 from werkzeug.exceptions import NotFound
 
 from cfngen.sandbox import request_parameters
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend
+from cfngen.sandbox.json_types import Expression, JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
+from cfngen.sandbox.services.modelled_parameters import MODELLED, unmodelled_parameter
 
 Rule = Callable[["PendingCall"], None]  # raises Refused if the service refuses the call
 Clock = Callable[[], float]  # returns seconds of simulated time
+MotoFunction = Callable[..., object]  # a method of moto, or what replaces it
+
+NOT_MODELLED = "NotModelled"  # the code of the emulator's own refusals; no service has it
 
 CLOCK_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)  # the date at which clocks show 0
 
@@ -38,17 +41,26 @@ _CLOCKS: dict[str, Clock] = {}  # by region
 
 
 class Refused(Exception):  # noqa: N818 (a response of the service, not an error of this program)
-    """Raised by a rule: the service refuses the call.
+    """Raised by a rule, and by what else refuses something: the service refuses the call.
 
     Attributes:
         code: the service's error code, e.g. `InvalidParameterValue`.
-        message: the service's error message.
     """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+
+
+def invalid_value(message: str) -> Refused:
+    """Return EC2's error for a parameter with an invalid value."""
+    return Refused("InvalidParameterValue", message)
+
+
+def validation_error(message: str) -> Refused:
+    """Return the error of Auto Scaling, Elastic Load Balancing and others for what is invalid."""
+    return Refused("ValidationError", message)
 
 
 class _MotoError(ServiceException):
@@ -63,7 +75,6 @@ class PendingCall:
         service: botocore's name of the service, e.g. `ec2`, `elbv2`.
         operation: e.g. `AttachVolume`.
         parameters: parameters by their names in the API, with the types of the service's model.
-        region: region of the call.
         backend: moto's backend of the service in the region.
     """
 
@@ -73,7 +84,7 @@ class PendingCall:
     region: str
     backend: MotoBackend
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: Expression = None) -> Expression:
         """Return the value of a parameter, or the default if the call does not have it."""
         return self.parameters.get(name, default)
 
@@ -88,7 +99,6 @@ def rule(service: str, *operations: str) -> Callable[[Rule], Rule]:
 
     Args:
         service: botocore's name of the service.
-        operations: names of the operations, e.g. `CreateVpc`.
     """
 
     def register(function: Rule) -> Rule:
@@ -109,18 +119,6 @@ def time_in(region: str) -> float:
     return _CLOCKS[region]() if region in _CLOCKS else 0.0
 
 
-def out_of_range(parameter: str, value: int | str, allowed: range) -> str:
-    """Return the services' error message for a number outside of a range; empty if it is inside."""
-    if int(value) in allowed:
-        return ""
-    is_too_small = int(value) < allowed.start
-    bound = f"greater than or equal to {allowed.start}" if is_too_small else f"less than or equal to {allowed.stop - 1}"
-    return (
-        f"1 validation error detected: Value '{value}' at '{parameter}' failed to satisfy constraint: Member must have "
-        f"value {bound}"
-    )
-
-
 def times_by_region() -> dict[str, float]:
     """Return the seconds of all clocks by region, as the time of changes to global services."""
     return {region: clock() for region, clock in _CLOCKS.items()}
@@ -132,12 +130,16 @@ def checking_rules() -> Iterator[None]:
     if getattr(BaseResponse.call_action, "checks_rules", False):
         yield
         return
-    # moto's own methods; until the end of the block they are replaced by ones that check the rules first.
-    original_call_action = BaseResponse.call_action
-    original_bucket_response = S3Response._bucket_response  # noqa: SLF001
-    original_key_response = S3Response._key_response  # noqa: SLF001
+    with (
+        mock.patch.object(BaseResponse, "call_action", _with_check(BaseResponse.call_action)),
+        mock.patch.object(S3Response, "_bucket_response", _with_check_of_s3(S3Response._bucket_response)),  # noqa: SLF001
+        mock.patch.object(S3Response, "_key_response", _with_check_of_s3(S3Response._key_response)),  # noqa: SLF001
+    ):
+        yield
 
-    def check_and_call_action(response: BaseResponse) -> Any:
+
+def _with_check(original: MotoFunction) -> MotoFunction:
+    def check_and_call_action(response: MotoResponse) -> object:
         try:
             _check(response, response._get_action(), response.normalized_request)  # noqa: SLF001
         except (Refused, ServiceException) as refused:
@@ -147,63 +149,51 @@ def checking_rules() -> Iterator[None]:
                 warnings.simplefilter("ignore", UserWarning)
                 status, headers, body = response.serialized(ActionResult(error))
             return status, *response._enrich_response({**headers, "status": str(status)}, body)  # noqa: SLF001
-        return original_call_action(response)
+        return original(response)
 
     setattr(check_and_call_action, "checks_rules", True)  # noqa: B010 - functions have no such attribute for mypy
+    return check_and_call_action
 
-    def with_check(original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a method of moto's S3 that checks the rules before the original one."""
 
-        def check_and_respond(response: S3Response, request: Any, *arguments: Any, **options: Any) -> Any:
-            try:
-                operation, path_parameters = get_service_router("s3").match(response.normalized_request)
-                _check(response, str(operation.name), response.normalized_request, path_parameters)
-            except NotFound:
-                pass  # no operation of S3 has this path; moto answers that
-            except Refused as refused:
-                raise S3ClientError(refused.code, refused.message) from refused
-            return original(response, request, *arguments, **options)
+def _with_check_of_s3(original: MotoFunction) -> MotoFunction:
+    def check_and_respond(response: MotoResponse, request: object, *arguments: object, **options: object) -> object:
+        try:
+            operation, path_parameters = get_service_router("s3").match(response.normalized_request)
+            _check(response, str(operation.name), response.normalized_request, path_parameters)
+        except NotFound:
+            pass  # no operation of S3 has this path; moto answers that
+        except Refused as refused:
+            raise S3ClientError(refused.code, refused.message) from refused
+        return original(response, request, *arguments, **options)
 
-        return check_and_respond
-
-    with (
-        mock.patch.object(BaseResponse, "call_action", check_and_call_action),
-        mock.patch.object(S3Response, "_bucket_response", with_check(original_bucket_response)),
-        mock.patch.object(S3Response, "_key_response", with_check(original_key_response)),
-    ):
-        yield
+    return check_and_respond
 
 
 def _check(
-    response: BaseResponse, operation: str, request: Any, path_parameters: Mapping[str, str] | None = None
+    response: MotoResponse, operation: str, request: MotoModel, path_parameters: Mapping[str, str] | None = None
 ) -> None:
-    """Check the rules of an operation before moto executes it.
+    """Check the parameters and the rules of an operation before moto executes it.
 
     Args:
-        response: moto's handler of the request.
-        operation: name of the operation.
-        request: the request, normalised by moto.
-        path_parameters: the parameters in the path of the URL; by default, those that moto found there.
-
-    Raises:
-        Refused: a rule refuses the call.
+        path_parameters: the parameters in the path of the URL; None for those that moto found there.
     """
     service = response.boto3_service_name
-    rules = _RULES.get((service, operation))
-    if not rules:
+    rules = _RULES.get((service, operation), ())
+    if not rules and f"{service}.{operation}" not in MODELLED:
         return
     model = get_service_model(service)
     protocol = determine_request_protocol(model, request.content_type)
     if path_parameters is None:
         path_parameters = response.uri_match
     parameters = request_parameters.parameters(request, protocol, model.operation_model(operation), path_parameters)
+    if name := unmodelled_parameter(service, operation, parameters):
+        raise Refused(NOT_MODELLED, f"the emulator does not model parameter {name} of call {operation}")
     call = PendingCall(service, operation, parameters, response.region, _backend(response, service))
     for check_rule in rules:
         check_rule(call)
 
 
 def _backend(response: BaseResponse, service: str) -> MotoBackend:
-    """Return moto's backend of a service: that of the call's region, or of its partition if the service is global."""
     from moto.backends import get_backend
 
     # By region, or by partition for a global service such as IAM.

@@ -21,14 +21,15 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from moto.autoscaling.models import autoscaling_backends
+from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.exceptions import EC2ClientError
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services import group_settings, metadata_tags
+from cfngen.sandbox.services import group_settings, resource_tags
 from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.launch_failures import check_launch
-from cfngen.sandbox.services.launch_requests import check_request
+from cfngen.sandbox.services.launch_checks import check_launch, check_request
 from cfngen.sandbox.services.rules import Refused, time_in
 from cfngen.sandbox.services.schedule import duration_of, run_after
 
@@ -88,13 +89,19 @@ def recorded_activities(backend: MotoBackend, group_name: str) -> list[JsonDict]
     """Return the scaling activities of a group, newest first; the group may be deleted already.
 
     Args:
-        backend: moto's Auto Scaling in a region.
         group_name: empty for all groups.
     """
     recorded: dict[str, list[JsonDict]] = backend.__dict__.setdefault("recorded_activities", {})
     if group_name:
         return recorded.setdefault(group_name, [])
     return [activity for group_activities in recorded.values() for activity in group_activities]
+
+
+def state_of(region: str, instance_id: str) -> MotoModel | None:
+    """Return moto's `InstanceState` of an instance; None if it is in no group."""
+    groups = autoscaling_backends[DEFAULT_ACCOUNT_ID][region].autoscaling_groups.values()
+    states = (state for group in groups for state in group.instance_states)
+    return next((state for state in states if state.instance.id == instance_id), None)
 
 
 def hold_of(state: MotoModel) -> Hold | None:
@@ -122,8 +129,6 @@ def complete_held_action(group: MotoModel, state: MotoModel, result: str) -> Non
     """Complete the lifecycle action of an instance that a hook holds.
 
     Args:
-        group: the instance's group.
-        state: moto's `InstanceState`.
         result: CONTINUE or ABANDON. ABANDON terminates a launching instance and launches another one. A terminating
             instance is terminated with either result.
     """
@@ -151,8 +156,6 @@ def hold_by_hook(group: MotoModel, state: MotoModel, transition: str, waiting_st
     """Hold an instance by the group's lifecycle hook for a transition; return False if the group has none.
 
     Args:
-        group: moto's Auto Scaling group.
-        state: moto's `InstanceState` of the instance.
         transition: LAUNCHING or TERMINATING.
         waiting_state: the lifecycle state while the hook holds it: `Pending:Wait` or `Terminating:Wait`.
     """
@@ -186,7 +189,6 @@ def _schedule_timeout(group: MotoModel, state: MotoModel, hold: Hold) -> None:
 
 
 def _begin_termination(group: MotoModel, state: MotoModel) -> None:
-    """Shut an instance down, and terminate it once that is finished."""
     from moto.ec2.models.instances import InstanceState
 
     state.lifecycle_state = "Terminating"
@@ -199,7 +201,6 @@ def _begin_termination(group: MotoModel, state: MotoModel) -> None:
 
 
 def _finish_termination(group: MotoModel, state: MotoModel) -> None:
-    """Remove an instance from its group and terminate it."""
     group.autoscaling_backend.ec2_backend.terminate_instances([state.instance.id])
     discard(group, state)
 
@@ -211,7 +212,6 @@ def discard(group: MotoModel, state: MotoModel) -> None:
 
 
 def _tell_listeners(group: MotoModel) -> None:
-    """Tell the listeners that an instance of a group has changed."""
     for listener in GROUP_LISTENERS:
         listener(group)
 
@@ -259,7 +259,7 @@ def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
         try:
             check_request(launch)
             check_launch(launch)
-            metadata_tags.check(group.region, data, group.get_propagated_tags())
+            resource_tags.check_tags_in_metadata(group.region, data, group.get_propagated_tags())
         except (Refused, EC2ClientError) as launch_error:
             return number - 1, str(launch_error.message)
     return count, ""
@@ -283,8 +283,7 @@ def record_activity(group: MotoModel, *, instance_id: str = "", launch_error: st
     """Record a scaling activity of a group.
 
     Args:
-        group: moto's Auto Scaling group.
-        instance_id: id of the instance that was launched; empty if the launch failed.
+        instance_id: empty if the launch failed.
         launch_error: EC2's error message if the launch failed.
     """
     observer = _OBSERVERS.get(group.region)

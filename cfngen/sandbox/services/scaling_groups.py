@@ -1,46 +1,30 @@
-"""Auto Scaling groups: sizes, zones and subnets, launch templates, tags, and operations that they refuse.
+"""Auto Scaling groups: sizes, zones and subnets, launch templates, tags, lifecycle hooks, and what else they refuse.
 
-Ranges and values: Amazon EC2 Auto Scaling API reference, CreateAutoScalingGroup and the types it names.
+Ranges and values: Amazon EC2 Auto Scaling API reference, CreateAutoScalingGroup and the types it names,
+PutLifecycleHook, LifecycleHookSpecification and CompleteLifecycleAction.
 """
 
 from __future__ import annotations
 
-from moto.ec2.exceptions import EC2ClientError
 from moto.elbv2.models import elbv2_backends
 
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services.mixed_policies import policy_in_effect, template_references
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
-from cfngen.sandbox.services.scaling_activities import is_terminating
+from cfngen.sandbox.moto_types import MotoModel
+from cfngen.sandbox.services.mixed_policies import policy_in_effect, template_of
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
+from cfngen.sandbox.services.scaling_activities import LAUNCHING, TERMINATING, held_state, hold_of, is_terminating
 
 SCALING_PROCESSES = {
-    "Launch",
-    "Terminate",
-    "AddToLoadBalancer",
-    "AlarmNotification",
-    "AZRebalance",
-    "HealthCheck",
-    "InstanceRefresh",
-    "ReplaceUnhealthy",
-    "ScheduledActions",
-}
-HEALTH_CHECKS = {"EC2", "EBS", "ELB", "VPC_LATTICE"}
-TERMINATION_POLICIES = {
-    "Default",
-    "AllocationStrategy",
-    "ClosestToNextInstanceHour",
-    "NewestInstance",
-    "OldestInstance",
-    "OldestLaunchConfiguration",
-    "OldestLaunchTemplate",
-}
+    "Launch", "Terminate", "AddToLoadBalancer", "AlarmNotification", "AZRebalance", "HealthCheck", "InstanceRefresh",
+    "ReplaceUnhealthy", "ScheduledActions",
+}  # fmt: skip
 MAX_TAGS = 50
 MAX_TAGS_IN_CALL = 25  # for CreateOrUpdateTags and DeleteTags
-MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters of tags
 RESERVED_PREFIX = "aws:"
-VALIDATION_ERROR = "ValidationError"
-LAUNCH_SOURCE_PARAMETERS = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "MixedInstancesPolicy")
+LAUNCH_SOURCE_PARAMETERS = ("LaunchTemplate", "MixedInstancesPolicy")
+HEARTBEAT_TIMEOUTS = range(30, 7201)  # seconds
+ACTION_RESULTS = {"CONTINUE", "ABANDON"}
+MAX_HOOKS = 50  # of a group; Auto Scaling user guide, "Quotas for Auto Scaling resources and groups"
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
@@ -53,7 +37,7 @@ def check_name(call: PendingCall) -> None:
             f"AutoScalingGroup by this name already exists - A group with the name {name} already exists",
         )
     if ":" in name:
-        raise Refused(VALIDATION_ERROR, f"The name of an Auto Scaling group cannot have a colon: {name}")
+        raise validation_error(f"The name of an Auto Scaling group cannot have a colon: {name}")
 
 
 @rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
@@ -62,7 +46,7 @@ def check_group_exists(call: PendingCall) -> None:
     """Refuse operations on a group that does not exist."""
     name = call.get("AutoScalingGroupName", "")
     if name not in call.backend.autoscaling_groups:
-        raise Refused(VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
+        raise validation_error(f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
@@ -71,22 +55,18 @@ def check_sizes(call: PendingCall) -> None:
     group = _get_group(call)
     min_size = call.get("MinSize", getattr(group, "min_size", 0))
     max_size = call.get("MaxSize", getattr(group, "max_size", 0))
-    for name, value in (
-        ("minSize", min_size),
-        ("maxSize", max_size),
-        ("desiredCapacity", call.get("DesiredCapacity", 0)),
-    ):
-        if value < 0:
-            raise Refused(VALIDATION_ERROR, _too_small_message(name, value, minimum=0))
-    if min_size > max_size:
-        raise Refused(
-            VALIDATION_ERROR, f"Max bound, {max_size}, must be greater than or equal to min bound, {min_size}"
-        )
     desired = call.get("DesiredCapacity")
+    for name, value in (("minSize", min_size), ("maxSize", max_size), ("desiredCapacity", desired or 0)):
+        if value < 0:
+            raise validation_error(
+                f"1 validation error detected: Value '{value}' at '{name}' failed to satisfy constraint: Member must "
+                "have value greater than or equal to 0"
+            )
+    if min_size > max_size:
+        raise validation_error(f"Max bound, {max_size}, must be greater than or equal to min bound, {min_size}")
     if desired is not None and not min_size <= desired <= max_size:
-        raise Refused(
-            VALIDATION_ERROR,
-            f"Desired capacity:{desired} must be between the specified min size:{min_size} and max size:{max_size}",
+        raise validation_error(
+            f"Desired capacity:{desired} must be between the specified min size:{min_size} and max size:{max_size}"
         )
 
 
@@ -94,16 +74,14 @@ def check_sizes(call: PendingCall) -> None:
 def check_desired_capacity(call: PendingCall) -> None:
     """Refuse a desired capacity below the group's minimum size or above its maximum size."""
     group, desired = _get_group(call), call.get("DesiredCapacity")
-    if desired > group.max_size:
-        raise Refused(
-            VALIDATION_ERROR,
-            f"New SetDesiredCapacity value {desired} is above max value {group.max_size} for the AutoScalingGroup.",
-        )
-    if desired < group.min_size:
-        raise Refused(
-            VALIDATION_ERROR,
-            f"New SetDesiredCapacity value {desired} is below min value {group.min_size} for the AutoScalingGroup.",
-        )
+    for bound, name, is_beyond in (
+        (group.max_size, "above max", desired > group.max_size),
+        (group.min_size, "below min", desired < group.min_size),
+    ):
+        if is_beyond:
+            raise validation_error(
+                f"New SetDesiredCapacity value {desired} is {name} value {bound} for the AutoScalingGroup."
+            )
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
@@ -113,115 +91,63 @@ def check_zones_and_subnets(call: PendingCall) -> None:
     region_zones = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
     zones = call.get("AvailabilityZones", [])
     if unknown := sorted(set(zones) - region_zones):
-        raise Refused(VALIDATION_ERROR, f"Invalid availability zones: [{', '.join(unknown)}]")
+        raise validation_error(f"Invalid availability zones: [{', '.join(unknown)}]")
     subnet_ids = [subnet_id for subnet_id in (call.get("VPCZoneIdentifier") or "").split(",") if subnet_id]
-    subnets = []
-    for identifier in subnet_ids:
-        # moto has the subnets by zone and id.
-        matches = [zone_subnets[identifier] for zone_subnets in ec2.subnets.values() if identifier in zone_subnets]
-        if not matches:
-            raise Refused(VALIDATION_ERROR, f"The subnet ID '{identifier}' does not exist")
-        subnets.append(matches[0])
+    known_subnets = {subnet_id: subnet for in_zone in ec2.subnets.values() for subnet_id, subnet in in_zone.items()}
+    if missing := [subnet_id for subnet_id in subnet_ids if subnet_id not in known_subnets]:
+        raise validation_error(f"The subnet ID '{missing[0]}' does not exist")
+    subnets = [known_subnets[subnet_id] for subnet_id in subnet_ids]
     if len({subnet.vpc_id for subnet in subnets}) > 1:
-        raise Refused(VALIDATION_ERROR, f"The subnets [{', '.join(subnet_ids)}] are of several VPCs")
+        raise validation_error(f"The subnets [{', '.join(subnet_ids)}] are of several VPCs")
     if zones and subnets and {subnet.availability_zone for subnet in subnets} != set(zones):
-        raise Refused(
-            VALIDATION_ERROR, "The availability zones of the specified subnets and the Auto Scaling group do not match"
+        raise validation_error(
+            "The availability zones of the specified subnets and the Auto Scaling group do not match"
         )
     if call.operation == "CreateAutoScalingGroup" and not zones and not subnets:
-        raise Refused(VALIDATION_ERROR, "At least one Availability Zone or VPC Subnet is required.")
+        raise validation_error("At least one Availability Zone or VPC Subnet is required.")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def check_launch_source(call: PendingCall) -> None:
-    """Refuse a group without exactly one launch source, or with an unknown launch template or version.
+    """Refuse a group without exactly one launch source, and a launch template that has not exactly one name.
 
-    The checks of the template's data are in `launches`.
+    `launch_templates` has the checks of the launch template itself.
     """
     sources = [name for name in LAUNCH_SOURCE_PARAMETERS if call.get(name)]
     if len(sources) > 1 or (call.operation == "CreateAutoScalingGroup" and not sources):
-        raise Refused(
-            VALIDATION_ERROR,
+        raise validation_error(
             "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or "
-            "MixedInstancesPolicy parameter.",
+            "MixedInstancesPolicy parameter."
         )
-    if call.get("LaunchTemplate"):
-        _check_template(call.backend.ec2_backend, call.get("LaunchTemplate"))
+    template = call.get("LaunchTemplate")
     if call.get("MixedInstancesPolicy"):
-        policy = policy_in_effect(call)
-        if not policy["LaunchTemplate"].get("LaunchTemplateSpecification"):
-            raise Refused(VALIDATION_ERROR, "A mixed instances policy must have a launch template")
-        for reference in template_references(policy):
-            _check_template(call.backend.ec2_backend, reference)
-
-
-def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
-    """Refuse a launch template, or a version of it, that does not exist."""
-    template_id, name = specification.get("LaunchTemplateId"), specification.get("LaunchTemplateName")
-    if bool(template_id) == bool(name):
-        raise Refused(
-            VALIDATION_ERROR,
-            "Valid requests must contain either launchTemplateId or LaunchTemplateName",
-        )
-    try:
-        template = ec2.get_launch_template(template_id) if template_id else ec2.get_launch_template_by_name(name)
-    except EC2ClientError:
-        raise Refused(
-            VALIDATION_ERROR,
-            "You must use a valid fully-formed launch template. The specified launch template, with template "
-            f"{'ID' if template_id else 'name'} {template_id or name}, does not exist.",
-        ) from None
-    version = str(specification.get("Version") or "$Default")
-    existing_versions = {str(template_version.number) for template_version in template.versions}
-    if version not in {"$Default", "$Latest", *existing_versions}:
-        raise Refused(
-            VALIDATION_ERROR,
-            "You must use a valid fully-formed launch template. Could not find launch template version "
-            f"{version} for launch template {template.id}.",
-        )
-
-
-@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_health_checks_and_times(call: PendingCall) -> None:
-    """Refuse unknown health check types and termination policies, and invalid times."""
-    health_checks = {name.strip() for name in (call.get("HealthCheckType") or "EC2").split(",")}
-    if health_checks - HEALTH_CHECKS:
-        raise Refused(VALIDATION_ERROR, f"HealthCheckType must be of {', '.join(sorted(HEALTH_CHECKS))}")
-    for key in ("HealthCheckGracePeriod", "DefaultCooldown"):
-        if (call.get(key) or 0) < 0:
-            raise Refused(VALIDATION_ERROR, _too_small_message(key[0].lower() + key[1:], call.get(key), minimum=0))
-    for termination_policy in call.get("TerminationPolicies", []):
-        if termination_policy not in TERMINATION_POLICIES and not termination_policy.startswith("arn:"):
-            raise Refused(VALIDATION_ERROR, f"Termination policies contain an unsupported policy: {termination_policy}")
+        template = template_of(policy_in_effect(call))
+        if not template:
+            raise validation_error("A mixed instances policy must have a launch template")
+    if template and bool(template.get("LaunchTemplateId")) == bool(template.get("LaunchTemplateName")):
+        raise validation_error("Valid requests must contain either launchTemplateId or LaunchTemplateName")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "AttachLoadBalancerTargetGroups")
-def check_balancers(call: PendingCall) -> None:
-    """Refuse unknown load balancers and target groups, and target groups whose targets are not instances."""
+def check_target_groups(call: PendingCall) -> None:
+    """Refuse unknown target groups, and those whose targets are not instances."""
     if arns := call.get("TargetGroupARNs", []):
         target_groups = elbv2_backends[call.backend.account_id][call.region].target_groups
         for arn in arns:
             if arn not in target_groups:
-                raise Refused(
-                    VALIDATION_ERROR,
-                    "Provided Target Groups may not be valid. Please ensure they exist and try again.",
+                raise validation_error(
+                    "Provided Target Groups may not be valid. Please ensure they exist and try again."
                 )
             if target_groups[arn].target_type not in ("", None, "instance"):
-                raise Refused(
-                    VALIDATION_ERROR,
+                raise validation_error(
                     f"Provided Target Group '{arn}' has invalid target type. Please ensure all provided Target "
-                    "Groups have target type of instance.",
+                    "Groups have target type of instance."
                 )
-    for balancer_name in call.get("LoadBalancerNames", []):
-        if balancer_name not in call.backend.elb_backend.load_balancers:
-            raise Refused(
-                VALIDATION_ERROR, "Provided Load Balancers may not be valid. Please ensure they exist and try again."
-            )
 
 
 @rule("autoscaling", "CreateOrUpdateTags", "DeleteTags")
 def check_tag_calls(call: PendingCall) -> None:
-    """Refuse too many tags in a call, those of a group that does not exist, and more than a group can have.
+    """Refuse too many tags in a call, tags of a group that does not exist, and more than a group can have.
 
     "The maximum number of tags per resource is 50. The maximum number of tags that you can add or remove using a single
     call is 25" ("Tag naming and usage restrictions", Auto Scaling user guide). The codes are assumptions: the API lists
@@ -229,13 +155,11 @@ def check_tag_calls(call: PendingCall) -> None:
     """
     tags = call.get("Tags", [])
     if len(tags) > MAX_TAGS_IN_CALL:
-        raise Refused(VALIDATION_ERROR, f"The number of tags in a call must not exceed {MAX_TAGS_IN_CALL}")
+        raise validation_error(f"The number of tags in a call must not exceed {MAX_TAGS_IN_CALL}")
     for tag in tags:
         group = call.backend.autoscaling_groups.get(tag.get("ResourceId"))
         if group is None:
-            raise Refused(
-                VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'"
-            )
+            raise validation_error(f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'")
         keys = {existing["Key"] for existing in group.tags} | {new["Key"] for new in tags}
         own_keys = [key for key in keys if not key.startswith(RESERVED_PREFIX)]
         if call.operation == "CreateOrUpdateTags" and len(own_keys) > MAX_TAGS:
@@ -244,35 +168,24 @@ def check_tag_calls(call: PendingCall) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
 def check_tags(call: PendingCall) -> None:
-    """Refuse invalid tags; the wording of AWS's errors for keys and values is an assumption."""
+    """Refuse repeated and reserved keys, and more tags than a group can have."""
     new_tags = call.get("Tags", [])
     keys = [tag["Key"] for tag in new_tags]
     if len(set(keys)) < len(keys) and call.operation == "CreateAutoScalingGroup":
         duplicates = sorted({key for key in keys if keys.count(key) > 1})
-        raise Refused(VALIDATION_ERROR, f"Duplicate Keys Specified: {', '.join(duplicates)}")
+        raise validation_error(f"Duplicate Keys Specified: {', '.join(duplicates)}")
     if len(keys) > MAX_TAGS:
-        raise Refused(VALIDATION_ERROR, f"The number of tags must not exceed {MAX_TAGS}, and is {len(keys)}")
+        raise validation_error(f"The number of tags must not exceed {MAX_TAGS}, and is {len(keys)}")
     for tag in new_tags:
         if tag["Key"].lower().startswith(RESERVED_PREFIX):
-            raise Refused(
-                VALIDATION_ERROR, f"Only the AWS services can use the tag prefix {RESERVED_PREFIX}: {tag['Key']}"
-            )
-        if not 1 <= len(tag["Key"]) <= MAX_KEY_LENGTH or len(tag.get("Value") or "") > MAX_VALUE_LENGTH:
-            raise Refused(
-                VALIDATION_ERROR,
-                f"Tag {tag['Key']}: keys have 1 to {MAX_KEY_LENGTH} characters, values {MAX_VALUE_LENGTH} at most",
-            )
-        if call.operation == "CreateOrUpdateTags" and tag.get("ResourceId") not in (call.backend.autoscaling_groups):
-            raise Refused(
-                VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'"
-            )
+            raise validation_error(f"Only the AWS services can use the tag prefix {RESERVED_PREFIX}: {tag['Key']}")
 
 
 @rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
 def check_processes(call: PendingCall) -> None:
     """Refuse unknown scaling processes."""
     if unknown := sorted(set(call.get("ScalingProcesses", [])) - SCALING_PROCESSES):
-        raise Refused(VALIDATION_ERROR, f"Unknown process type: {', '.join(unknown)}")
+        raise validation_error(f"Unknown process type: {', '.join(unknown)}")
 
 
 @rule("autoscaling", "DeleteAutoScalingGroup")
@@ -303,30 +216,69 @@ def check_members(call: PendingCall) -> None:
         for group in call.backend.autoscaling_groups.values()
         for state in group.instance_states
     }
-    for instance_id in instance_ids:
-        if instance_id not in group_by_instance:
-            raise Refused(
-                VALIDATION_ERROR, f"Instance Id not found - No managed instance found for instance ID {instance_id}"
-            )
+    if unknown := [instance_id for instance_id in instance_ids if instance_id not in group_by_instance]:
+        raise validation_error(f"Instance Id not found - No managed instance found for instance ID {unknown[0]}")
     if call.operation == "TerminateInstanceInAutoScalingGroup" and call.get("ShouldDecrementDesiredCapacity"):
         group = group_by_instance[instance_ids[0]]
         if group.desired_capacity <= (group.min_size or 0):
-            raise Refused(
-                VALIDATION_ERROR,
+            raise validation_error(
                 f"Currently, desiredSize equals minSize ({group.min_size}). Terminating instance without replacement "
                 "will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or "
-                "lower group's min size.",
+                "lower group's min size."
             )
 
 
 def _get_group(call: PendingCall) -> MotoModel:
-    """Return moto's group that a call names; None if there is none."""
     return call.backend.autoscaling_groups.get(call.get("AutoScalingGroupName"))
 
 
-def _too_small_message(name: str, value: int, minimum: int) -> str:
-    """Return Auto Scaling's error message for a parameter whose number is below a minimum."""
-    return (
-        f"1 validation error detected: Value '{value}' at '{name}' failed to satisfy constraint: Member must have "
-        f"value greater than or equal to {minimum}"
-    )
+@rule("autoscaling", "PutLifecycleHook")
+def check_hook(call: PendingCall) -> None:
+    """Refuse an invalid hook, or more hooks than a group can have."""
+    existing = call.backend.describe_lifecycle_hooks(call.get("AutoScalingGroupName"))
+    name = call.get("LifecycleHookName", "")
+    is_new = name not in [existing_hook.name for existing_hook in existing]
+    if is_new and len(existing) >= MAX_HOOKS:
+        raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
+    check_specification(call.parameters, is_new=is_new)
+
+
+@rule("autoscaling", "CreateAutoScalingGroup")
+def check_hooks(call: PendingCall) -> None:
+    """Refuse a group with invalid hooks."""
+    specifications = call.get("LifecycleHookSpecificationList", [])
+    names = [specification.get("LifecycleHookName") for specification in specifications]
+    if len(set(names)) < len(names):
+        raise validation_error(f"Lifecycle hooks have names of their own: {', '.join(names)}")
+    if len(specifications) > MAX_HOOKS:
+        raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
+    for specification in specifications:
+        check_specification(specification, is_new=True)
+
+
+def check_specification(specification: JsonObject, *, is_new: bool) -> None:
+    """Refuse an invalid hook; one that is new in its group must have a transition."""
+    transition = specification.get("LifecycleTransition")
+    if transition not in (LAUNCHING, TERMINATING) and (is_new or transition is not None):
+        raise validation_error(f"Lifecycle transition {transition} is none of {LAUNCHING}, {TERMINATING}")
+    timeout = specification.get("HeartbeatTimeout")
+    if timeout is not None and int(timeout) not in HEARTBEAT_TIMEOUTS:
+        raise validation_error(
+            f"Heartbeat timeout must be between {HEARTBEAT_TIMEOUTS[0]} and {HEARTBEAT_TIMEOUTS[-1]} seconds, and is "
+            f"{timeout}"
+        )
+    result = specification.get("DefaultResult")
+    if result is not None and result not in ACTION_RESULTS:
+        raise validation_error(f"Lifecycle action result {result} is none of {', '.join(sorted(ACTION_RESULTS))}")
+
+
+@rule("autoscaling", "CompleteLifecycleAction", "RecordLifecycleActionHeartbeat")
+def check_active_action(call: PendingCall) -> None:
+    """Refuse to complete or extend the lifecycle action of an instance that the hook does not hold."""
+    if call.operation == "CompleteLifecycleAction" and call.get("LifecycleActionResult") not in ACTION_RESULTS:
+        raise validation_error(f"Lifecycle action result {call.get('LifecycleActionResult')} is invalid")
+    instance_id = call.get("InstanceId")
+    instance_state = held_state(call.backend, call.get("AutoScalingGroupName"), instance_id)
+    hold = hold_of(instance_state) if instance_state else None
+    if hold is None or hold.hook.name != call.get("LifecycleHookName"):
+        raise validation_error(f"No active Lifecycle Action found with instance ID {instance_id}")

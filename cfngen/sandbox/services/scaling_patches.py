@@ -1,6 +1,10 @@
-"""Patches moto's Auto Scaling groups: launches and terminations take time, and lifecycle hooks hold instances.
+"""Patches moto's Auto Scaling groups: launches and terminations take time, and policies and settings are kept.
 
 The functions of `scaling_activities` define the behaviour; the patches here make moto call them.
+
+moto 5.2.5 forgets a mixed instances policy in every update that does not name one, describes a launch template beside
+it, and drops CapacityRebalance in updates and the settings of `group_settings` always (moto/autoscaling/models.py,
+`FakeAutoScalingGroup.update` and `launch_template`; moto/autoscaling/responses.py).
 """
 
 from __future__ import annotations
@@ -9,13 +13,15 @@ import functools
 
 from moto.core.responses import ActionResult, EmptyResult
 
-from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
-from cfngen.sandbox.services import mixed_patches
-from cfngen.sandbox.services.mixed_launches import launch_missing, surplus_states, units, weight_of
-from cfngen.sandbox.services.replacements import watch_lifetime
+from cfngen.sandbox.services import group_settings
+from cfngen.sandbox.services.mixed_launches import active_count, distribution_of, launch_missing, surplus_states
+from cfngen.sandbox.services.mixed_policies import merged_policy
+from cfngen.sandbox.services.replacements import advance, check_health, match_purchase_options, watch_lifetime
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (
+    GROUP_LISTENERS,
     LAUNCHING,
     REPLACEMENT,
     complete_held_action,
@@ -30,6 +36,7 @@ from cfngen.sandbox.services.scaling_activities import (
     record_activity,
     record_heartbeat,
     schedule_retry,
+    state_of,
     terminate,
 )
 from cfngen.sandbox.services.schedule import duration_of, run_after
@@ -39,12 +46,17 @@ from cfngen.sandbox.services.schedule import duration_of, run_after
 def apply() -> None:
     """Patch moto's Auto Scaling groups, for the rest of the process."""
     from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
+    from moto.autoscaling.responses import AutoScalingResponse
 
     _patch_launches(FakeAutoScalingGroup)
-    _patch_suspensions(AutoScalingBackend)
-    _patch_terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
-    _patch_lifecycle_actions(AutoScalingBackend)
-    mixed_patches.apply()
+    _patch_processes(AutoScalingBackend)
+    _patch_desired_capacity(FakeAutoScalingGroup)
+    _patch_terminations(AutoScalingBackend, TerminateInstanceActivity)
+    _patch_hooks(AutoScalingBackend, AutoScalingResponse)
+    _add_lifecycle_actions(AutoScalingResponse)
+    GROUP_LISTENERS.append(advance)
+    _patch_policies(FakeAutoScalingGroup)
+    _patch_settings(FakeAutoScalingGroup, AutoScalingResponse)
 
 
 def _patch_launches(group_model: MotoModel) -> None:
@@ -88,10 +100,10 @@ def _patch_launches(group_model: MotoModel) -> None:
     setattr(group_model, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
 
 
-def _patch_suspensions(backend: MotoBackend) -> None:
-    """Let a group reach its desired capacity once processes are resumed or instances no longer protected.
+def _patch_processes(backend: MotoBackend) -> None:
+    """Let a group catch up once processes are resumed, instances no longer protected, or set unhealthy.
 
-    moto 5.2 only records both. "The Auto Scaling group can't terminate the required number of instances until their
+    moto 5.2 only records these. "The Auto Scaling group can't terminate the required number of instances until their
     instance scale in protection settings are disabled" ("Use instance scale-in protection", Auto Scaling user guide).
 
     "When you resume the Launch process, Amazon EC2 Auto Scaling immediately replaces any instances that it terminated
@@ -99,40 +111,44 @@ def _patch_suspensions(backend: MotoBackend) -> None:
     guide); that the same goes for Terminate is an assumption.
     """
     resume_with_moto = backend.resume_processes
+    protect_with_moto = backend.set_instance_protection
+    set_health_with_moto = backend.set_instance_health
 
     def resume_processes(self: MotoBackend, group_name: str, scaling_processes: list[str]) -> None:
-        """Resume processes of a group (API, ResumeProcesses)."""
         resume_with_moto(self, group_name, scaling_processes)
-        if not scaling_processes or {"Launch", "Terminate"} & set(scaling_processes):
-            fill_to_desired_capacity(self.autoscaling_groups[group_name])
-
-    protect_with_moto = backend.set_instance_protection
+        group = self.autoscaling_groups[group_name]
+        check_health(group)
+        fill_to_desired_capacity(group)
+        advance(group)
 
     def set_instance_protection(
         self: MotoBackend, group_name: str, instance_ids: list[str], protected_from_scale_in: bool | None
     ) -> None:
-        """Protect instances from scale-in, or no longer (API, SetInstanceProtection)."""
         protect_with_moto(self, group_name, instance_ids, protected_from_scale_in)
         if not protected_from_scale_in:
             fill_to_desired_capacity(self.autoscaling_groups[group_name])
 
+    def set_instance_health(self: MotoBackend, instance_id: str, health_status: str) -> None:
+        set_health_with_moto(self, instance_id, health_status)
+        if state := state_of(self.region_name, instance_id):
+            check_health(state.auto_scaling_group)
+
     setattr(backend, "resume_processes", resume_processes)  # noqa: B010
     setattr(backend, "set_instance_protection", set_instance_protection)  # noqa: B010
+    setattr(backend, "set_instance_health", set_instance_health)  # noqa: B010
 
 
-def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_model: MotoModel) -> None:
-    """Let terminations take time, launch replacements some seconds later, and hold instances by lifecycle hooks."""
+def _patch_desired_capacity(group_model: MotoModel) -> None:
+    """Terminate surplus instances as EC2 does: hooks hold them, and it takes time."""
     set_capacity_with_moto = group_model.set_desired_capacity
-    delete_with_moto = backend.delete_auto_scaling_group
 
     def set_desired_capacity(self: MotoModel, new_capacity: int | None) -> None:
-        """Terminate surplus instances as EC2 does: hooks hold them, and it takes time; leave other changes to moto."""
         desired = int((self.min_size if new_capacity is None else new_capacity) or 0)
         if self.mixed_instances_policy:
             self.desired_capacity = desired
             surplus_instances = surplus_states(self, desired)
-            if units(self) < desired:
-                self.replace_autoscaling_group_instances(desired - units(self), self.get_propagated_tags())
+            if (missing := desired - active_count(self)) > 0:
+                self.replace_autoscaling_group_instances(missing, self.get_propagated_tags())
         else:
             surplus = len(self.active_instances()) - desired
             if surplus <= 0:
@@ -149,18 +165,20 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
             self.autoscaling_backend.update_attached_elbs(self.name)
             self.autoscaling_backend.update_attached_target_groups(self.name)
 
+    setattr(group_model, "set_desired_capacity", set_desired_capacity)  # noqa: B010
+
+
+def _patch_terminations(backend: MotoBackend, activity_model: MotoModel) -> None:
+    """Let terminations take time, launch replacements some seconds later, and end all holds of a deleted group."""
+    delete_with_moto = backend.delete_auto_scaling_group
+
     def terminate_instance(self: MotoBackend, instance_id: str, should_decrement: bool) -> MotoModel:
         """Terminate an instance (API, TerminateInstanceInAutoScalingGroup), and launch another one in its place."""
-        state = next(
-            state
-            for group in self.autoscaling_groups.values()
-            for state in group.instance_states
-            if state.instance.id == instance_id
-        )
+        state: MotoModel = state_of(self.region_name, instance_id)
         group = state.auto_scaling_group
         previous_capacity = group.desired_capacity
         if should_decrement and not is_terminating(state):
-            group.desired_capacity = previous_capacity - weight_of(state)
+            group.desired_capacity = previous_capacity - 1
         terminate(group, state)
         run_after(
             group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group)
@@ -180,17 +198,14 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
                 complete_held_action(group, state, "CONTINUE")
         delete_with_moto(self, group_name)
 
-    setattr(group_model, "set_desired_capacity", set_desired_capacity)  # noqa: B010
     setattr(backend, "terminate_instance", terminate_instance)  # noqa: B010
     setattr(backend, "delete_auto_scaling_group", delete_auto_scaling_group)  # noqa: B010
 
 
-def _patch_lifecycle_actions(backend: MotoBackend) -> None:
-    """Add CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks; patch creation and deletion."""
-    from moto.autoscaling.responses import AutoScalingResponse
-
+def _patch_hooks(backend: MotoBackend, response_model: MotoResponse) -> None:
+    """Create the hooks of a group before its instances, and complete the actions of a hook that is deleted."""
     delete_hook_with_moto = backend.delete_lifecycle_hook
-    create_group_with_moto = AutoScalingResponse.create_auto_scaling_group
+    create_group_with_moto = response_model.create_auto_scaling_group
 
     def delete_lifecycle_hook(self: MotoBackend, as_name: str, name: str) -> None:
         """Complete the hook's actions: CONTINUE for terminating instances, ABANDON for launching ones."""
@@ -212,22 +227,114 @@ def _patch_lifecycle_actions(backend: MotoBackend) -> None:
                 int(specification.get("HeartbeatTimeout", 3600)),
                 specification.get("DefaultResult", "ABANDON"),
             )
-        return create_group_with_moto(self)
+        created: ActionResult = create_group_with_moto(self)
+        return created
+
+    setattr(backend, "delete_lifecycle_hook", delete_lifecycle_hook)  # noqa: B010
+    setattr(response_model, "create_auto_scaling_group", create_auto_scaling_group)  # noqa: B010
+
+
+def _add_lifecycle_actions(response_model: MotoResponse) -> None:
+    """Add CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks."""
 
     def complete_lifecycle_action(self: MotoResponse) -> ActionResult:
-        """Complete the lifecycle action of an instance (API, CompleteLifecycleAction)."""
         params = self._get_params()
         state = held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"])
         complete_held_action(state.auto_scaling_group, state, params["LifecycleActionResult"])
         return EmptyResult()
 
     def record_lifecycle_action_heartbeat(self: MotoResponse) -> ActionResult:
-        """Extend the lifecycle action of an instance (API, RecordLifecycleActionHeartbeat)."""
         params = self._get_params()
         record_heartbeat(held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"]))
         return EmptyResult()
 
-    setattr(backend, "delete_lifecycle_hook", delete_lifecycle_hook)  # noqa: B010
-    setattr(AutoScalingResponse, "create_auto_scaling_group", create_auto_scaling_group)  # noqa: B010
-    setattr(AutoScalingResponse, "complete_lifecycle_action", complete_lifecycle_action)  # noqa: B010
-    setattr(AutoScalingResponse, "record_lifecycle_action_heartbeat", record_lifecycle_action_heartbeat)  # noqa: B010
+    setattr(response_model, "complete_lifecycle_action", complete_lifecycle_action)  # noqa: B010
+    setattr(response_model, "record_lifecycle_action_heartbeat", record_lifecycle_action_heartbeat)  # noqa: B010
+
+
+def _patch_policies(group_model: MotoModel) -> None:
+    """Keep the policy of a group in updates, fill in the defaults, and describe no launch template beside it."""
+    update_with_moto = group_model.update
+    create_with_moto = group_model.__init__
+    template_of_moto: MotoModel = vars(group_model)["launch_template"]
+
+    def __init__(self: MotoModel, *arguments: MotoModel, **options: MotoModel) -> None:  # noqa: N807
+        policy = options.get("mixed_instances_policy")
+        if policy:
+            options["mixed_instances_policy"] = _with_defaults(merged_policy(None, policy))
+        create_with_moto(self, *arguments, **options)
+
+    def update(self: MotoModel, *arguments: MotoModel, **options: MotoModel) -> None:
+        previous, changes = self.mixed_instances_policy, options.get("mixed_instances_policy")
+        policy: JsonObject | None = None
+        if changes:
+            policy = _with_defaults(merged_policy(previous, changes))
+        elif not options.get("launch_template") and not options.get("launch_config_name"):
+            policy = merged_policy(previous, {}) if previous else None
+        options["mixed_instances_policy"] = policy
+        if policy and options.get("desired_capacity") is None:
+            # moto compares the sizes with the number of instances, which may be less than the capacity.
+            least, greatest = options.get("min_size"), options.get("max_size")
+            capacity = int(self.desired_capacity or 0)
+            least = capacity if least is None else least
+            greatest = capacity if greatest is None else greatest
+            options["desired_capacity"] = min(max(capacity, int(least)), max(int(greatest), int(least)))
+        previous_shares = _shares(previous)
+        update_with_moto(self, *arguments, **options)
+        if policy and _shares(policy) != previous_shares:
+            match_purchase_options(self)
+
+    def launch_template(self: MotoModel) -> JsonDict | None:
+        described: JsonDict | None = None if self.mixed_instances_policy else template_of_moto.fget(self)
+        return described
+
+    setattr(group_model, "__init__", __init__)  # noqa: B010
+    setattr(group_model, "update", update)  # noqa: B010
+    setattr(group_model, "launch_template", property(launch_template))  # noqa: B010
+
+
+def _with_defaults(policy: JsonObject) -> JsonDict:
+    """Return a policy with the defaults of its distribution, as DescribeAutoScalingGroups shows it."""
+    template = {"Overrides": [], **policy["LaunchTemplate"]}
+    return {"LaunchTemplate": template, "InstancesDistribution": distribution_of(policy)}
+
+
+def _shares(policy: JsonObject | None) -> tuple[int, int]:
+    """Return the base and the percentage of On-Demand capacity; without a policy, everything is On-Demand."""
+    distribution = distribution_of(policy or {})
+    return int(distribution["OnDemandBaseCapacity"]), int(distribution["OnDemandPercentageAboveBaseCapacity"])
+
+
+def _patch_settings(group_model: MotoModel, response_model: MotoResponse) -> None:
+    create_with_moto = response_model.create_auto_scaling_group
+    update_with_moto = response_model.update_auto_scaling_group
+
+    def create_auto_scaling_group(self: MotoResponse) -> ActionResult:
+        parameters = self._get_params()
+        backend, name = self.autoscaling_backend, parameters["AutoScalingGroupName"]
+        group_settings.forget(backend, name)
+        group_settings.keep(backend, name, parameters)
+        created: ActionResult = create_with_moto(self)
+        return created
+
+    def update_auto_scaling_group(self: MotoResponse) -> ActionResult:
+        parameters = self._get_params()
+        backend, name = self.autoscaling_backend, parameters["AutoScalingGroupName"]
+        group_settings.keep(backend, name, parameters)
+        group = backend.autoscaling_groups[name]
+        if parameters.get("CapacityRebalance") is not None:
+            group.capacity_rebalance = str(parameters["CapacityRebalance"]).lower() == "true"
+        result: ActionResult = update_with_moto(self)
+        if parameters.get("MaxInstanceLifetime") is not None:
+            for state in list(group.instance_states):
+                watch_lifetime(group, state)
+        return result
+
+    setattr(response_model, "create_auto_scaling_group", create_auto_scaling_group)  # noqa: B010
+    setattr(response_model, "update_auto_scaling_group", update_auto_scaling_group)  # noqa: B010
+    for attribute, parameter in group_settings.KEPT_SETTINGS.items():
+        setattr(group_model, attribute, property(functools.partial(_setting, parameter)))
+
+
+def _setting(parameter: str, group: MotoModel) -> object:
+    return group_settings.settings_of(group.autoscaling_backend, group.name).get(parameter)

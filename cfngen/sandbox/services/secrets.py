@@ -1,6 +1,6 @@
 """Secrets Manager: names, values and their keys.
 
-Conditions are those of the API reference of Secrets Manager: CreateSecret, PutSecretValue, GetSecretValue, TagResource.
+Conditions: API reference of Secrets Manager, CreateSecret, PutSecretValue, GetSecretValue, TagResource.
 """
 
 from __future__ import annotations
@@ -34,19 +34,14 @@ def check_name(call: PendingCall) -> None:
 
 @rule("secretsmanager", "CreateSecret", "PutSecretValue", "UpdateSecret")
 def check_value(call: PendingCall) -> None:
-    """Refuse a value that is too long, both string and binary, or that its KMS key cannot encrypt."""
-    text, binary = call.get("SecretString"), call.get("SecretBinary")
-    if text is None and binary is None:
+    """Refuse a value that is too long, or that its KMS key cannot encrypt."""
+    text = call.get("SecretString")
+    if text is None:
         return
-    if text is not None and binary is not None:
-        message = "You can't specify both a binary secret value and a string secret value."
-        raise Refused("InvalidParameterException", message)
-    parameter = "secretBinary" if text is None else "secretString"
-    size = len(binary) if text is None else len(text.encode())
-    if size > MAX_VALUE_BYTES:
+    if len(text.encode()) > MAX_VALUE_BYTES:
         raise Refused(
             "ValidationException",
-            f"1 validation error detected: Value at '{parameter}' failed to satisfy constraint: Member must have "
+            "1 validation error detected: Value at 'secretString' failed to satisfy constraint: Member must have "
             f"length less than or equal to {MAX_VALUE_BYTES}",
         )
     key = call.get("KmsKeyId")

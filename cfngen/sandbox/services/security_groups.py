@@ -5,20 +5,19 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 VALID_PORTS = range(65536)
 # Numbers of protocols as text, as EC2 accepts them; -1 stands for all protocols.
-TCP, UDP, ICMP, ICMPV6 = "6", "17", "1", "58"
-PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP, "icmpv6": ICMPV6, "all": "-1"}
+TCP, UDP, ICMP = "6", "17", "1"
+PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP, "all": "-1"}
 PROTOCOLS_WITH_PORTS = frozenset({TCP, UDP})
 # The parameters with the sources of a rule: the name of the list, and of the key in its items.
 SOURCE_PARAMETERS = {
     "IpRanges": "CidrIp",
-    "Ipv6Ranges": "CidrIpv6",
     "UserIdGroupPairs": "GroupId",
     "PrefixListIds": "PrefixListId",
 }
@@ -30,7 +29,7 @@ def check_name_of_a_group(call: PendingCall) -> None:
     """Refuse reserved and duplicate names, an unknown VPC, and a group beyond the quota."""
     name, vpc = str(call.get("GroupName", "")), call.get("VpcId")
     if name.lower().startswith("sg-"):
-        raise Refused("InvalidParameterValue", f"Invalid value '{name}' for groupName. It must not begin with sg-")
+        raise invalid_value(f"Invalid value '{name}' for groupName. It must not begin with sg-")
     if vpc and vpc not in call.backend.vpcs:
         raise Refused("InvalidVpcID.NotFound", f"The vpc ID '{vpc}' does not exist")
     if name == "default":
@@ -50,14 +49,12 @@ def check_rules_of_a_group(call: PendingCall) -> None:
         return  # moto finds it by name, or refuses
     requested = [rule_key for permission in call.get("IpPermissions", []) for rule_key in _rule_keys(permission)]
     if not requested:
-        requested = _rule_keys(_legacy_permission(call.parameters))
-    if not requested:
         raise Refused("MissingParameter", "The request must contain a source or a destination of the rule")
     for rule_key in requested:
         _check_ports(rule_key.protocol, rule_key.from_port, rule_key.to_port)
         _check_source(backend, group, rule_key.source_kind, rule_key.source)
     if len(set(requested)) < len(requested):
-        raise Refused("InvalidParameterValue", "The same permission must not appear multiple times")
+        raise invalid_value("The same permission must not appear multiple times")
     existing_rules = group.egress_rules if call.operation.endswith("Egress") else group.ingress_rules
     existing = {_key_of_moto_rule(existing_rule) for existing_rule in existing_rules}
     for rule_key in requested:
@@ -77,9 +74,7 @@ def check_default_group_stays(call: PendingCall) -> None:
     """Refuse to delete a VPC's default security group."""
     group = group_of_call(call)
     if group is not None and group.name == "default":
-        raise Refused(
-            "CannotDelete", f'the specified group: "{group.id}" name: "default" cannot be deleted by a user'
-        )  # fmt: skip
+        raise Refused("CannotDelete", f'the specified group: "{group.id}" name: "default" cannot be deleted by a user')
 
 
 def group_of_call(call: PendingCall) -> MotoModel:
@@ -89,13 +84,13 @@ def group_of_call(call: PendingCall) -> MotoModel:
 
 
 class _RuleKey(NamedTuple):
-    """The key by which the rules of a security group are compared.
+    """What makes two rules of a security group the same.
 
     Attributes:
         protocol: number of the protocol as text, e.g. `6` for TCP.
         from_port: the first port, or the ICMP type; None for all ports.
         to_port: the last port, or the ICMP code.
-        source_kind: `CidrIp`, `CidrIpv6`, `GroupId` or `PrefixListId`.
+        source_kind: `CidrIp`, `GroupId` or `PrefixListId`.
         source: a range, or the id of a security group or prefix list; for egress, the destination.
     """
 
@@ -107,10 +102,9 @@ class _RuleKey(NamedTuple):
 
 
 def _rule_keys(permission: JsonObject) -> list[_RuleKey]:
-    """Return the keys of the rules of an IpPermission, which has one rule for each of its sources."""
     protocol = _protocol_number(permission.get("IpProtocol"))
     from_port, to_port = permission.get("FromPort"), permission.get("ToPort")
-    if protocol not in (*PROTOCOLS_WITH_PORTS, ICMP, ICMPV6):
+    if protocol not in (*PROTOCOLS_WITH_PORTS, ICMP):
         from_port = to_port = None  # EC2 allows all ports of such a protocol, whatever the call says
     return [
         _RuleKey(protocol, from_port, to_port, source_kind, _canonical_source(source.get(source_kind, "")))
@@ -120,10 +114,8 @@ def _rule_keys(permission: JsonObject) -> list[_RuleKey]:
 
 
 def _key_of_moto_rule(moto_rule: MotoModel) -> _RuleKey:
-    """Return the key of a rule in moto's form, to compare it with the rules of a call."""
     possible_sources = {
         "CidrIp": moto_rule.ip_range.get("CidrIp"),
-        "CidrIpv6": moto_rule.ip_range.get("CidrIpv6"),
         "GroupId": moto_rule.source_group.get("GroupId"),
         "PrefixListId": moto_rule.prefix_list_id,
     }
@@ -137,16 +129,6 @@ def _key_of_moto_rule(moto_rule: MotoModel) -> _RuleKey:
     )
 
 
-def _legacy_permission(parameters: JsonObject) -> JsonDict:
-    """Return the IpPermission of a call that has no IpPermissions, but `IpProtocol`, `CidrIp` and so on itself."""
-    return {
-        "IpProtocol": parameters.get("IpProtocol"),
-        "FromPort": parameters.get("FromPort"),
-        "ToPort": parameters.get("ToPort"),
-        "IpRanges": [{"CidrIp": parameters["CidrIp"]}] if parameters.get("CidrIp") else [],
-    }
-
-
 def _protocol_number(value: object) -> str:
     """Return the number of a protocol as text, e.g. `6` for `tcp`; an unknown name is returned in lower case."""
     return PROTOCOLS.get(str(value).lower(), str(value).lower())
@@ -155,37 +137,25 @@ def _protocol_number(value: object) -> str:
 def _check_ports(protocol: str, first: int | None, last: int | None) -> None:
     """Refuse an unknown protocol, and ports out of range; for ICMP, `first` is the type and `last` the code."""
     if not protocol.lstrip("-").isdigit() or not -1 <= int(protocol) <= 255:
-        raise Refused("InvalidParameterValue", f"Invalid value '{protocol}' for IP protocol. Unknown protocol.")
+        raise invalid_value(f"Invalid value '{protocol}' for IP protocol. Unknown protocol.")
     if protocol in PROTOCOLS_WITH_PORTS:
         if first is None or last is None:
-            raise Refused(
-                "InvalidParameterValue",
-                "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.",
-            )
+            raise invalid_value("Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
         if first not in VALID_PORTS or last not in VALID_PORTS or first > last:
-            raise Refused("InvalidParameterValue", f"Invalid TCP/UDP port range ({first}:{last})")
+            raise invalid_value(f"Invalid TCP/UDP port range ({first}:{last})")
     elif protocol == ICMP:
         if first is None or last is None or not (-1 <= first <= 255 and -1 <= last <= 255):
-            raise Refused("InvalidParameterValue", f"ICMP type ({first}) or code ({last}) is out of range")
+            raise invalid_value(f"ICMP type ({first}) or code ({last}) is out of range")
         if first == -1 and last != -1:
-            raise Refused("InvalidParameterValue", "ICMP code must be -1 if all ICMP types are allowed")
+            raise invalid_value("ICMP code must be -1 if all ICMP types are allowed")
 
 
 def _check_source(backend: MotoBackend, group: MotoModel, source_kind: str, source: str) -> None:
-    """Refuse a malformed range, and a security group or prefix list that cannot be the source of a rule.
-
-    Args:
-        backend: moto's EC2 of the region.
-        group: the security group that gets the rule.
-        source_kind: as in `_RuleKey`.
-        source: as in `_RuleKey`.
-    """
-    if source_kind in ("CidrIp", "CidrIpv6"):
-        network = ipaddress.IPv4Network if source_kind == "CidrIp" else ipaddress.IPv6Network
+    if source_kind == "CidrIp":
         try:
-            network(source, strict=False)
+            ipaddress.IPv4Network(source, strict=False)
         except ValueError:
-            raise Refused("InvalidParameterValue", f"CIDR block {source} is malformed") from None
+            raise invalid_value(f"CIDR block {source} is malformed") from None
     elif source_kind == "GroupId":
         other = backend.get_security_group_from_id(source)
         if other is None:
@@ -199,7 +169,6 @@ def _check_source(backend: MotoBackend, group: MotoModel, source_kind: str, sour
 
 
 def _are_peered(backend: MotoBackend, one: str, other: str) -> bool:
-    """Return whether two VPCs have an active peering connection."""
     return any(
         {peering.vpc.id, peering.peer_vpc.id} == {one, other} and peering.status["Code"] in ACTIVE_PEERING
         for peering in backend.vpc_pcxs.values()
@@ -222,7 +191,6 @@ def _canonical_source(source: str) -> str:
 
 
 def _describe_rule(rule_key: _RuleKey) -> str:
-    """Return a rule as EC2's error message describes it."""
     names_by_number = {number: name.upper() for name, number in PROTOCOLS.items()}
     protocol = names_by_number.get(rule_key.protocol, rule_key.protocol)
     ports = ""

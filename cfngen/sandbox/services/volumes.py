@@ -1,13 +1,20 @@
-"""EBS volumes: size, IOPS and throughput, attachment, and modification."""
+"""EBS volumes: size, IOPS and throughput, attachment, modification, and those that a launch template describes.
+
+moto 5.2.5 gives an instance of a group the block devices of the template's default version, which is the first one,
+instead of the group's version; it tags no volume, drops IOPS and throughput, and leaves a volume of 8 GiB behind that
+it makes first (moto/ec2/models/instances.py, `run_instances` and `setup_defaults`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cfngen.sandbox.moto_types import MotoBackend
-from cfngen.sandbox.services.networks import zones
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoModel
+from cfngen.sandbox.services.networks import is_true, zones
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 DAY_SECONDS = 24 * 3600.0
 MAX_MODIFICATIONS_PER_DAY = 4  # API reference: ModifyVolume
@@ -17,6 +24,8 @@ OPTIMIZING_SECONDS_PER_GIB = 6 * 3600.0 / 1024
 MIN_OPTIMIZING_SECONDS = 60.0
 ATTACHABLE_STATES = ("pending", "running", "stopping", "stopped")
 DEVICE_PREFIX = "/dev/"
+GP3_BASE_IOPS = 3000  # IOPS that a gp3 volume of any size has without provisioned ones
+MAX_MIB_PER_IOPS = 0.25  # maximum ratio of throughput in MiB/s to IOPS
 
 
 @dataclass(frozen=True)
@@ -45,33 +54,25 @@ VOLUME_TYPES: Mapping[str, VolumeLimits] = {
     "sc1": VolumeLimits(size_gib=(125, 16384)),
     "standard": VolumeLimits(size_gib=(1, 1024)),
 }
-GP3_BASE_IOPS = 3000  # IOPS that a gp3 volume of any size has without provisioned ones
-MAX_MIB_PER_IOPS = 0.25  # maximum ratio of throughput in MiB/s to IOPS
 
 
 def check_volume_settings(volume_type: str, *, size: int | None, iops: int | None, throughput: int | None) -> None:
-    """Refuse size, IOPS and throughput outside of a volume type's limits, or in an invalid ratio.
+    """Refuse size in GiB, IOPS and throughput in MiB/s outside of a volume type's limits, or in an invalid ratio.
 
     Args:
-        volume_type: e.g. `gp3`.
-        size: size in GiB; None for the snapshot's size.
-        iops: provisioned IOPS; None if not specified.
-        throughput: provisioned throughput in MiB/s; None if not specified.
-
-    Raises:
-        Refused: the error that EC2 returns for them
+        size: None for the snapshot's size.
     """
     if volume_type not in VOLUME_TYPES:
-        raise Refused("InvalidParameterValue", f"Unknown volume type: {volume_type}")
+        raise invalid_value(f"Unknown volume type: {volume_type}")
     limits = VOLUME_TYPES[volume_type]
     if size is not None:
         min_size, max_size = limits.size_gib
         if size < min_size:
-            raise _invalid_parameter(
+            raise invalid_value(
                 f"Volume of {size}GiB is too small for volume type {volume_type}; minimum is {min_size}GiB."
             )
         if size > max_size:
-            raise _invalid_parameter(
+            raise invalid_value(
                 f"Volume of {size}GiB is too large for volume type {volume_type}; maximum is {max_size}GiB."
             )
     if iops is not None:
@@ -83,56 +84,46 @@ def check_volume_settings(volume_type: str, *, size: int | None, iops: int | Non
 
 
 def _check_iops(volume_type: str, limits: VolumeLimits, iops: int, size: int | None) -> None:
-    """Refuse IOPS that a volume of this type and this size in GiB cannot have."""
     if limits.iops is None:
         raise Refused("InvalidParameterCombination", f"The parameter iops is not supported for {volume_type} volumes.")
     min_iops, max_iops = limits.iops
     if iops < min_iops:
-        raise _invalid_parameter(f"Volume iops of {iops} is too low; minimum is {min_iops}.")
+        raise invalid_value(f"Volume iops of {iops} is too low; minimum is {min_iops}.")
     if iops > max_iops:
-        raise _invalid_parameter(f"Volume iops of {iops} is too high; maximum is {max_iops}.")
+        raise invalid_value(f"Volume iops of {iops} is too high; maximum is {max_iops}.")
     base_iops = GP3_BASE_IOPS if volume_type == "gp3" else 0
     if size and iops > max(limits.iops_per_gib * size, base_iops):
-        raise _invalid_parameter(
+        raise invalid_value(
             f"Iops to volume size ratio of {iops / size:f} is too high; maximum is {limits.iops_per_gib}"
         )
 
 
 def _check_throughput(volume_type: str, limits: VolumeLimits, throughput: int, iops: int | None) -> None:
-    """Refuse a throughput in MiB/s that a volume of this type and with these IOPS cannot have."""
     if limits.throughput_mib is None:
         raise Refused(
             "InvalidParameterCombination", f"The parameter throughput is not supported for {volume_type} volumes."
         )
     min_throughput, max_throughput = limits.throughput_mib
     if throughput < min_throughput:
-        raise _invalid_parameter(f"Volume throughput of {throughput} is too low; minimum is {min_throughput}.")
+        raise invalid_value(f"Volume throughput of {throughput} is too low; minimum is {min_throughput}.")
     if throughput > max_throughput:
-        raise _invalid_parameter(f"Volume throughput of {throughput} is too high; maximum is {max_throughput}.")
+        raise invalid_value(f"Volume throughput of {throughput} is too high; maximum is {max_throughput}.")
     mib_per_iops = throughput / (iops or GP3_BASE_IOPS)
     if mib_per_iops > MAX_MIB_PER_IOPS:
-        raise _invalid_parameter(
+        raise invalid_value(
             f"Throughput (MiBps) to iops ratio of {mib_per_iops:f} is too high; maximum is {MAX_MIB_PER_IOPS:f} MiBps "
             "per iops"
         )
 
 
-def _invalid_parameter(message: str) -> Refused:
-    """Return EC2's error for an invalid parameter."""
-    return Refused("InvalidParameterValue", message)
-
-
 @rule("ec2", "CreateVolume")
 def check_valid_volume(call: PendingCall) -> None:
-    """Refuse a volume in an unknown zone, smaller than its snapshot, or with invalid settings."""
+    """Refuse a volume in an unknown zone, or with invalid settings."""
     zone = call.get("AvailabilityZone")
     if zone and zone not in zones(call.region):
         raise Refused("InvalidZone.NotFound", f"The zone '{zone}' does not exist.")
-    size, snapshot = call.get("Size"), call.get("SnapshotId")
-    if snapshot:
-        check_snapshot(call.backend, snapshot, size)
     check_volume_settings(
-        call.get("VolumeType", "gp2"), size=size, iops=call.get("Iops"), throughput=call.get("Throughput")
+        call.get("VolumeType", "gp2"), size=call.get("Size"), iops=call.get("Iops"), throughput=call.get("Throughput")
     )
     if call.get("KmsKeyId") and call.get("Encrypted") is False:
         raise Refused(
@@ -140,15 +131,14 @@ def check_valid_volume(call: PendingCall) -> None:
         )
 
 
-def check_snapshot(backend: MotoBackend, snapshot: str, size: int | None) -> None:
-    """Refuse to create a volume of a size in GiB from an unknown or larger snapshot; None is the snapshot's size."""
-    if snapshot not in backend.snapshots:
-        raise Refused("InvalidSnapshot.NotFound", f"The snapshot '{snapshot}' does not exist.")
-    snapshot_size = backend.snapshots[snapshot].volume.size
+def check_root_volume(image: MotoModel, size: int | None) -> None:
+    """Refuse a root volume smaller than the snapshot of the image; None is the snapshot's size, in GiB."""
+    snapshot_size = image.ebs_snapshot.volume.size
     if size is not None and size < snapshot_size:
         raise Refused(
             "InvalidBlockDeviceMapping",
-            f"Volume of size {size}GB is smaller than snapshot '{snapshot}', expect size >= {snapshot_size}GB",
+            f"Volume of size {size}GB is smaller than snapshot '{image.ebs_snapshot.id}', expect size >= "
+            f"{snapshot_size}GB",
         )
 
 
@@ -168,13 +158,11 @@ def check_valid_attachment(call: PendingCall) -> None:
     if volume.attachment:
         raise Refused("VolumeInUse", f"{volume.id} is already attached to an instance")
     if not device.startswith(DEVICE_PREFIX) and not device.startswith("xvd"):
-        raise _invalid_parameter(
+        raise invalid_value(
             f"Value ({device}) for parameter device is invalid. {device} is not a valid EBS device name."
         )
     if device in instance.block_device_mapping:
-        raise _invalid_parameter(
-            f"Invalid value '{device}' for unixDevice. Attachment point {device} is already in use"
-        )
+        raise invalid_value(f"Invalid value '{device}' for unixDevice. Attachment point {device} is already in use")
 
 
 @rule("ec2", "DetachVolume")
@@ -191,7 +179,7 @@ def check_valid_modification(call: PendingCall) -> None:
     volume = call.backend.get_volume(call.get("VolumeId"))
     new_size, new_type = call.get("Size", volume.size), call.get("VolumeType", volume.volume_type)
     if new_size < volume.size:
-        raise _invalid_parameter("New size cannot be smaller than existing size")
+        raise invalid_value("New size cannot be smaller than existing size")
     new_iops, new_throughput = call.get("Iops"), call.get("Throughput")
     if new_type == volume.volume_type:  # with another type, the volume gets that type's defaults
         new_iops, new_throughput = new_iops or volume.iops, new_throughput or volume.throughput
@@ -209,3 +197,76 @@ def check_valid_modification(call: PendingCall) -> None:
             "You've reached the maximum modification rate per volume limit. Wait before you modify this volume again.",
         )
     volume.modified = [*modified_at, call.time]
+
+
+@functools.cache
+def apply() -> None:
+    """Patch moto's Auto Scaling groups, for the rest of the process."""
+    from moto.autoscaling.models import InstanceState
+
+    original = InstanceState.__init__
+
+    def __init__(self: MotoModel, *arguments: MotoModel, **options: MotoModel) -> None:  # noqa: N807
+        original(self, *arguments, **options)
+        group = self.instance.autoscaling_group
+        template = group.ec2_launch_template
+        data = template.get_version(group.launch_template_version).data if template else {}
+        if data.get("BlockDeviceMappings"):
+            _replace_volumes(self.instance, data)
+
+    setattr(InstanceState, "__init__", __init__)  # noqa: B010
+
+
+def _replace_volumes(instance: MotoModel, data: JsonObject) -> None:
+    """Give a new instance the volumes of its launch template in place of moto's."""
+    backend = instance.ec2_backend
+    attached = [volume for volume in backend.volumes.values() if _is_attached_to(volume, instance)]
+    # Not by detaching them: of two at the root device, moto knows only the second.
+    instance.block_device_mapping.clear()
+    for volume in attached:
+        volume.attachment = None
+        backend.delete_volume(volume.id)
+    mappings: Sequence[JsonObject] = data["BlockDeviceMappings"]
+    image = backend.amis.get(instance.image_id)
+    if image and image.root_device_name not in [mapping["DeviceName"] for mapping in mappings]:
+        instance.add_block_device(
+            size=image.ebs_snapshot.volume.size,
+            device_path=image.root_device_name,
+            snapshot_id=None,
+            encrypted=False,
+            delete_on_termination=True,
+            kms_key_id=None,
+            volume_type="gp2",
+        )
+    for mapping in mappings:
+        if mapping.get("Ebs"):
+            _add_volume(instance, mapping["DeviceName"], mapping["Ebs"])
+    # "Tag resources on creation": a template's tags for volumes go to all volumes of an instance (EC2 API
+    # reference, LaunchTemplateTagSpecificationRequest).
+    for specification in data.get("TagSpecifications", ()):
+        if specification.get("ResourceType") == "volume":
+            tags = {tag["Key"]: tag["Value"] for tag in specification.get("Tags", ())}
+            for device in instance.block_device_mapping.values():
+                backend.volumes[device.volume_id].add_tags(tags)
+
+
+def _is_attached_to(volume: MotoModel, instance: MotoModel) -> bool:
+    return bool(volume.attachment and volume.attachment.instance is instance)
+
+
+def _add_volume(instance: MotoModel, device: str, ebs: JsonObject) -> None:
+    instance.add_block_device(
+        size=int(ebs["VolumeSize"]) if ebs.get("VolumeSize") else None,
+        device_path=device,
+        snapshot_id=None,
+        encrypted=is_true(ebs.get("Encrypted")),
+        # "Preserve data when an instance is terminated", EC2 User Guide: volumes at launch are deleted by default.
+        delete_on_termination=is_true(ebs.get("DeleteOnTermination", True)),
+        kms_key_id=ebs.get("KmsKeyId"),
+        volume_type=ebs.get("VolumeType"),
+    )
+    volume = instance.ec2_backend.volumes[instance.block_device_mapping[device].volume_id]
+    if ebs.get("Iops"):
+        volume.iops = int(ebs["Iops"])
+    if ebs.get("Throughput"):
+        volume.throughput = int(ebs["Throughput"])

@@ -1,22 +1,35 @@
-"""VPC endpoints: gateway endpoints in route tables, interface endpoints in subnets.
+"""VPC endpoints: gateway endpoints in route tables, interface endpoints in subnets, and the patches of moto's.
 
 Conditions: AWS PrivateLink guide ("Gateway endpoints", "Access an AWS service using an interface VPC endpoint"), EC2
 API (CreateVpcEndpoint, ModifyVpcEndpoint). Words: tests/aws/refusals.md.
+
+moto 5.2.5 (moto/ec2/models/vpcs.py) gives the interfaces of an endpoint random addresses and the default security
+group, changes neither interfaces nor routes nor private DNS in ModifyVpcEndpoint, and shows deleted endpoints for ever.
+To list services, it asks many of its own, and needs packages for that which the emulator does without. There is no time
+in which an endpoint is `pending` or `deleting`: CloudFormation waits for the end of both.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Iterable
+from typing import Literal
 
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services import quotas
-from cfngen.sandbox.services.endpoint_services import private_dns_name, services_of_aws
-from cfngen.sandbox.services.network_interfaces import check_security_groups
-from cfngen.sandbox.services.networks import free_addresses, is_true
+from cfngen.sandbox.services.network_interfaces import check_security_groups, manage
+from cfngen.sandbox.services.networks import free_addresses, is_true, zones
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 INTERFACE_TYPE = "vpc_endpoint"  # EC2 API, NetworkInterface
 GATEWAY = "Gateway"
+EndpointType = Literal["Gateway", "Interface"]
+# AWS PrivateLink guide, "Gateway endpoints": "Amazon S3 and DynamoDB"; both have interface endpoints as well.
+_GATEWAY_SERVICES = ("s3", "dynamodb")
+# DescribeVpcEndpointServices in China, as listed in aws/aws-cdk#16139.
+_CN_PREFIXED_SERVICES = ("autoscaling", "cloudformation", "ec2", "ecr.api", "ecr.dkr", "sts")
 
 
 @rule("ec2", "CreateVpcEndpoint")
@@ -82,9 +95,7 @@ def _check_route_tables(backend: MotoBackend, vpc_id: str, service_name: str, ta
     for table_id in table_ids:
         table = backend.get_route_table(table_id)
         if table.vpc_id != vpc_id:
-            raise Refused(
-                "InvalidParameter", f"route table {table_id} and vpc {vpc_id} belong to different networks"
-            )  # fmt: skip
+            raise Refused("InvalidParameter", f"route table {table_id} and vpc {vpc_id} belong to different networks")
         prefix_lists = [route.destination_prefix_list for route in table.routes if route.destination_prefix_list]
         for prefix_list in prefix_lists:
             if prefix_list.prefix_list_name == service_name:
@@ -98,10 +109,7 @@ def _check_subnets(backend: MotoBackend, vpc_id: str, subnet_ids: Iterable[str],
     """Refuse subnets of another VPC, a second subnet of a zone, and subnets without a free address.
 
     Args:
-        backend: moto's EC2 of the region.
-        vpc_id: the VPC of the endpoint.
-        subnet_ids: the subnets that the endpoint is to get.
-        in_use: the subnets that it has and keeps.
+        in_use: the subnets that the endpoint has and keeps.
     """
     used_zones = {backend.get_subnet(subnet_id).availability_zone for subnet_id in in_use}
     for subnet_id in subnet_ids:
@@ -123,24 +131,20 @@ def _check_subnets(backend: MotoBackend, vpc_id: str, subnet_ids: Iterable[str],
 
 
 def _check_groups(backend: MotoBackend, vpc_id: str, group_ids: Iterable[str]) -> None:
-    """Refuse security groups that do not exist or are in another VPC, and more of them than an interface may have."""
     identifiers = list(group_ids)
     check_security_groups(backend, identifiers, subnet=None)
     for identifier in identifiers:
         if backend.get_security_group_from_id(identifier).vpc_id != vpc_id:
             raise Refused(
                 "InvalidParameter", f"security group {identifier} and vpc {vpc_id} belong to different networks"
-            )  # fmt: skip
+            )
 
 
 def _check_private_dns(call: PendingCall, vpc: MotoModel, service_name: str, endpoint_id: str) -> None:
     """Refuse private DNS where the VPC lacks a DNS attribute, or another endpoint has the names of the service.
 
     Args:
-        call: the call.
-        vpc: the VPC of the endpoint.
-        service_name: the service of the endpoint.
-        endpoint_id: the endpoint; empty if it is to be created.
+        endpoint_id: empty if the endpoint is to be created.
     """
     if not (is_true(vpc.enable_dns_support) and is_true(vpc.enable_dns_hostnames)):
         raise Refused(
@@ -159,5 +163,165 @@ def _check_private_dns(call: PendingCall, vpc: MotoModel, service_name: str, end
 
 
 def _limit_exceeded() -> Refused:
-    """Return the refusal of an endpoint beyond the quota."""
     return Refused("VpcEndpointLimitExceeded", "The maximum number of VPC endpoints has been reached.")
+
+
+@functools.cache
+def services_of_aws(region: str) -> tuple[JsonObject, ...]:
+    """Return the services of AWS in a region as ServiceDetail of EC2; a service with both types is there twice."""
+    from moto.core.base_backend import BaseBackend
+    from moto.ec2.models.vpcs import AWS_ENDPOINT_SERVICES
+
+    region_zones = zones(region)
+    details: list[JsonObject] = []
+    for service in sorted({*AWS_ENDPOINT_SERVICES, *_GATEWAY_SERVICES}):
+        types: tuple[EndpointType, ...] = ("Gateway", "Interface") if service in _GATEWAY_SERVICES else ("Interface",)
+        for endpoint_type in types:
+            [detail] = BaseBackend.default_vpc_endpoint_service_factory(region, region_zones, service, endpoint_type)
+            if region.startswith("cn-") and service in _CN_PREFIXED_SERVICES:
+                detail = {**detail, "ServiceName": f"cn.{detail['ServiceName']}"}
+            details.append(detail)
+    return tuple(details)
+
+
+def private_dns_name(region: str, service_name: str) -> str:
+    """Return the private DNS name of a service of AWS, such as `ec2.us-west-2.amazonaws.com`; else its own name."""
+    names = (
+        detail.get("PrivateDnsName") for detail in services_of_aws(region) if detail["ServiceName"] == service_name
+    )
+    return str(next(names, None) or service_name)
+
+
+@functools.cache
+def apply() -> None:
+    """Patch moto's VPC endpoints, for the rest of the process."""
+    from moto.ec2.models.vpcs import VPCBackend, VPCEndPoint
+    from moto.ec2.responses.vpcs import VPCs
+
+    _patch_services(VPCBackend)
+    _patch_filters(VPCEndPoint)
+    _patch_creation(VPCBackend)
+    _patch_modification(VPCBackend, VPCs)
+    _patch_deletion(VPCBackend)
+
+
+def _patch_services(backend_class: MotoBackend) -> None:
+    """Answer DescribeVpcEndpointServices without moto's other services."""
+
+    def collect(account_id: str, region: str) -> list[JsonObject]:
+        return list(services_of_aws(region))
+
+    setattr(backend_class, "_collect_default_endpoint_services", staticmethod(collect))  # noqa: B010
+
+
+def _patch_filters(endpoint_class: MotoModel) -> None:
+    """Know the filter `vpc-endpoint-id` of DescribeVpcEndpoints."""
+    original = endpoint_class.get_filter_value
+
+    def get_filter_value(self: MotoModel, filter_name: str, method_name: str | None = None) -> object:
+        return self.id if filter_name == "vpc-endpoint-id" else original(self, filter_name, method_name)
+
+    setattr(endpoint_class, "get_filter_value", get_filter_value)  # noqa: B010
+
+
+def _patch_creation(backend_class: MotoBackend) -> None:
+    """Give a new endpoint its interfaces, and its DNS names."""
+    original = backend_class.create_vpc_endpoint
+
+    def create_vpc_endpoint(self: MotoBackend, **options: MotoModel) -> MotoModel:
+        subnet_ids = options.pop("subnet_ids", None) or []
+        endpoint: MotoModel = original(self, **options, subnet_ids=[])
+        endpoint.vpc_endpoint_type = endpoint.vpc_endpoint_type or GATEWAY
+        if is_gateway(endpoint):
+            endpoint.private_dns_enabled = False
+            return endpoint
+        if not endpoint.security_group_ids:
+            endpoint.security_group_ids = [self.get_default_security_group(endpoint.vpc_id).id]
+        service = endpoint.service_name.partition(f".{self.region_name}.")[2]
+        own_name = endpoint.dns_entries[0]["dns_name"].removesuffix(f".{endpoint.service_name}")
+        endpoint.dns_entries[0]["dns_name"] = f"{own_name}.{service}.{self.region_name}.vpce.amazonaws.com"
+        if endpoint.private_dns_enabled:
+            domain = private_dns_name(self.region_name, endpoint.service_name)
+            endpoint.dns_entries = [*endpoint.dns_entries, {"dns_name": domain, "hosted_zone_id": "ZONEIDPRIVATE"}]
+        _add_interfaces(self, endpoint, subnet_ids)
+        return endpoint
+
+    setattr(backend_class, "create_vpc_endpoint", create_vpc_endpoint)  # noqa: B010
+
+
+def _patch_modification(backend_class: MotoBackend, response_class: MotoResponse) -> None:
+    """Let interfaces, routes and private DNS follow ModifyVpcEndpoint."""
+    original_response = response_class.modify_vpc_endpoint
+
+    def modify_vpc_endpoint(self: MotoBackend, vpc_id: str, policy_doc: str | None, **changes: list[str]) -> None:
+        endpoint = self.get_vpc_end_point(vpc_id)  # the parameter has the id of the endpoint
+        endpoint.modify(policy_doc, **{**changes, "add_subnets": [], "remove_subnets": []})
+        for table_id in changes["remove_route_tables"]:
+            _remove_route(self, endpoint, table_id)
+        for table_id in changes["add_route_tables"]:
+            prefix_list_id = endpoint.destination_prefix_list_id
+            self.create_route(table_id, None, gateway_id=endpoint.id, destination_prefix_list_id=prefix_list_id)
+        _remove_interfaces(self, endpoint, changes["remove_subnets"])
+        _add_interfaces(self, endpoint, changes["add_subnets"])
+        for interface in _interfaces(self, endpoint):
+            interface._group_set = _groups(self, endpoint)  # noqa: SLF001 - moto has no other way
+
+    def respond(self: MotoResponse) -> MotoResponse:
+        response = original_response(self)
+        if self._get_param("PrivateDnsEnabled") is not None:
+            endpoint = self.ec2_backend.get_vpc_end_point(self._get_param("VpcEndpointId"))
+            endpoint.private_dns_enabled = self._get_bool_param("PrivateDnsEnabled")
+        return response
+
+    setattr(backend_class, "modify_vpc_endpoint", modify_vpc_endpoint)  # noqa: B010
+    setattr(response_class, "modify_vpc_endpoint", respond)  # noqa: B010
+
+
+def _patch_deletion(backend_class: MotoBackend) -> None:
+    """Delete interfaces and routes with their endpoint, and show it no more."""
+
+    def delete_vpc_endpoints(self: MotoBackend, vpce_ids: list[str] | None = None) -> None:
+        for endpoint_id in vpce_ids or ():
+            endpoint = self.vpc_end_points.pop(endpoint_id, None)
+            if endpoint:
+                _remove_interfaces(self, endpoint, list(endpoint.subnet_ids))
+                for table_id in endpoint.route_table_ids:
+                    _remove_route(self, endpoint, table_id)
+
+    setattr(backend_class, "delete_vpc_endpoints", delete_vpc_endpoints)  # noqa: B010
+
+
+def _add_interfaces(backend: MotoBackend, endpoint: MotoModel, subnet_ids: Iterable[str]) -> None:
+    for subnet_id in subnet_ids:
+        interface = backend.create_network_interface(backend.get_subnet(subnet_id), "")
+        manage(interface, INTERFACE_TYPE, f"VPC Endpoint Interface {endpoint.id}", _groups(backend, endpoint))
+        endpoint.subnet_ids = [*(endpoint.subnet_ids or ()), subnet_id]
+        endpoint.network_interface_ids = [*endpoint.network_interface_ids, interface.id]
+
+
+def _remove_interfaces(backend: MotoBackend, endpoint: MotoModel, subnet_ids: Iterable[str]) -> None:
+    removed = set(subnet_ids)
+    for interface in _interfaces(backend, endpoint):
+        if interface.subnet.id in removed:
+            del backend.enis[interface.id]
+            endpoint.network_interface_ids = [
+                interface_id for interface_id in endpoint.network_interface_ids if interface_id != interface.id
+            ]
+    endpoint.subnet_ids = [subnet_id for subnet_id in endpoint.subnet_ids or () if subnet_id not in removed]
+
+
+def _remove_route(backend: MotoBackend, endpoint: MotoModel, table_id: str) -> None:
+    from moto.ec2.exceptions import EC2ClientError
+
+    with contextlib.suppress(EC2ClientError):
+        backend.delete_route(table_id, None, destination_prefix_list_id=endpoint.destination_prefix_list_id)
+
+
+def _interfaces(backend: MotoBackend, endpoint: MotoModel) -> list[MotoModel]:
+    return [
+        backend.enis[interface_id] for interface_id in endpoint.network_interface_ids if interface_id in backend.enis
+    ]
+
+
+def _groups(backend: MotoBackend, endpoint: MotoModel) -> list[MotoModel]:
+    return [backend.get_security_group_from_id(group_id) for group_id in endpoint.security_group_ids]

@@ -1,30 +1,36 @@
-"""STS: AssumeRoleWithWebIdentity, which trades a token of an identity provider for credentials of a role.
+"""Providers of OpenID Connect, whose tokens an account trusts, and the credentials that STS gives for a token.
 
 API reference of STS, AssumeRoleWithWebIdentity; IAM user guide, "Create an OpenID Connect (OIDC) identity provider".
 moto 5.2.5 (moto/sts/models.py) looks neither at the token nor at the role. Words: tests/aws/refusals.md. In which order
 STS checks the parts of a token is assumed.
+
+API reference of IAM, CreateOpenIDConnectProvider: the URL begins with https:// and has neither query nor port; a URL is
+registered once in an account; without thumbprints IAM connects to the server to read its certificate. Quotas: "IAM and
+AWS STS quotas". moto 5.2.5 (moto/iam/models.py) lacks the operations for single client ids, and names the provider that
+exists already "Unknown".
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from typing import Any
+import urllib.parse
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoModel, MotoResponse
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services import json_web_tokens, policy_documents
+from cfngen.sandbox.services.distributions import find_distribution
 from cfngen.sandbox.services.issuer_documents import DISCOVERY_PATH, read_document
 from cfngen.sandbox.services.json_web_tokens import InvalidTokenError, Token
 from cfngen.sandbox.services.policy_simulation import Context, decision
-from cfngen.sandbox.services.rules import CLOCK_START, PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import CLOCK_START, PendingCall, Refused, rule, validation_error
 
 INVALID_TOKEN = "InvalidIdentityToken"
 ACTION = "sts:AssumeRoleWithWebIdentity"
 REQUIRED_CLAIMS = ("iss", "sub", "aud", "exp", "iat")
-# What a discovery document has to have ("Create an OpenID Connect (OIDC) identity provider", and those of EKS).
+# What a discovery document has to have ("Create an OpenID Connect (OIDC) identity provider", and EKS's own).
 REQUIRED_IN_DISCOVERY = (
     "issuer", "jwks_uri", "response_types_supported", "subject_types_supported",
     "id_token_signing_alg_values_supported",
@@ -35,6 +41,9 @@ NO_KEY = (
     "documentation for requirements"
 )
 ROLE_ARN = re.compile(r"arn:[^:]+:iam::(?P<account>\d{12}):role/(?:.*/)?(?P<name>[^/]+)")
+MAX_PROVIDERS = 100
+MAX_CLIENT_IDS = 100
+CLOUDFRONT_DOMAIN = ".cloudfront.net"
 
 
 @functools.cache
@@ -45,8 +54,8 @@ def apply() -> None:
 
     original = TokenResponse.assume_role_with_web_identity
 
-    def assume_role_with_web_identity(self: MotoResponse) -> Any:
-        answer: Any = original(self)
+    def assume_role_with_web_identity(self: MotoResponse) -> ActionResult:
+        answer: MotoResponse = original(self)
         claims = json_web_tokens.parse(self._get_param("WebIdentityToken")).claims
         result = {
             **answer.result,
@@ -73,7 +82,6 @@ def check_web_identity(call: PendingCall) -> None:
 
 
 def _parse(text: str) -> Token:
-    """Return a token with all claims that STS requires, or refuse the call."""
     try:
         token = json_web_tokens.parse(text)
     except InvalidTokenError:
@@ -88,7 +96,6 @@ def _parse(text: str) -> Token:
 
 
 def _provider(region: str, issuer: str) -> MotoModel:
-    """Return the identity provider that is registered for an issuer, or refuse the call."""
     for provider in policy_documents.iam_backend(region).open_id_providers.values():
         if issuer == f"https://{provider.url}":
             return provider
@@ -96,12 +103,10 @@ def _provider(region: str, issuer: str) -> MotoModel:
 
 
 def _now(call: PendingCall) -> int:
-    """Return the simulated time as a Unix timestamp."""
     return int(CLOCK_START.timestamp() + call.time)
 
 
 def _check_time(claims: JsonObject, now: int) -> None:
-    """Refuse a token that has expired, or is not valid yet."""
     expiry = int(claims["exp"])
     if now >= expiry:
         raise Refused(
@@ -113,14 +118,13 @@ def _check_time(claims: JsonObject, now: int) -> None:
 
 
 def _check_signature(region: str, token: Token) -> None:
-    """Refuse a token whose signature no key in the issuer's documents verifies."""
     issuer = token.claims["iss"]
     discovery = read_document(region, issuer + DISCOVERY_PATH) or {}
     is_complete = all(discovery.get(name) for name in REQUIRED_IN_DISCOVERY)
     if not is_complete or discovery["issuer"] != issuer:
         raise Refused(INVALID_TOKEN, NO_KEY)
     keys = (read_document(region, discovery["jwks_uri"]) or {}).get("keys") or []
-    # A key without `kid` is no key of a token without one either (aws/amazon-eks-pod-identity-webhook#12).
+    # A key without `kid` does not verify a token without one either (aws/amazon-eks-pod-identity-webhook#12).
     matching = [key for key in keys if "kid" in key and key["kid"] == token.header.get("kid", "")]
     if not matching or sum(key.get("kty") == "RSA" for key in keys) > MAX_KEYS:
         raise Refused(INVALID_TOKEN, NO_KEY)
@@ -141,18 +145,11 @@ def _check_role(call: PendingCall, provider: MotoModel, claims: JsonObject, audi
         raise Refused("AccessDenied", f"Not authorized to perform {ACTION}")
     seconds = int(call.get("DurationSeconds") or 0)
     if seconds > int(role.max_session_duration or 3_600):
-        raise Refused(
-            "ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
-        )
+        raise validation_error("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
 
 
 def find_role(region: str, arn: str) -> MotoModel | None:
-    """Return moto's role of the account with an ARN; None if there is none.
-
-    Args:
-        region: any region of the partition.
-        arn: ARN of a role.
-    """
+    """Return moto's role of the account with an ARN; None if there is none."""
     match = ROLE_ARN.fullmatch(arn)
     if match is None or match["account"] != DEFAULT_ACCOUNT_ID:
         return None
@@ -161,7 +158,6 @@ def find_role(region: str, arn: str) -> MotoModel | None:
 
 
 def _trusts(role: MotoModel, provider_arn: str, context: Context) -> bool:
-    """Return whether a role's trust policy lets a provider's bearer assume it."""
     document = policy_documents.parse(role.assume_role_policy_document)
     # A trust policy has no resources: its statements are about the role.
     matching = [
@@ -170,3 +166,70 @@ def _trusts(role: MotoModel, provider_arn: str, context: Context) -> bool:
         if ("Federated", provider_arn) in policy_documents.principals(statement)
     ]
     return decision([{"Statement": matching}], ACTION, role.arn, context) == "allowed"
+
+
+@functools.cache
+def add_client_id_operations() -> None:
+    """Add the operations for single client ids to moto's IAM, for the rest of the process."""
+    from moto.core.responses import EmptyResult
+    from moto.iam.responses import IamResponse
+
+    def add(self: MotoResponse) -> EmptyResult:
+        provider = _get_provider(self.backend, self._get_param("OpenIDConnectProviderArn"))
+        client_id = self._get_param("ClientID")
+        if client_id not in provider.client_id_list:
+            provider.client_id_list = [*provider.client_id_list, client_id]
+        return EmptyResult()
+
+    def remove(self: MotoResponse) -> EmptyResult:
+        provider = _get_provider(self.backend, self._get_param("OpenIDConnectProviderArn"))
+        client_id = self._get_param("ClientID")
+        provider.client_id_list = [item for item in provider.client_id_list if item != client_id]
+        return EmptyResult()
+
+    setattr(IamResponse, "add_client_id_to_open_id_connect_provider", add)  # noqa: B010
+    setattr(IamResponse, "remove_client_id_from_open_id_connect_provider", remove)  # noqa: B010
+
+
+@rule("iam", "CreateOpenIDConnectProvider")
+def check_url(call: PendingCall) -> None:
+    """Refuse a URL that no issuer of the standard has, one that is registered, and a server that does not answer."""
+    url = call.get("Url", "")
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme != "https" or not parts.hostname or ":" in parts.netloc or parts.query or "${" in url:
+        raise validation_error("Invalid Open ID Connect Provider URL")
+    # IAM compares URLs without the scheme, and with a slash at the end.
+    registered = [provider.url for provider in call.backend.open_id_providers.values()]
+    if parts.netloc + parts.path in registered:
+        raise Refused("EntityAlreadyExists", f"Provider with url {url} already exists.")
+    if len(registered) >= MAX_PROVIDERS:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for OpenIdConnectProvidersPerAccount: {MAX_PROVIDERS}")
+    if not call.get("ThumbprintList") and not _answers(call.region, parts.hostname):
+        raise Refused(
+            "OpenIdIdpCommunicationError",
+            "The request failed because IAM cannot connect to the OpenID Connect identity provider URL.",
+        )
+
+
+@rule("iam", "AddClientIDToOpenIDConnectProvider", "RemoveClientIDFromOpenIDConnectProvider")
+def check_client_id(call: PendingCall) -> None:
+    """Refuse a provider that does not exist, and more client ids than one can have."""
+    provider = _get_provider(call.backend, call.get("OpenIDConnectProviderArn"))
+    client_ids = {*provider.client_id_list, call.get("ClientID")}
+    if call.operation.startswith("Add") and len(client_ids) > MAX_CLIENT_IDS:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for ClientIdsPerOpenIdConnectProvider: {MAX_CLIENT_IDS}")
+
+
+def _answers(region: str, host: str) -> bool:
+    """Return whether a server shows a certificate: of CloudFront's names, only those of the account's distributions.
+
+    Buckets need not exist, as S3 answers for all of them; other servers are taken for ones that answer.
+    """
+    return not host.endswith(CLOUDFRONT_DOMAIN) or find_distribution(region, host) is not None
+
+
+def _get_provider(backend: MotoBackend, arn: str) -> MotoModel:
+    provider = backend.open_id_providers.get(arn)
+    if provider is None:
+        raise Refused("NoSuchEntity", f"OpenIDConnect Provider not found for arn {arn}")
+    return provider

@@ -13,10 +13,7 @@ TARGET_GROUPS_KEY = "TargetGroupARNs"
 CLEARED_SETTINGS: JsonObject = {
     "CapacityRebalance": False,
     "CapacityReservationSpecification": {"CapacityReservationPreference": "default"},
-    "InstanceMaintenancePolicy": {"MinHealthyPercentage": -1, "MaxHealthyPercentage": -1},
     "MaxInstanceLifetime": 0,
-    "HealthCheckType": "EC2",
-    "HealthCheckGracePeriod": 0,
 }
 # What a policy has where it leaves something out (API reference, InstancesDistribution).
 DEFAULT_DISTRIBUTION: JsonObject = {

@@ -13,7 +13,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     leave_to_rollback_on_failure,
 )
 from cfngen.sandbox.json_types import Properties
-from cfngen.sandbox.services import iam_propagation
+from cfngen.sandbox.services.iam import mark_propagated
 
 # IAM user guide, "IAM object identifiers and quotas".
 MAX_ROLE_NAME_LENGTH = 64
@@ -162,7 +162,7 @@ class InstanceProfile(Handler):
         with leave_to_rollback_on_failure(created):
             for role in call["Roles"]:
                 call.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
-        iam_propagation.mark_propagated(call.region, name)
+        mark_propagated(call.region, name)
         return created
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
@@ -170,7 +170,7 @@ class InstanceProfile(Handler):
             call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
         for role in call["Roles"]:
             call.iam.add_role_to_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
-        iam_propagation.mark_propagated(call.region, call.physical_id)
+        mark_propagated(call.region, call.physical_id)
         return {}
 
     def delete(self, call: HandlerCall) -> None:

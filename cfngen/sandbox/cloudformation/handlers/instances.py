@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import group_updates
 from cfngen.sandbox.cloudformation.handlers.group_updates import TARGET_GROUPS_KEY
@@ -17,9 +15,10 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
 )
 from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
 from cfngen.sandbox.services import keys
+from cfngen.sandbox.services.modelled_parameters import unmodelled_parameter
 
 GROUP_SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
-NUMBER_KEYS = GROUP_SIZE_KEYS | {"MaxInstanceLifetime", "HealthCheckGracePeriod"}
+NUMBER_KEYS = GROUP_SIZE_KEYS | {"MaxInstanceLifetime"}
 HOOKS_KEY = "LifecycleHookSpecificationList"
 
 
@@ -143,56 +142,14 @@ class KeyPair(Handler):
         call.ec2.delete_key_pair(KeyName=call.physical_id)
 
 
-def _leaf_keys(*names: str) -> JsonDict:
-    """Keys whose values have no further keys, in the form of SUPPORTED_LAUNCH_TEMPLATE_KEYS."""
-    return {name: {} for name in names}
-
-
-# The keys of LaunchTemplateData that the emulator's launches support, each with the supported keys of its value (or of
-# its items, if the value is a list).
-SUPPORTED_LAUNCH_TEMPLATE_KEYS: JsonObject = {
-    "BlockDeviceMappings": {
-        "DeviceName": {},
-        "Ebs": _leaf_keys(
-            "DeleteOnTermination", "Encrypted", "Iops", "KmsKeyId", "SnapshotId", "Throughput", "VolumeSize",
-            "VolumeType",
-        ),
-    },
-    "IamInstanceProfile": _leaf_keys("Arn", "Name"),
-    "CapacityReservationSpecification": {
-        "CapacityReservationPreference": {},
-        "CapacityReservationTarget": _leaf_keys("CapacityReservationId", "CapacityReservationResourceGroupArn"),
-    },
-    "InstanceMarketOptions": {"MarketType": {}, "SpotOptions": _leaf_keys("MaxPrice", "SpotInstanceType")},
-    "MetadataOptions": _leaf_keys("HttpEndpoint", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags"),
-    "NetworkInterfaces": _leaf_keys(
-        "AssociatePublicIpAddress", "DeleteOnTermination", "Description", "DeviceIndex", "Groups",
-        "NetworkInterfaceId", "PrivateIpAddress", "SubnetId",
-    ),
-    "TagSpecifications": {"ResourceType": {}, "Tags": _leaf_keys("Key", "Value")},
-    **_leaf_keys("ImageId", "InstanceType", "KeyName", "SecurityGroupIds", "UserData"),
-}  # fmt: skip
-
-
-def _refuse_unsupported_keys(
-    data: object, supported_keys: JsonObject = SUPPORTED_LAUNCH_TEMPLATE_KEYS, path: str = "LaunchTemplateData"
-) -> None:
+def _refuse_unmodelled_data(data: JsonObject) -> None:
     """Refuse launch template data that the emulator's launches would ignore.
 
-    Args:
-        data: the data, or a value in it
-        supported_keys: the supported keys of the value, in the form of SUPPORTED_LAUNCH_TEMPLATE_KEYS
-        path: the path of the value
-
     Raises:
-        NotModelledError: names the unsupported keys and their path
+        NotModelledError: names what is not supported
     """
-    for item in data if isinstance(data, list) else [data]:
-        if isinstance(item, Mapping):
-            if unsupported := sorted(set(item) - set(supported_keys)):
-                raise NotModelledError(f"{unsupported} in {path}")
-            for key, value in item.items():
-                _refuse_unsupported_keys(value, supported_keys[key], f"{path}.{key}")
+    if name := unmodelled_parameter("ec2", "CreateLaunchTemplate", {"LaunchTemplateData": data}):
+        raise NotModelledError(name)
 
 
 class LaunchTemplate(Handler):
@@ -202,7 +159,7 @@ class LaunchTemplate(Handler):
     updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
-        _refuse_unsupported_keys(call["LaunchTemplateData"])
+        _refuse_unmodelled_data(call["LaunchTemplateData"])
         launch_template = call.ec2.create_launch_template(
             LaunchTemplateName=call.generate_name(),
             LaunchTemplateData=call["LaunchTemplateData"],
@@ -218,7 +175,7 @@ class LaunchTemplate(Handler):
             update_ec2_tags(call, call.physical_id, _own_tags(old_properties), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
             return {}
-        _refuse_unsupported_keys(call["LaunchTemplateData"])
+        _refuse_unmodelled_data(call["LaunchTemplateData"])
         version = call.ec2.create_launch_template_version(
             LaunchTemplateId=call.physical_id, LaunchTemplateData=call["LaunchTemplateData"]
         )["LaunchTemplateVersion"]
@@ -251,13 +208,9 @@ class AutoScalingGroup(Handler):
             "VPCZoneIdentifier",
             "LaunchTemplate",
             "MixedInstancesPolicy",
-            "DesiredCapacityType",
             "CapacityRebalance",
             "CapacityReservationSpecification",
-            "InstanceMaintenancePolicy",
             "MaxInstanceLifetime",
-            "HealthCheckType",
-            "HealthCheckGracePeriod",
             TARGET_GROUPS_KEY,
             "Tags",
             HOOKS_KEY,
@@ -334,8 +287,6 @@ def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
     settings = call.pick(*sorted(keys - {"Tags", HOOKS_KEY}))
     for key in NUMBER_KEYS & set(settings):
         settings[key] = int(settings[key])
-    if settings.get("DesiredCapacityType", "units") != "units":
-        raise NotModelledError("a desired capacity in vCPUs or memory")
     if subnet_ids := settings.get("VPCZoneIdentifier"):
         settings["VPCZoneIdentifier"] = ",".join(subnet_ids)
     return settings

@@ -17,17 +17,17 @@ import functools
 import json
 from collections.abc import Callable
 
-from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.moto_types import MotoModel
-from cfngen.sandbox.services.launch_failures import is_spot_instance
+from cfngen.sandbox.services.launch_checks import is_spot_instance
 from cfngen.sandbox.services.rules import Refused
 from cfngen.sandbox.services.scaling_activities import (
     REPLACEMENT,
     fill_to_desired_capacity,
     is_terminating,
+    state_of,
     terminate,
 )
 from cfngen.sandbox.services.schedule import duration_of, run_after
@@ -50,7 +50,7 @@ def recommend_rebalancing(region: str, instance_id: str, now: datetime.datetime)
     """Recommend to rebalance a Spot Instance.
 
     Raises:
-        Refused: the instance is no Spot Instance, or does not run
+        Refused: it is not a Spot Instance that runs.
     """
     _notices(_spot_instance(region, instance_id)).setdefault(
         RECOMMENDATION_PATH, json.dumps({"noticeTime": f"{now:%Y-%m-%dT%H:%M:%SZ}"})
@@ -61,13 +61,10 @@ def interrupt(region: str, instance_id: str, now: datetime.datetime, on_terminat
     """Announce the interruption of a Spot Instance, and terminate it two minutes later.
 
     Args:
-        region: the region.
-        instance_id: the instance.
-        now: the simulated time.
         on_terminated: called when EC2 has terminated the instance.
 
     Raises:
-        Refused: the instance is no Spot Instance, or does not run
+        Refused: it is not a Spot Instance that runs.
     """
     notices = _notices(_spot_instance(region, instance_id))
     if SPOT_ACTION_PATH in notices:
@@ -81,13 +78,11 @@ def metadata(region: str, instance_id: str, path: str) -> str | None:
     """Return what the metadata service of an instance says about its end; None where it answers 404.
 
     Args:
-        region: the region.
-        instance_id: the instance.
         path: below `/latest/`.
     """
     if path == LIFECYCLE_STATE_PATH:
         # "Retrieve the target lifecycle state through instance metadata", Auto Scaling User Guide.
-        state = _group_state(region, instance_id)
+        state = state_of(region, instance_id)
         if state is None:
             return None
         return "Terminated" if is_terminating(state) else "InService"
@@ -107,7 +102,7 @@ def _terminate(region: str, instance_id: str, on_terminated: Callable[[], None])
 
 def _replace(region: str, instance_id: str) -> None:
     """Replace a terminated instance of a group, unless the group is about to terminate it already."""
-    state = _group_state(region, instance_id)
+    state = state_of(region, instance_id)
     if state is None or is_terminating(state):
         return
     group = state.auto_scaling_group
@@ -116,11 +111,6 @@ def _replace(region: str, instance_id: str) -> None:
 
 
 def _spot_instance(region: str, instance_id: str) -> MotoModel:
-    """Return moto's instance.
-
-    Raises:
-        Refused: it is no Spot Instance, or does not run
-    """
     if instance_id not in running_spot_instances(region):
         # That of the fault injection service's action is not documented; it selects Spot Instances that run.
         raise Refused("InvalidInstanceID.NotFound", f"{instance_id} is not a running Spot Instance")
@@ -131,10 +121,3 @@ def _notices(instance: MotoModel) -> dict[str, str]:
     """Return EC2's notices to an instance, by path of the instance metadata."""
     notices: dict[str, str] = instance.__dict__.setdefault("interruption_notices", {})
     return notices
-
-
-def _group_state(region: str, instance_id: str) -> MotoModel | None:
-    """Return moto's `InstanceState` of an instance in its Auto Scaling group; None if it is in none."""
-    groups = autoscaling_backends[DEFAULT_ACCOUNT_ID][region].autoscaling_groups.values()
-    states = (state for group in groups for state in group.instance_states)
-    return next((state for state in states if state.instance.id == instance_id), None)

@@ -1,0 +1,98 @@
+"""Tags of EC2's resources, and tags in instance metadata, where EC2 allows fewer characters in keys.
+
+EC2 user guide, "Tag your Amazon EC2 resources": fifty for each resource, keys of up to 128 characters and values of up
+to 256, no key that begins with aws:. "View tags for your EC2 instances using instance metadata" and "Configure instance
+metadata options for new instances": options that a launch template omits default to the account's
+(ModifyInstanceMetadataDefaults).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
+from cfngen.text_limits import METADATA_TAG_KEY
+
+MAX_TAGS = 50
+MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters
+TAGGING_OPERATIONS = (
+    "AllocateAddress", "CreateCapacityReservation", "CreateDhcpOptions", "CreateInternetGateway",
+    "CreateLaunchTemplate", "CreateNetworkInterface", "CreateRouteTable", "CreateSecurityGroup", "CreateSnapshot",
+    "CreateSubnet", "CreateVolume", "CreateVpc", "ImportKeyPair", "RunInstances",
+)  # fmt: skip
+_REGIONS_WITH_METADATA_TAGS: set[str] = set()  # regions whose default is that tags are in instance metadata
+
+
+@rule("ec2", *TAGGING_OPERATIONS)
+def check_tags_on_create(call: PendingCall) -> None:
+    """Refuse to create a resource with invalid tags."""
+    for specification in call.get("TagSpecifications", []):
+        check_tags(specification.get("Tags") or [])
+
+
+@rule("ec2", "CreateTags")
+def check_tags_to_add(call: PendingCall) -> None:
+    """Refuse to add invalid tags, or more tags than a resource can have."""
+    for resource in call.get("Resources", []):
+        tags = call.backend.describe_tags(filters={"resource-id": [resource]})
+        check_tags(call.get("Tags", []), {tag["key"] for tag in tags if not tag["key"].startswith("aws:")})
+
+
+def check_tags(tags: Iterable[Mapping[str, str]], existing_keys: Set[str] = frozenset()) -> None:
+    """Refuse too many tags for a resource, too long ones, keys that begin with `aws:`, and two tags with the same key.
+
+    Args:
+        existing_keys: keys of the resource's current tags, without those that AWS has added.
+    """
+    keys = []
+    for tag in tags:
+        key, value = tag.get("Key", ""), tag.get("Value", "")
+        if key in keys:
+            raise invalid_value(f"Duplicate tag key '{key}' specified.")
+        if key.lower().startswith("aws:"):
+            raise invalid_value("Tag keys starting with 'aws:' are reserved for internal use")
+        if not 1 <= len(key) <= MAX_KEY_LENGTH:
+            raise invalid_value(f"Tag key exceeds the maximum length of {MAX_KEY_LENGTH} characters")
+        if len(value) > MAX_VALUE_LENGTH:
+            raise invalid_value(f"Tag value exceeds the maximum length of {MAX_VALUE_LENGTH} characters")
+        keys.append(key)
+    if len({*keys, *existing_keys}) > MAX_TAGS:
+        raise Refused("TagLimitExceeded", f"More than {MAX_TAGS} tags specified")
+
+
+def set_tags_in_metadata(region: str, enabled: bool) -> None:
+    """Set the account's default in a region: whether tags are in instance metadata."""
+    if enabled:
+        _REGIONS_WITH_METADATA_TAGS.add(region)
+    else:
+        _REGIONS_WITH_METADATA_TAGS.discard(region)
+
+
+def has_tags_in_metadata(region: str) -> bool:
+    """Return the account's default in a region: whether tags are in instance metadata."""
+    return region in _REGIONS_WITH_METADATA_TAGS
+
+
+def check_tags_in_metadata(region: str, data: JsonObject, further_keys: Iterable[str]) -> None:
+    """Refuse instances with tag keys that instance metadata does not allow.
+
+    A group's scaling activity has the same message (eksctl-io/eksctl#8383).
+
+    Args:
+        data: as in RequestLaunchTemplateData.
+        further_keys: keys of tags that the instances get besides those in the launch template.
+    """
+    options = data.get("MetadataOptions") or {}
+    default = "enabled" if has_tags_in_metadata(region) else "disabled"
+    if options.get("InstanceMetadataTags", default) != "enabled" or options.get("HttpEndpoint") == "disabled":
+        return
+    template_keys = [
+        tag["Key"]
+        for specification in data.get("TagSpecifications") or []
+        if specification["ResourceType"] == "instance"
+        for tag in specification["Tags"]
+    ]
+    for key in (*template_keys, *further_keys):
+        if METADATA_TAG_KEY.fault(key):
+            raise invalid_value(METADATA_TAG_KEY.refused(key))

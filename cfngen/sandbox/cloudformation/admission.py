@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypedDict
 
 from cfngen.sandbox.cloudformation import parameters, property_schemas, template
@@ -44,8 +43,8 @@ NAME_PATTERN = re.compile(r"[a-zA-Z][-a-zA-Z0-9]{0,127}")
 MAX_TAGS = 50
 
 
-class SubmissionArguments(TypedDict, total=False):
-    """The arguments of a `Submission`, all of them optional.
+class Submission(TypedDict, total=False):
+    """The template of a CreateStack, UpdateStack or CreateChangeSet call, and the settings that all three calls have.
 
     Attributes:
         body: the template itself (TemplateBody), or
@@ -70,24 +69,6 @@ class SubmissionArguments(TypedDict, total=False):
     role_arn: str
 
 
-@dataclass(frozen=True)
-class Submission:
-    """The template of a CreateStack, UpdateStack or CreateChangeSet call, and the settings that all three calls have.
-
-    `SubmissionArguments` describes the attributes; here they have their defaults.
-    """
-
-    body: str = ""
-    url: str = ""
-    previous_template: bool = False
-    parameters: Mapping[str, str] | None = None
-    previous_parameters: Collection[str] = ()
-    tags: Mapping[str, str] | None = None
-    capabilities: Sequence[str] = ()
-    notification_arns: Sequence[str] | None = None
-    role_arn: str = ""
-
-
 def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str = "") -> Revision:
     """Check a submission, and return it as the stack's new revision.
 
@@ -101,24 +82,11 @@ def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str 
         ApiError: the submission is refused
     """
     _check_tags_and_capabilities(submission)
-    if len(submission.body.encode()) > MAX_BODY_BYTES:
-        raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
     current = stack.revision if stack else None
-    if submission.previous_template:
-        if current is None or not current.body:
-            raise ValidationError("Use previous template is only valid on update")
-        template_text = current.body
-    else:
-        template_text = submission.body or fetch_from_s3(cloud.region, submission.url)
+    template_text = _submitted_template(cloud, submission, current)
     parsed_template = template.parse(template_text)
-    parameter_values = dict(submission.parameters or {})
-    for key in submission.previous_parameters:
-        if current is None or key not in current.parameter_strings:
-            raise ValidationError(f"Invalid input for parameter key {key}. Cannot specify usePreviousValue as true "
-                                  "for a parameter key not in the previous template")  # fmt: skip
-        if key in parsed_template.parameters:
-            parameter_values[key] = current.parameter_strings[key]
-    tags, notification_arns, role_arn = submission.tags, submission.notification_arns, submission.role_arn
+    tags, notification_arns = submission.get("tags"), submission.get("notification_arns")
+    role_arn = submission.get("role_arn", "")
     if current is not None:
         tags = current.tags if tags is None else tags
         notification_arns = current.notification_arns if notification_arns is None else notification_arns
@@ -127,13 +95,39 @@ def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str 
         cloud,
         template_text,
         stack_name=stack.name if stack else name,
-        parameter_values=parameter_values,
+        parameter_values=_parameter_values(submission, parsed_template, current),
         tags=tags or {},
-        capabilities=submission.capabilities,
+        capabilities=submission.get("capabilities", ()),
         notification_arns=tuple(notification_arns or ()),
         role_arn=role_arn,
         parsed_template=parsed_template,
     )
+
+
+def _submitted_template(cloud: Region, submission: Submission, current: Revision | None) -> str:
+    """The text of the template, which is in the call, in S3, or the stack's current one."""
+    body = submission.get("body", "")
+    if len(body.encode()) > MAX_BODY_BYTES:
+        raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
+    if not submission.get("previous_template"):
+        return body or fetch_from_s3(cloud.region, submission.get("url", ""))
+    if current is None or not current.body:
+        raise ValidationError("Use previous template is only valid on update")
+    return current.body
+
+
+def _parameter_values(
+    submission: Submission, parsed_template: template.Template, current: Revision | None
+) -> dict[str, str]:
+    """The values of the call, and the current ones of the parameters that keep theirs."""
+    values = dict(submission.get("parameters") or {})
+    for key in submission.get("previous_parameters", ()):
+        if current is None or key not in current.parameter_strings:
+            raise ValidationError(f"Invalid input for parameter key {key}. Cannot specify usePreviousValue as true "
+                                  "for a parameter key not in the previous template")  # fmt: skip
+        if key in parsed_template.parameters:
+            values[key] = current.parameter_strings[key]
+    return values
 
 
 def check_name(parameter_name: str, name: str) -> None:
@@ -155,12 +149,12 @@ def check_name(parameter_name: str, name: str) -> None:
 
 def _check_tags_and_capabilities(submission: Submission) -> None:
     """Refuse unknown capabilities, too many tags and tags that are not valid."""
-    if unknown := sorted(set(submission.capabilities) - CAPABILITIES):
+    if unknown := sorted(set(submission.get("capabilities", ())) - CAPABILITIES):
         raise ValidationError(
             f"1 validation error detected: Value '{unknown}' at 'capabilities' failed to satisfy constraint: Member "
             f"must satisfy constraint: [Member must satisfy enum value set: {sorted(CAPABILITIES)}]"
         )
-    tags = submission.tags or {}
+    tags = submission.get("tags") or {}
     if len(tags) > MAX_TAGS:
         raise ValidationError(
             "1 validation error detected: Value at 'tags' failed to satisfy constraint: Member must have length less "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation import existing_change_sets, lifecycle, status_checks
+from cfngen.sandbox.cloudformation import creation, existing_change_sets, status_checks, updating
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.errors import InvalidChangeSetStatusError, NotModelledError, ValidationError
 from cfngen.sandbox.cloudformation.region import Region
@@ -50,16 +50,10 @@ def execute(
     on_failure = "DO_NOTHING" if disable_rollback else change_set.on_failure
     if change_set.kind == "CREATE":
         stack.revision, stack.updated = revision, cloud.clock.time
-        lifecycle.start_creation(cloud, stack, on_failure=on_failure, token=token, express=change_set.express)
+        creation.start(cloud, stack, on_failure=on_failure, token=token, express=change_set.express)
     else:
-        lifecycle.start_update(
-            cloud,
-            stack,
-            revision,
-            token=token,
-            disable_rollback=on_failure == "DO_NOTHING",
-            express=change_set.express,
-        )
+        disabled, express = on_failure == "DO_NOTHING", change_set.express
+        updating.start_root(cloud, stack, revision, token=token, disable_rollback=disabled, express=express)
     return stack
 
 

@@ -25,6 +25,21 @@ from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
 RESOURCE_ERRORS = (ApiError, ResourceError, ClientError, ParamValidationError)
 
 
+def start(cloud: Region, stack: Stack, *, on_failure: str, token: str, express: bool = False) -> None:
+    """Start to create a root stack whose template has been accepted.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack: the new stack
+        on_failure: ROLLBACK (also ""), DELETE or DO_NOTHING
+        token: the ClientRequestToken
+        express: whether to skip waiting until resources are ready
+    """
+    cloud.start_operation(stack, "CREATE_STACK", token)
+    stack.disable_rollback, stack.express = on_failure == "DO_NOTHING", express
+    cloud.simulation.start(create(cloud, stack, on_failure or "ROLLBACK"))
+
+
 def create(cloud: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operation:
     """Create the resources of a stack: those without a condition, and those whose condition is true.
 

@@ -26,6 +26,14 @@ from cfngen.sandbox.json_types import JsonDict, Properties
 REPLACEMENT_REASON = "Requested update requires the creation of a new physical resource; hence creating one."
 
 
+def start_root(
+    cloud: Region, stack: Stack, revision: Revision, *, token: str, disable_rollback: bool, express: bool = False
+) -> None:
+    """Start to update a root stack to a revision that has been accepted."""
+    stack.disable_rollback, stack.express, stack.force_rollback = disable_rollback, express, False
+    start(cloud, stack, revision, token)
+
+
 def start(cloud: Region, stack: Stack, revision: Revision, token: str = "") -> None:
     """Start to update a stack; if it is stable now, keep its current state for a rollback."""
     if stack.stable_state is None and stack.status in STABLE_STATUSES:

@@ -33,9 +33,8 @@ from cfngen.sandbox.cloudformation import (
     Resource,
     Stack,
     client,
-    moto_patches,
-    moto_speedups,
 )
+from cfngen.sandbox.moto_patches import all_patches, speedups
 from cfngen.sandbox.services import checking_rules
 from cfngen.templates import Document, generate
 
@@ -62,8 +61,8 @@ IMAGES = (
 @contextlib.contextmanager
 def in_memory(config: Mapping[str, Any] | None = None) -> Iterator[None]:
     """An AWS account of moto, empty unless one is open already; no call leaves the process."""
-    moto_patches.apply()  # as the engine does, which an account may be prepared before
-    moto_speedups.apply()
+    all_patches.apply()  # as the engine does, which an account may be prepared before
+    speedups.apply()
     with mock_aws(config=config), refuse_dependency_violations(), checking_rules():
         yield
 

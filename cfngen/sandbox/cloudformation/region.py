@@ -9,7 +9,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 
-from cfngen.sandbox.cloudformation import generated_names, moto_patches, moto_speedups
+from cfngen.sandbox.cloudformation import generated_names
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
 from cfngen.sandbox.cloudformation.drift_results import DriftDetection
@@ -18,6 +18,7 @@ from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
 from cfngen.sandbox.cloudformation.order import ResourceOrder
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Revision, Stack, StackEvent, mask_no_echo
+from cfngen.sandbox.moto_patches import all_patches, speedups
 from cfngen.sandbox.services import capacity, metadata_tags, scaling_activities, set_clock
 from cfngen.sandbox.services.schedule import set_schedule
 
@@ -56,8 +57,8 @@ class Region(abc.ABC):
         durations: Mapping[str, float] | None = None,
         seed: int | None = None,
     ) -> None:
-        moto_patches.apply()
-        moto_speedups.apply()
+        all_patches.apply()
+        speedups.apply()
         self.region = region
         self.clock = Clock()
         set_clock(region, lambda: self.clock.now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, update_ec2_tags
+from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, Tag
 from cfngen.sandbox.json_types import Properties
 
 
@@ -34,13 +34,13 @@ class CapacityReservation(Handler):
                 CapacityReservationId=call.physical_id, **call.pick(*sorted(self.modifiable))
             )
         if "TagSpecifications" in changed:
-            update_ec2_tags(call, call.physical_id, _tags(old_properties), _tags(call.properties))
+            self.change_tags(call, _tags(old_properties), _tags(call.properties))
         return {}
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.cancel_capacity_reservation(CapacityReservationId=call.physical_id)
 
 
-def _tags(properties: Properties) -> list[dict[str, str]]:
+def _tags(properties: Properties) -> list[Tag]:
     """The tags of a reservation's properties."""
     return [tag for specification in properties.get("TagSpecifications", []) for tag in specification["Tags"]]

@@ -9,11 +9,12 @@ from cfngen.sandbox.cloudformation.handlers import group_updates
 from cfngen.sandbox.cloudformation.handlers.group_updates import TARGET_GROUPS_KEY
 from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
+    Ec2Resource,
     Handler,
     HandlerCall,
+    Tag,
     client,
     delete_on_failure,
-    update_ec2_tags,
 )
 from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
 from cfngen.sandbox.services import keys
@@ -21,6 +22,18 @@ from cfngen.sandbox.services import keys
 GROUP_SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
 NUMBER_KEYS = GROUP_SIZE_KEYS | {"MaxInstanceLifetime", "HealthCheckGracePeriod"}
 HOOKS_KEY = "LifecycleHookSpecificationList"
+
+
+# In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
+ELASTIC_IP_ASSOCIATION = Ec2Resource(
+    "AllocationId",
+    "NetworkInterfaceId",
+    create="associate_address",
+    delete="disassociate_address",
+    path=("AssociationId",),
+    attribute="Id",
+    arguments={"AllowReassociation": True},
+)
 
 
 class NetworkInterface(Handler):
@@ -79,18 +92,6 @@ class ElasticIp(Handler):
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.release_address(AllocationId=call.attributes["AllocationId"])
-
-
-class ElasticIpAssociation(Handler):
-    supported_properties = frozenset({"AllocationId", "NetworkInterfaceId"})
-
-    def create(self, call: HandlerCall) -> CreatedResource:
-        # In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
-        identifier = call.ec2.associate_address(**call.properties, AllowReassociation=True)["AssociationId"]
-        return CreatedResource(identifier, {"Id": identifier})
-
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.disassociate_address(AssociationId=call.physical_id)
 
 
 class Volume(Handler):
@@ -215,7 +216,7 @@ class LaunchTemplate(Handler):
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         if "TagSpecifications" in changed:
-            update_ec2_tags(call, call.physical_id, _own_tags(old_properties), _own_tags(call.properties))
+            self.change_tags(call, _own_tags(old_properties), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
             return {}
         _refuse_unsupported_keys(call["LaunchTemplateData"])
@@ -228,7 +229,7 @@ class LaunchTemplate(Handler):
         call.ec2.delete_launch_template(LaunchTemplateId=call.physical_id)
 
 
-def _own_tags(properties: Properties) -> list[dict[str, str]]:
+def _own_tags(properties: Properties) -> list[Tag]:
     """The tags of the launch template itself, not those of the instances and volumes that it launches."""
     specifications = properties.get("TagSpecifications", [])
     return [
@@ -288,15 +289,12 @@ class AutoScalingGroup(Handler):
             _update_lifecycle_hooks(call, old_properties)
         return {}
 
-    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
-        autoscaling = client("autoscaling", call.region)
-        old_tags = _group_tags(call.physical_id, old_properties.get("Tags", []))
-        new_tags = _group_tags(call.physical_id, call.properties.get("Tags", []))
-        new_keys = {tag["Key"] for tag in new_tags}
-        if removed_tags := [tag for tag in old_tags if tag["Key"] not in new_keys]:
-            autoscaling.delete_tags(Tags=removed_tags)
-        if new_tags:
-            autoscaling.create_or_update_tags(Tags=new_tags)
+    def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
+        client("autoscaling", call.region).create_or_update_tags(Tags=_group_tags(call.physical_id, tags))
+
+    def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
+        removed = _group_tags(call.physical_id, [{"Key": key} for key in keys])
+        client("autoscaling", call.region).delete_tags(Tags=removed)
 
     def must_replace(self, call: HandlerCall) -> bool:
         """Reference, "UpdatePolicy": only AutoScalingReplacingUpdate replaces a group."""

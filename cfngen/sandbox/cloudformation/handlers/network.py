@@ -5,11 +5,48 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, delete_on_failure
+from cfngen.sandbox.cloudformation.handlers.handler import (
+    CreatedResource,
+    Ec2Resource,
+    Handler,
+    HandlerCall,
+    delete_on_failure,
+)
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 # The egress rule that EC2 adds to a new security group.
 DEFAULT_EGRESS: list[JsonDict] = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
+
+
+INTERNET_GATEWAY = Ec2Resource(
+    create="create_internet_gateway",
+    delete="delete_internet_gateway",
+    path=("InternetGateway", "InternetGatewayId"),
+    tagged_as="internet-gateway",
+)
+ROUTE_TABLE = Ec2Resource(
+    "VpcId",
+    create="create_route_table",
+    delete="delete_route_table",
+    path=("RouteTable", "RouteTableId"),
+    tagged_as="route-table",
+)
+SUBNET_ROUTE_TABLE_ASSOCIATION = Ec2Resource(
+    "SubnetId",
+    "RouteTableId",
+    create="associate_route_table",
+    delete="disassociate_route_table",
+    path=("AssociationId",),
+    attribute="Id",
+)
+VPC_CIDR_BLOCK = Ec2Resource(
+    "VpcId",
+    "CidrBlock",
+    create="associate_vpc_cidr_block",
+    delete="disassociate_vpc_cidr_block",
+    path=("CidrBlockAssociation", "AssociationId"),
+    attribute="Id",
+)
 
 
 class Vpc(Handler):
@@ -36,20 +73,6 @@ class Vpc(Handler):
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_vpc(VpcId=call.physical_id)
-
-
-class VpcCidrBlock(Handler):
-    """A further address range of a VPC."""
-
-    supported_properties = frozenset({"VpcId", "CidrBlock"})
-
-    def create(self, call: HandlerCall) -> CreatedResource:
-        response = call.ec2.associate_vpc_cidr_block(**call.properties)
-        association_id = response["CidrBlockAssociation"]["AssociationId"]
-        return CreatedResource(association_id, {"Id": association_id})
-
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.disassociate_vpc_cidr_block(AssociationId=call.physical_id)
 
 
 class DhcpOptions(Handler):
@@ -82,18 +105,6 @@ class DhcpOptionsAssociation(Handler):
         call.ec2.associate_dhcp_options(VpcId=call["VpcId"], DhcpOptionsId="default")
 
 
-class InternetGateway(Handler):
-    supported_properties = frozenset({"Tags"})
-    updatable_properties = frozenset({"Tags"})
-
-    def create(self, call: HandlerCall) -> CreatedResource:
-        gateway = call.ec2.create_internet_gateway(**call.tag_specifications("internet-gateway"))["InternetGateway"]
-        return CreatedResource(gateway["InternetGatewayId"], {"InternetGatewayId": gateway["InternetGatewayId"]})
-
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_internet_gateway(InternetGatewayId=call.physical_id)
-
-
 class VpcGatewayAttachment(Handler):
     supported_properties = frozenset({"VpcId", "InternetGatewayId"})
     updatable_properties = frozenset({"InternetGatewayId"})
@@ -109,20 +120,6 @@ class VpcGatewayAttachment(Handler):
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.detach_internet_gateway(**call.properties)
-
-
-class RouteTable(Handler):
-    supported_properties = frozenset({"VpcId", "Tags"})
-    updatable_properties = frozenset({"Tags"})
-
-    def create(self, call: HandlerCall) -> CreatedResource:
-        route_table = call.ec2.create_route_table(VpcId=call["VpcId"], **call.tag_specifications("route-table"))[
-            "RouteTable"
-        ]
-        return CreatedResource(route_table["RouteTableId"], {"RouteTableId": route_table["RouteTableId"]})
-
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_route_table(RouteTableId=call.physical_id)
 
 
 class Route(Handler):
@@ -167,17 +164,6 @@ class Subnet(Handler):
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_subnet(SubnetId=call.physical_id)
-
-
-class SubnetRouteTableAssociation(Handler):
-    supported_properties = frozenset({"SubnetId", "RouteTableId"})
-
-    def create(self, call: HandlerCall) -> CreatedResource:
-        identifier = call.ec2.associate_route_table(**call.properties)["AssociationId"]
-        return CreatedResource(identifier, {"Id": identifier})
-
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.disassociate_route_table(AssociationId=call.physical_id)
 
 
 class SecurityGroup(Handler):

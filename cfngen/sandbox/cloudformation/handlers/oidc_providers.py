@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.errors import ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall
+from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, Tag
 from cfngen.sandbox.json_types import Properties
 
 
@@ -49,13 +49,11 @@ class OidcProvider(Handler):
             iam.remove_client_id_from_open_id_connect_provider(OpenIDConnectProviderArn=arn, ClientID=client_id)
         return {}
 
-    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
-        iam, arn, new_tags = call.iam, call.physical_id, call.properties.get("Tags", [])
-        removed_keys = {tag["Key"] for tag in old_properties.get("Tags", [])} - {tag["Key"] for tag in new_tags}
-        if removed_keys:
-            iam.untag_open_id_connect_provider(OpenIDConnectProviderArn=arn, TagKeys=sorted(removed_keys))
-        if new_tags:
-            iam.tag_open_id_connect_provider(OpenIDConnectProviderArn=arn, Tags=new_tags)
+    def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
+        call.iam.tag_open_id_connect_provider(OpenIDConnectProviderArn=call.physical_id, Tags=tags)
+
+    def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
+        call.iam.untag_open_id_connect_provider(OpenIDConnectProviderArn=call.physical_id, TagKeys=keys)
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
         arns = [item["Arn"] for item in call.iam.list_open_id_connect_providers()["OpenIDConnectProviderList"]]

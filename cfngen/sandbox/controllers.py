@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.json_types import AwsClient, JsonDict
 from cfngen.sandbox.kubernetes_objects import delete_node
-from cfngen.sandbox.kubernetes_state import KubernetesState, Object, uid
+from cfngen.sandbox.kubernetes_state import KubernetesState, Object
 
 BALANCER_TYPE_ANNOTATION = "service.beta.kubernetes.io/aws-load-balancer-type"
 CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -74,80 +74,6 @@ class Controllers:
         elif "deletionTimestamp" not in metadata:
             metadata["deletionTimestamp"] = self.state.time()
             self.schedule(DELETION_SECONDS, lambda: self._finish_deletion(clean_up, plural, name, namespace))
-
-    def add_load_balancer(
-        self, name: str, namespace: str = "default", *, network_load_balancer: bool = False
-    ) -> Object:
-        """Add a Service of type LoadBalancer, and the load balancer that the cloud controller manager creates for it.
-
-        Args:
-            name: name of the Service.
-            namespace: namespace of the Service.
-            network_load_balancer: create a network load balancer instead of a classic one.
-        """
-        metadata: Object = {"name": name, "namespace": namespace}
-        if network_load_balancer:
-            metadata["annotations"] = {BALANCER_TYPE_ANNOTATION: "nlb"}
-        ports = [{"port": 80, "protocol": "TCP", "targetPort": 8080, "nodePort": 30080}]
-        service = {"metadata": metadata, "spec": {"type": "LoadBalancer", "ports": ports}, "status": {}}
-        created = self.state.put("services", service)
-        self._create_balancer(created)
-        return created
-
-    def add_volume(self, claim: str, namespace: str = "default", *, gib: int = 8, retain: bool = False) -> Object:
-        """Add a PersistentVolumeClaim, the PersistentVolume bound to it, and its EBS volume.
-
-        Args:
-            claim: name of the PersistentVolumeClaim.
-            namespace: namespace of the claim.
-            gib: size in GiB.
-            retain: use the reclaim policy Retain instead of Delete.
-        """
-        name = f"pvc-{uid(f'{namespace}/{claim}')}"
-        zone = next(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in self.state.list("nodes"))
-        tags = {
-            "CSIVolumeName": name,
-            "KubernetesCluster": self.cluster,
-            "Name": f"{self.cluster}-dynamic-{name}",
-            "ebs.csi.aws.com/cluster": "true",
-            f"kubernetes.io/cluster/{self.cluster}": "owned",
-            "kubernetes.io/created-for/pv/name": name,
-            "kubernetes.io/created-for/pvc/name": claim,
-            "kubernetes.io/created-for/pvc/namespace": namespace,
-        }
-        volume_id = self._ec2.create_volume(
-            AvailabilityZone=zone,
-            Size=gib,
-            VolumeType="gp3",
-            Encrypted=True,
-            TagSpecifications=_tag_specification("volume", tags),
-        )["VolumeId"]
-        capacity = {"storage": f"{gib}Gi"}
-        common_spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "gp3", "volumeMode": "Filesystem"}
-        self.state.put(
-            "persistentvolumeclaims",
-            {
-                "metadata": {"name": claim, "namespace": namespace},
-                "spec": {**common_spec, "resources": {"requests": capacity}, "volumeName": name},
-                "status": {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": capacity},
-            },
-        )
-        zone_requirement = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
-        return self.state.put(
-            "persistentvolumes",
-            {
-                "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"}},
-                "spec": {
-                    **common_spec,
-                    "capacity": capacity,
-                    "claimRef": {"kind": "PersistentVolumeClaim", "name": claim, "namespace": namespace},
-                    "csi": {"driver": "ebs.csi.aws.com", "fsType": "ext4", "volumeHandle": volume_id},
-                    "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [zone_requirement]}]}},
-                    "persistentVolumeReclaimPolicy": "Retain" if retain else "Delete",
-                },
-                "status": {"phase": "Bound"},
-            },
-        )
 
     def add_pod_route(self, node: str, pod_cidr: str) -> None:
         """Add the route to a node's pods to the cluster's route table.

@@ -72,7 +72,7 @@ def _describe_resource(plural: str, kind: Kind) -> Object:
 
 
 # The resources that `kubectl get all` lists.
-KUBECTL_ALL_RESOURCES = ("daemonsets", "deployments", "pods", "replicasets", "services", "statefulsets")
+KUBECTL_ALL_RESOURCES = ("daemonsets", "deployments", "pods", "services")
 
 
 def _openapi_schema(group: str) -> Object:

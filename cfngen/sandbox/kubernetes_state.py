@@ -41,6 +41,7 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
+# The kinds that a new cluster has, that cfngen reads, or that a newcomer tries first.
 KINDS: Mapping[str, Kind] = {
     "configmaps": Kind("", "v1", "ConfigMap", short_names=("cm",)),
     "events": Kind("", "v1", "Event", short_names=("ev",)),
@@ -54,14 +55,6 @@ KINDS: Mapping[str, Kind] = {
     "services": Kind("", "v1", "Service", short_names=("svc",)),
     "daemonsets": Kind("apps", "v1", "DaemonSet", short_names=("ds",)),
     "deployments": Kind("apps", "v1", "Deployment", short_names=("deploy",)),
-    "replicasets": Kind("apps", "v1", "ReplicaSet", short_names=("rs",)),
-    "statefulsets": Kind("apps", "v1", "StatefulSet", short_names=("sts",)),
-    "ingressclasses": Kind("networking.k8s.io", "v1", "IngressClass", namespaced=False),
-    "ingresses": Kind("networking.k8s.io", "v1", "Ingress", short_names=("ing",)),
-    "networkpolicies": Kind("networking.k8s.io", "v1", "NetworkPolicy", short_names=("netpol",)),
-    "poddisruptionbudgets": Kind("policy", "v1", "PodDisruptionBudget", short_names=("pdb",)),
-    "storageclasses": Kind("storage.k8s.io", "v1", "StorageClass", namespaced=False, short_names=("sc",)),
-    "volumeattachments": Kind("storage.k8s.io", "v1", "VolumeAttachment", namespaced=False),
 }
 
 
@@ -150,25 +143,6 @@ class KubernetesState:
             condition for condition in node_object["status"]["conditions"] if condition["type"] != "Ready"
         ]
         node_object["status"]["conditions"] = [*other_conditions, self._condition("Ready", status, reason, message)]
-
-    def set_waiting(self, pod: str, reason: str, message: str = "", restarts: int = 5) -> None:
-        """Set the container of a system pod to waiting for a reason, e.g. CrashLoopBackOff."""
-        pod_object = self._objects["pods"][SYSTEM, pod]
-        [container] = pod_object["status"]["containerStatuses"]
-        state = {"waiting": {"reason": reason, "message": message}}
-        container |= {"ready": False, "started": False, "restartCount": restarts, "state": state}
-        other_conditions = [
-            condition
-            for condition in pod_object["status"]["conditions"]
-            if condition["type"] not in ("Ready", "ContainersReady")
-        ]
-        pod_object["status"]["conditions"] = [
-            *other_conditions,
-            *(
-                self._condition(condition_type, "False", "ContainersNotReady")
-                for condition_type in ("ContainersReady", "Ready")
-            ),
-        ]
 
     def add_pod(
         self,

@@ -236,20 +236,6 @@ def _data_count(item: Object) -> int:
     return len(item.get("data") or {}) + len(item.get("binaryData") or {})
 
 
-def _claim_name(volume: Object) -> str:
-    """Return the namespace and name of the claim that a volume is bound to."""
-    claim = volume.get("spec", {}).get("claimRef")
-    return f"{claim['namespace']}/{claim['name']}" if claim else ""
-
-
-ACCESS_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
-
-
-def _access_modes(item: Object) -> str:
-    """Return the abbreviated access modes of a volume or claim."""
-    return ",".join(ACCESS_MODES.get(mode, mode) for mode in item.get("spec", {}).get("accessModes", []))
-
-
 def _image_names(item: Object) -> str:
     """Return the images in a pod template."""
     containers = _value_at("spec", "template", "spec", "containers", missing=())(item)
@@ -323,40 +309,5 @@ COLUMNS: Mapping[str, KindColumns] = {
             "Node Selector": _labels_at("spec", "template", "spec", "nodeSelector"),
         },
         wide=POD_TEMPLATE_COLUMNS,
-    ),
-    "replicasets": KindColumns(
-        default={
-            "Desired": _number_at("spec", "replicas"),
-            "Current": _number_at("status", "replicas"),
-            "Ready": _number_at("status", "readyReplicas"),
-        },
-        wide=POD_TEMPLATE_COLUMNS,
-    ),
-    "statefulsets": KindColumns(
-        default={"Ready": _ready_replicas}, wide={"Containers": _container_names, "Images": _image_names}
-    ),
-    "persistentvolumeclaims": KindColumns(
-        default={
-            "Status": _value_at("status", "phase", missing="Pending"),
-            "Volume": _value_at("spec", "volumeName", missing=""),
-            "Capacity": _value_at("status", "capacity", "storage", missing=""),
-            "Access Modes": _access_modes,
-            "StorageClass": _value_at("spec", "storageClassName", missing=""),
-            "VolumeAttributesClass": _value_at("spec", "volumeAttributesClassName", missing="<unset>"),
-        },
-        wide={"VolumeMode": _value_at("spec", "volumeMode", missing="<unset>")},
-    ),
-    "persistentvolumes": KindColumns(
-        default={
-            "Capacity": _value_at("spec", "capacity", "storage", missing=""),
-            "Access Modes": _access_modes,
-            "Reclaim Policy": _value_at("spec", "persistentVolumeReclaimPolicy", missing=""),
-            "Status": _value_at("status", "phase", missing=""),
-            "Claim": _claim_name,
-            "StorageClass": _value_at("spec", "storageClassName", missing=""),
-            "VolumeAttributesClass": _value_at("spec", "volumeAttributesClassName", missing="<unset>"),
-            "Reason": _value_at("status", "reason", missing=""),
-        },
-        wide={"VolumeMode": _value_at("spec", "volumeMode", missing="<unset>")},
     ),
 }

@@ -29,7 +29,7 @@ from cfngen.sandbox.connections import NO_BOTOCORE
 from cfngen.sandbox.instance import Instance, kernel_console_lines
 from cfngen.sandbox.master_steps import MasterSteps
 from cfngen.sandbox.node_steps import NodeSteps
-from cfngen.sandbox.routine_steps import DRAINING, POD_NETWORK, ROUTINE
+from cfngen.sandbox.routine_steps import DRAINING, LINES, POD_NETWORK, SECONDS
 from cfngen.sandbox.user_data import ProgramError, substitute, with_second_stage
 
 CLOUD_INIT_SECONDS = 11.0  # seconds from the kernel to the boot program
@@ -67,7 +67,7 @@ class BootProgram:
 
     def _emulated_step(self, title: str) -> Callable[[], StepRun]:
         """Return the emulation of the step with this title; older boot programs name its function otherwise."""
-        if title in ROUTINE:
+        if title in SECONDS:
             return functools.partial(self._run_routine_step, title)
         return {
             "GPU": self._node.prepare_gpu,
@@ -169,13 +169,12 @@ class BootProgram:
 
     def _run_routine_step(self, title: str) -> StepRun:
         """Run a step that takes time and logs a line, but has no further effect, except that draining is set up."""
-        seconds, log_line = ROUTINE[title]
-        yield seconds
+        yield SECONDS[title]
         if title == POD_NETWORK and self._state.configuration["podNetwork"]["interfaces"]:
             yield from self._state.await_service("ec2", "describe_instance_types")
         if title == DRAINING:
             self._instance.runs_drain_service = True
-        return log_line(self._state.configuration, self._instance)
+        return LINES[title](self._state.configuration, self._instance) if title in LINES else "done"
 
     def _install_packages(self) -> StepRun:
         """Install the packages that the image lacks."""

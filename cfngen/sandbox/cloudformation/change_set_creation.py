@@ -167,15 +167,7 @@ def _create_nested(
     resource: Resource | None,
     properties: Properties,
 ) -> ChangeSet | None:
-    """Create the change set of a nested stack; return None if the nested stack does not change.
-
-    Args:
-        cloud: the emulated CloudFormation of the region
-        parent: the change set of the parent stack
-        logical_id: the nested stack's logical id in the parent stack
-        resource: its current resource in the parent stack; None if the parent stack has none yet
-        properties: its new properties
-    """
+    """Create the change set of a nested stack, which is a resource of its parent; None if it does not change."""
     stack = resource.child if resource else None
     name = stack.name if stack else cloud.physical_name(parent.stack, logical_id)
     nested_resource = Resource(

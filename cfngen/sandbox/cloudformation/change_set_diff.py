@@ -148,26 +148,29 @@ class _Comparer:
             raise ResourceError(f"Update of resource type is not permitted. The new template modifies resource type of "
                                 f"the following resources: [{logical_id}]")  # fmt: skip
         if resource is None or (resource.status == "CREATE_FAILED" and self._stack.finished):
-            nested_change_set = None
-            if definition.type == NESTED_STACK:
-                nested_change_set = self._compare_nested(logical_id, None, new_properties)
             return ResourceChange(
                 action="Add",
                 logical_id=logical_id,
                 physical_id="",
                 type=definition.type,
-                replacement="",
-                policy_action="",
-                scope=(),
-                details=(),
-                child=nested_change_set,
-                before_context="",
+                child=self._nested_change_set(definition, logical_id, None, new_properties),
                 after_context=self._context(definition, new_properties),
             )
+        return self._modification(resource, definition, new_properties)
+
+    def _nested_change_set(
+        self, definition: ResourceDefinition, logical_id: str, resource: Resource | None, new_properties: Properties
+    ) -> ChangeSet | None:
+        if definition.type != NESTED_STACK:
+            return None
+        return self._compare_nested(logical_id, resource, new_properties)
+
+    def _modification(
+        self, resource: Resource, definition: ResourceDefinition, new_properties: Properties
+    ) -> ResourceChange | None:
+        """The change of a resource that exists; None if it has none."""
         details = list(self._property_details(resource, definition, new_properties))
-        nested_change_set = None
-        if definition.type == NESTED_STACK:
-            nested_change_set = self._compare_nested(logical_id, resource, new_properties)
+        nested_change_set = self._nested_change_set(definition, resource.logical_id, resource, new_properties)
         details += _attribute_details(resource.definition, definition, ("Metadata",))
         if definition.type == NESTED_STACK and not self._nested and not details:
             details.append(AUTOMATIC_CHANGE)  # the nested template may have changed, which only the update will show
@@ -180,7 +183,7 @@ class _Comparer:
         replacement = _replacement(details)
         return ResourceChange(
             action="Modify",
-            logical_id=logical_id,
+            logical_id=resource.logical_id,
             physical_id=resource.physical_id,
             type=resource.type,
             replacement=replacement,
@@ -199,13 +202,8 @@ class _Comparer:
             logical_id=resource.logical_id,
             physical_id=resource.physical_id,
             type=resource.type,
-            replacement="",
             policy_action=resource.definition.deletion_policy.replace("RetainExceptOnCreate", "Retain"),
-            scope=(),
-            details=(),
-            child=None,
             before_context=self._context(resource.definition, resource.properties),
-            after_context="",
         )
 
     def _property_details(

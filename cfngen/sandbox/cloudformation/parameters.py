@@ -53,17 +53,10 @@ def resolve_values(
     Raises:
         ValidationError: a value is missing, unknown or invalid; nothing is created
     """
-    definitions = template.parameters
-    if unknown := sorted(set(parameter_values) - set(definitions)):
-        raise ValidationError(f"Parameters: [{', '.join(unknown)}] do not exist in the template")
-    missing = [
-        key for key, declared in definitions.items() if "Default" not in declared and key not in parameter_values
-    ]
-    if missing:
-        raise ValidationError(f"Parameters: [{', '.join(missing)}] must have values")
+    _check_names(template, parameter_values)
     ref_values: JsonDict = {}
     failure_reason = ""
-    for name, definition in definitions.items():
+    for name, definition in template.parameters.items():
         text = parameter_values.get(name, _text(definition.get("Default")))
         _check_constraints(name, definition, text)
         parameter_type = definition["Type"]
@@ -78,6 +71,18 @@ def resolve_values(
                 f"Parameter validation failed: parameter value {text} for parameter name {name} does not exist"
             )
     return ref_values, failure_reason
+
+
+def _check_names(template: Template, parameter_values: Mapping[str, str]) -> None:
+    """Refuse values of unknown parameters, and parameters without a value."""
+    definitions = template.parameters
+    if unknown := sorted(set(parameter_values) - set(definitions)):
+        raise ValidationError(f"Parameters: [{', '.join(unknown)}] do not exist in the template")
+    missing = [
+        key for key, declared in definitions.items() if "Default" not in declared and key not in parameter_values
+    ]
+    if missing:
+        raise ValidationError(f"Parameters: [{', '.join(missing)}] must have values")
 
 
 def value_strings(template: Template, parameter_values: Mapping[str, str]) -> dict[str, str]:

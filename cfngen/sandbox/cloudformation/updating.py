@@ -176,22 +176,7 @@ def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
             cloud.failures.raise_injected(stack.name, logical_id, "UPDATE")
             yield from creation.provision(cloud, stack, resource, "UPDATE_IN_PROGRESS")
         else:
-            old_properties = resource.properties
-            resource.attempted_properties = None
-            resource.definition, resource.properties = definition, new_properties
-            cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
-            try:
-                if action == "metadata":  # metadata is stored by CloudFormation itself, so no service is called
-                    yield from modification.await_update_duration(cloud, stack, resource, old_properties)
-                elif resource.type == NESTED_STACK:
-                    yield from _update_nested(cloud, stack, resource, old_properties)
-                else:
-                    yield from modification.modify(cloud, stack, resource, old_properties)
-            except RESOURCE_ERRORS:
-                if resource.attempted_properties is None:
-                    resource.attempted_properties = new_properties
-                resource.properties = old_properties
-                raise
+            yield from _modify(cloud, stack, resource, new_properties, only_metadata=action == "metadata")
     except RESOURCE_ERRORS as error:
         if resource.generation == generation:
             resource.was_updated, resource.progress = True, "failed"
@@ -202,6 +187,28 @@ def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
         if resource.generation == generation:
             resource.progress = "complete"
             cloud.record_event(stack, resource, "UPDATE_COMPLETE")
+
+
+def _modify(
+    cloud: Region, stack: Stack, resource: Resource, new_properties: JsonDict, *, only_metadata: bool
+) -> Operation:
+    """Give a resource its new definition and properties; after a failure it has the old properties again."""
+    old_properties = resource.properties
+    resource.attempted_properties = None
+    resource.definition, resource.properties = stack.template.resources[resource.logical_id], new_properties
+    cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
+    try:
+        if only_metadata:  # metadata is stored by CloudFormation itself, so no service is called
+            yield from modification.await_update_duration(cloud, stack, resource, old_properties)
+        elif resource.type == NESTED_STACK:
+            yield from _update_nested(cloud, stack, resource, old_properties)
+        else:
+            yield from modification.modify(cloud, stack, resource, old_properties)
+    except RESOURCE_ERRORS:
+        if resource.attempted_properties is None:
+            resource.attempted_properties = new_properties
+        resource.properties = old_properties
+        raise
 
 
 def _update_action(cloud: Region, stack: Stack, resource: Resource, new_type: str, new_properties: Properties) -> str:

@@ -80,10 +80,7 @@ def public_key_hash(pem: str) -> str:
 def _issue_authority(name: str, now: datetime.datetime, key: rsa.RSAPrivateKey) -> Certificate:
     """Return a new certificate authority, signed by its own key."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    usage = x509.KeyUsage(
-        digital_signature=True, key_encipherment=True, key_cert_sign=True, content_commitment=False,
-        data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
+    usage = _key_usage(signs_certificates=True)
     certificate = (
         _certificate_builder(
             subject, subject, key.public_key(), min(NOT_BEFORE, now - CLOCK_SKEW), now + AUTHORITY_VALIDITY
@@ -120,10 +117,7 @@ def _issue_certificate(
     )
     key = _shared_key(purpose.dotted_string)
     identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-    usage = x509.KeyUsage(
-        digital_signature=True, key_encipherment=True, key_cert_sign=False, content_commitment=False,
-        data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
+    usage = _key_usage(signs_certificates=False)
     not_before = now - CLOCK_SKEW if purpose == ExtendedKeyUsageOID.CLIENT_AUTH else min(NOT_BEFORE, now - CLOCK_SKEW)
     builder = (
         _certificate_builder(subject, authority.subject, key.public_key(), not_before, now + CERTIFICATE_VALIDITY)
@@ -138,6 +132,13 @@ def _issue_certificate(
     for extension in extensions:
         builder = builder.add_extension(extension, critical=False)
     return Certificate(_certificate_pem(builder.sign(signing_key, hashes.SHA256())), _private_key_pem(key))
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True, key_encipherment=True, key_cert_sign=signs_certificates, content_commitment=False,
+        data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip
 
 
 def _certificate_builder(

@@ -102,55 +102,65 @@ class Controllers:
 
     def _create_balancer(self, service: Object) -> None:
         """Create a Service's load balancer with its target groups or its security group, and set its host name."""
-        metadata = service["metadata"]
-        name = balancer_name(service)
-        metadata["finalizers"] = [CLEANUP_FINALIZER]
-        tags = {
-            "KubernetesCluster": self.cluster,
-            f"kubernetes.io/cluster/{self.cluster}": "owned",
-            "kubernetes.io/service-name": f"{metadata['namespace']}/{metadata['name']}",
-        }
-        tag_list = [{"Key": key, "Value": value} for key, value in tags.items()]
+        service["metadata"]["finalizers"] = [CLEANUP_FINALIZER]
         vpc, subnets = self._vpc_and_subnets()
-        ports = [int(port["port"]) for port in service["spec"]["ports"]]
-        group_id = ""  # the security group of a classic load balancer; cfngen's network load balancers have none
         if _is_network_balancer(service):
-            elbv2 = client("elbv2", self.region)
-            balancers = elbv2.create_load_balancer(Name=name, Subnets=subnets, Type="network", Tags=tag_list)[
-                "LoadBalancers"
-            ]
-            host_name = balancers[0]["DNSName"]
-            for port in ports:
-                target = elbv2.create_target_group(
-                    Name=f"k8s-{name[:20]}-{port}", Protocol="TCP", Port=port, VpcId=vpc, Tags=tag_list
-                )["TargetGroups"][0]["TargetGroupArn"]
-                forward = [{"Type": "forward", "TargetGroupArn": target}]
-                elbv2.create_listener(
-                    LoadBalancerArn=balancers[0]["LoadBalancerArn"], Protocol="TCP", Port=port, DefaultActions=forward
-                )
+            host_name, group_ids = self._create_network_balancer(service, vpc, subnets), []
         else:
-            text = f"Security group for Kubernetes ELB {name} ({tags['kubernetes.io/service-name']})"
-            group_id = self._ec2.create_security_group(
-                GroupName=f"k8s-elb-{name}", Description=text, VpcId=vpc,
-                TagSpecifications=_tag_specification("security-group", tags),
-            )["GroupId"]  # fmt: skip
-            for cluster_group in self._node_security_groups(vpc):
-                self._ec2.authorize_security_group_ingress(GroupId=cluster_group, IpPermissions=_allow_from(group_id))
-            listeners = [
-                {"Protocol": "TCP", "LoadBalancerPort": port, "InstanceProtocol": "TCP", "InstancePort": 30080}
-                for port in ports
-            ]
-            host_name = client("elb", self.region).create_load_balancer(
-                LoadBalancerName=name, Listeners=listeners, Subnets=subnets, SecurityGroups=[group_id], Tags=tag_list
-            )["DNSName"]
+            host_name, group_id = self._create_classic_balancer(service, vpc, subnets)
+            group_ids = [group_id]
         # moto's load balancers have no network interfaces. On AWS they have some, which prevent the deletion of the
         # subnets and security groups.
         for subnet in subnets:
-            group_argument = {"Groups": [group_id]} if group_id else {}
             self._ec2.create_network_interface(
-                SubnetId=subnet, Description=_interface_description(service), **group_argument
+                SubnetId=subnet,
+                Description=_interface_description(service),
+                **({"Groups": group_ids} if group_ids else {}),
             )
         service["status"] = {"loadBalancer": {"ingress": [{"hostname": host_name}]}}
+
+    def _balancer_tags(self, service: Object) -> dict[str, str]:
+        return {
+            "KubernetesCluster": self.cluster,
+            f"kubernetes.io/cluster/{self.cluster}": "owned",
+            "kubernetes.io/service-name": _full_name(service),
+        }
+
+    def _create_network_balancer(self, service: Object, vpc: str, subnets: list[str]) -> str:
+        """Create a network load balancer, which has no security groups; return its host name."""
+        elbv2, name = client("elbv2", self.region), balancer_name(service)
+        tags = _tag_list(self._balancer_tags(service))
+        response = elbv2.create_load_balancer(Name=name, Subnets=subnets, Type="network", Tags=tags)
+        [balancer] = response["LoadBalancers"]
+        for port in _ports(service):
+            target = elbv2.create_target_group(
+                Name=f"k8s-{name[:20]}-{port}", Protocol="TCP", Port=port, VpcId=vpc, Tags=tags
+            )["TargetGroups"][0]["TargetGroupArn"]
+            forward = [{"Type": "forward", "TargetGroupArn": target}]
+            elbv2.create_listener(
+                LoadBalancerArn=balancer["LoadBalancerArn"], Protocol="TCP", Port=port, DefaultActions=forward
+            )
+        return str(balancer["DNSName"])
+
+    def _create_classic_balancer(self, service: Object, vpc: str, subnets: list[str]) -> tuple[str, str]:
+        """Create a classic load balancer; return its host name, and the id of its security group."""
+        name, tags = balancer_name(service), _tag_list(self._balancer_tags(service))
+        group_id = self._ec2.create_security_group(
+            GroupName=f"k8s-elb-{name}",
+            Description=f"Security group for Kubernetes ELB {name} ({_full_name(service)})",
+            VpcId=vpc,
+            TagSpecifications=[{"ResourceType": "security-group", "Tags": tags}],
+        )["GroupId"]
+        for cluster_group in self._node_security_groups(vpc):
+            self._ec2.authorize_security_group_ingress(GroupId=cluster_group, IpPermissions=_allow_from(group_id))
+        listeners = [
+            {"Protocol": "TCP", "LoadBalancerPort": port, "InstanceProtocol": "TCP", "InstancePort": 30080}
+            for port in _ports(service)
+        ]
+        host_name = client("elb", self.region).create_load_balancer(
+            LoadBalancerName=name, Listeners=listeners, Subnets=subnets, SecurityGroups=[group_id], Tags=tags
+        )["DNSName"]
+        return host_name, group_id
 
     def _delete_balancer(self, service: Object) -> None:
         """Delete a Service's load balancer, its target groups, network interfaces and security group."""
@@ -260,9 +270,17 @@ def _is_network_balancer(service: Object) -> bool:
     return str(annotations.get(BALANCER_TYPE_ANNOTATION, "")).startswith("nlb")
 
 
-def _tag_specification(resource_type: str, tags: Mapping[str, str]) -> list[JsonDict]:
-    """Return tags, values by key, in the form of EC2's TagSpecifications for one resource type, e.g. `volume`."""
-    return [{"ResourceType": resource_type, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
+def _full_name(service: Object) -> str:
+    return f"{service['metadata']['namespace']}/{service['metadata']['name']}"
+
+
+def _ports(service: Object) -> list[int]:
+    return [int(port["port"]) for port in service["spec"]["ports"]]
+
+
+def _tag_list(tags: Mapping[str, str]) -> list[JsonDict]:
+    """Tags, values by key, in the form of EC2 and Elastic Load Balancing."""
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def _allow_from(group_id: str) -> list[JsonDict]:

@@ -48,7 +48,23 @@ class NodeFacts:
 
 def register_node(state: KubernetesState, node: NodeFacts) -> None:
     """Add a node, not Ready yet, as its kubelet and the cloud controller manager create it."""
-    region = node.zone.rstrip("abcdefgh")
+    spec: Object = {
+        "providerID": f"aws:///{node.zone}/{node.name}",
+        "taints": [{"key": CONTROL_PLANE, "effect": "NoSchedule"}] if node.master else [],
+    }
+    if node.pod_cidr:
+        spec |= {"podCIDR": node.pod_cidr, "podCIDRs": [node.pod_cidr]}
+    metadata = {"name": node.name, "labels": _node_labels(node), "annotations": {}}
+    state.put("nodes", {"metadata": metadata, "spec": spec, "status": _node_status(node, state)})
+    state.set_ready(node.name, False)
+    state.add_pod(f"kube-proxy-{suffix(node.name)}", node.name, labels={"k8s-app": "kube-proxy"})
+
+
+def _region(node: NodeFacts) -> str:
+    return node.zone.rstrip("abcdefgh")
+
+
+def _node_labels(node: NodeFacts) -> dict[str, str]:
     labels = {
         "beta.kubernetes.io/arch": node.architecture,
         "beta.kubernetes.io/instance-type": node.instance_type,
@@ -57,16 +73,42 @@ def register_node(state: KubernetesState, node: NodeFacts) -> None:
         "kubernetes.io/hostname": node.name,
         "kubernetes.io/os": "linux",
         "node.kubernetes.io/instance-type": node.instance_type,
-        "topology.kubernetes.io/region": region,
+        "topology.kubernetes.io/region": _region(node),
         "topology.kubernetes.io/zone": node.zone,
     }
-    if node.master:
-        labels[CONTROL_PLANE] = ""
-    host = "ip-" + node.address.replace(".", "-")
-    addresses = {"InternalIP": node.address, "ExternalIP": node.public_address, "Hostname": node.name}
-    addresses["InternalDNS"] = f"{host}.{'ec2' if region == 'us-east-1' else region + '.compute'}.internal"
-    kubelet = node.versions.get("kubelet") or state.version
-    info = {
+    return {**labels, CONTROL_PLANE: ""} if node.master else labels
+
+
+def _node_status(node: NodeFacts, state: KubernetesState) -> Object:
+    domain = "ec2" if _region(node) == "us-east-1" else f"{_region(node)}.compute"
+    addresses = {
+        "InternalIP": node.address,
+        "ExternalIP": node.public_address,
+        "Hostname": node.name,
+        "InternalDNS": f"ip-{node.address.replace('.', '-')}.{domain}.internal",
+    }
+    capacity = {"cpu": "2", "ephemeral-storage": "20134592Ki", "memory": "3931516Ki", "pods": "110"}
+    reasons_without_pressure = {  # by condition
+        "MemoryPressure": "KubeletHasSufficientMemory",
+        "DiskPressure": "KubeletHasNoDiskPressure",
+        "PIDPressure": "KubeletHasSufficientPID",
+    }
+    time = state.time()
+    return {
+        "addresses": [{"type": name, "address": address} for name, address in addresses.items() if address],
+        "allocatable": capacity,
+        "capacity": capacity,
+        "conditions": [
+            {"type": name, "status": "False", "reason": reason, "lastTransitionTime": time}
+            for name, reason in reasons_without_pressure.items()
+        ],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "nodeInfo": _node_info(node, node.versions.get("kubelet") or state.version),
+    }
+
+
+def _node_info(node: NodeFacts, kubelet: str) -> Object:
+    return {
         "architecture": node.architecture,
         "bootID": uid(f"boot {node.name}"),
         "containerRuntimeVersion": f"containerd://{node.versions.get('containerd', '')}",
@@ -78,39 +120,6 @@ def register_node(state: KubernetesState, node: NodeFacts) -> None:
         "osImage": node.os_image,
         "systemUUID": uid(f"system {node.name}"),
     }
-    capacity = {"cpu": "2", "ephemeral-storage": "20134592Ki", "memory": "3931516Ki", "pods": "110"}
-    reasons_without_pressure = {  # by condition
-        "MemoryPressure": "KubeletHasSufficientMemory",
-        "DiskPressure": "KubeletHasNoDiskPressure",
-        "PIDPressure": "KubeletHasSufficientPID",
-    }
-    spec: Object = {
-        "providerID": f"aws:///{node.zone}/{node.name}",
-        "taints": [{"key": CONTROL_PLANE, "effect": "NoSchedule"}] if node.master else [],
-    }
-    if node.pod_cidr:
-        spec |= {"podCIDR": node.pod_cidr, "podCIDRs": [node.pod_cidr]}
-    time = state.time()
-    state.put(
-        "nodes",
-        {
-            "metadata": {"name": node.name, "labels": labels, "annotations": {}},
-            "spec": spec,
-            "status": {
-                "addresses": [{"type": name, "address": address} for name, address in addresses.items() if address],
-                "allocatable": capacity,
-                "capacity": capacity,
-                "conditions": [
-                    {"type": name, "status": "False", "reason": reason, "lastTransitionTime": time}
-                    for name, reason in reasons_without_pressure.items()
-                ],
-                "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-                "nodeInfo": info,
-            },
-        },
-    )
-    state.set_ready(node.name, False)
-    state.add_pod(f"kube-proxy-{suffix(node.name)}", node.name, labels={"k8s-app": "kube-proxy"})
 
 
 def create_cluster_objects(state: KubernetesState, *, service_address: str, dns_address: str) -> None:

@@ -112,24 +112,31 @@ class MasterSteps:
         if self.boot.references.get("bucket"):
             yield from self.boot.await_service("s3", "list_objects_v2")
         self._ca_bundle = self.boot.read_secret(self._ca_secret_arn)
-        initialised_at = self._ca_bundle.get(certificates.INITIALISED)
-        if initialised_at and self.boot.has_several_masters:
-            self._boot_mode = "join"
-            return "installed the certificate authorities of the secret"
-        if initialised_at:
-            raise BootFailure(
-                f"{self._volume_id} is blank, but the cluster exists since {initialised_at}: continuing would create "
-                "a second, empty one",
-                "run `cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from one "
-                "of its snapshots; or, to start again with an empty cluster, remove "
-                f"{certificates.INITIALISED} from secret {self._ca_secret_arn} and reboot",
-            )
-        self._boot_mode = "init"
+        self._boot_mode = self._mode_of_blank_volume()
         if self._ca_bundle:
             return "installed the certificate authorities of the secret"
         self._ca_bundle = certificates.authorities(self.boot.clock.time)
         self.boot.write_secret(self._ca_secret_arn, self._ca_bundle)
         return "created the certificate authorities"
+
+    def _mode_of_blank_volume(self) -> str:
+        """The boot mode of a master without data: `init` or `join`.
+
+        Raises:
+            BootFailure: the only master of a cluster that exists already has no data.
+        """
+        initialised_at = self._ca_bundle.get(certificates.INITIALISED)
+        if not initialised_at:
+            return "init"
+        if self.boot.has_several_masters:
+            return "join"
+        raise BootFailure(
+            f"{self._volume_id} is blank, but the cluster exists since {initialised_at}: continuing would create "
+            "a second, empty one",
+            "run `cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from one "
+            "of its snapshots; or, to start again with an empty cluster, remove "
+            f"{certificates.INITIALISED} from secret {self._ca_secret_arn} and reboot",
+        )
 
     def _read_restore_request(self) -> Boot:
         """Read whether a restore was requested; a master whose volume has data boots even without S3."""
@@ -168,32 +175,10 @@ class MasterSteps:
     def start_control_plane(self) -> StepRun:
         """Start the control plane as the boot mode says, and wait until etcd has a quorum with this master."""
         boot, environment = self.boot, self.boot.environment
-        if self._boot_mode == "join":
-            yield from boot.wait("etcd to add this member", self._why_no_quorum, self._quorum_hint)
-        if self._boot_mode in ("init", "join"):
-            yield from boot.wait(
-                "kubeadm's preflight",
-                lambda: boot.connections.why_no_control_plane_images(boot.configuration["kubernetesVersion"]),
-                "check that the instance can reach registry.k8s.io, or the mirrors in the cluster file",
-            )
+        yield from self._await_prerequisites()
         yield CONTROL_PLANE_SECONDS[self._boot_mode]
-        details = ""
-        if self._boot_mode == "init":
-            environment.clusters_by_volume[self._volume_id] = KubernetesCluster(
-                boot.configuration,
-                boot.references,
-                self._ca_bundle,
-                now=lambda: boot.clock.time,
-                schedule=boot.clock.schedule,
-            )
-        elif self._boot_mode == "join":
-            environment.clusters_by_volume[self._volume_id] = environment.clusters[boot.references["joinSecretArn"]]
-            member_id = uid(self._volume_id).replace("-", "")[:16]
-            details = ": " + f"etcd has promoted this member, {member_id}"
+        details = self._set_up_data()
         cluster = self._cluster
-        if self._boot_mode == "restore":
-            cluster.backups.restore(boot.references["bucket"], self._volume_id, self._restore_request)
-            details = ": " + self._restore_details()
         cluster.start(boot.instance.id, boot.configuration, boot.references, self._ca_bundle)
         environment.clusters[boot.references["joinSecretArn"]] = cluster
         start_control_plane(cluster.state, boot.instance.id)
@@ -210,6 +195,38 @@ class MasterSteps:
         if certificates.INITIALISED not in bundle:
             boot.write_secret(self._ca_secret_arn, {**bundle, certificates.INITIALISED: cluster.state.time()})
         return MODE_RESULTS[self._boot_mode] + details
+
+    def _await_prerequisites(self) -> Boot:
+        """Wait until etcd can add this member, and until the images can be pulled that a new master lacks."""
+        boot = self.boot
+        if self._boot_mode == "join":
+            yield from boot.wait("etcd to add this member", self._why_no_quorum, self._quorum_hint)
+        if self._boot_mode in ("init", "join"):
+            yield from boot.wait(
+                "kubeadm's preflight",
+                lambda: boot.connections.why_no_control_plane_images(boot.configuration["kubernetesVersion"]),
+                "check that the instance can reach registry.k8s.io, or the mirrors in the cluster file",
+            )
+
+    def _set_up_data(self) -> str:
+        """Give the volume the data that the boot mode says; return the details that the log line ends with."""
+        boot, environment = self.boot, self.boot.environment
+        if self._boot_mode == "init":
+            environment.clusters_by_volume[self._volume_id] = KubernetesCluster(
+                boot.configuration,
+                boot.references,
+                self._ca_bundle,
+                now=lambda: boot.clock.time,
+                schedule=boot.clock.schedule,
+            )
+        elif self._boot_mode == "join":
+            environment.clusters_by_volume[self._volume_id] = environment.clusters[boot.references["joinSecretArn"]]
+            member_id = uid(self._volume_id).replace("-", "")[:16]
+            return ": " + f"etcd has promoted this member, {member_id}"
+        elif self._boot_mode == "restore":
+            self._cluster.backups.restore(boot.references["bucket"], self._volume_id, self._restore_request)
+            return ": " + self._restore_details()
+        return ""
 
     def _restore_details(self) -> str:
         """Return the log line's words about the snapshot that was restored, and where the previous data is."""

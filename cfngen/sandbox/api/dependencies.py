@@ -15,7 +15,8 @@ sandbox their description is `ELB <name>`, or `ELB net/<name>` for a network loa
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from unittest import mock
 
 from moto.ec2.exceptions import DependencyViolationError
@@ -23,7 +24,7 @@ from moto.ec2.models import EC2Backend, ec2_backends
 from moto.elb.models import ELBBackend
 from moto.elbv2.models import ELBv2Backend
 
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 
 
 @contextlib.contextmanager
@@ -36,45 +37,11 @@ def patch_dependencies() -> Iterator[None]:
 @contextlib.contextmanager
 def refuse_dependency_violations() -> Iterator[None]:
     """Patch moto in this process: refuse deletions that EC2 refuses."""
-    original_delete_group = EC2Backend.delete_security_group
-    original_delete_subnet = EC2Backend.delete_subnet
-    original_delete_vpc = EC2Backend.delete_vpc
-    original_detach = EC2Backend.detach_internet_gateway
-
-    def delete_security_group(backend: MotoBackend, name: str | None = None, group_id: str | None = None) -> None:
-        is_used = any(group_id in [group.id for group in interface.group_set] for interface in _interfaces(backend))
-        if is_used or _is_source_of_rules(backend, group_id):
-            raise DependencyViolationError(f"resource {group_id} has a dependent object")
-        original_delete_group(backend, name, group_id)
-
-    def delete_subnet(backend: MotoBackend, subnet_id: str) -> MotoModel:
-        if any(interface.subnet.id == subnet_id for interface in _interfaces(backend)):
-            raise DependencyViolationError(f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
-        return original_delete_subnet(backend, subnet_id)
-
-    def delete_vpc(backend: MotoBackend, vpc_id: str) -> MotoModel:
-        if any(_dependents_of_vpc(backend, vpc_id)):
-            raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
-        deleted = original_delete_vpc(backend, vpc_id)
-        for network_acl in list(backend.network_acls.values()):
-            if network_acl.vpc_id == vpc_id:  # the default one, which moto keeps
-                del backend.network_acls[network_acl.id]
-        return deleted
-
-    def detach_internet_gateway(backend: MotoBackend, internet_gateway_id: str, vpc_id: str) -> None:
-        public_ids = {address.eni.id for address in backend.addresses if address.eni}  # interfaces with Elastic IPs
-        if any(interface.id in public_ids and interface.subnet.vpc_id == vpc_id for interface in _interfaces(backend)):
-            raise DependencyViolationError(
-                f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before "
-                "detaching the gateway."
-            )
-        original_detach(backend, internet_gateway_id, vpc_id)
-
     with (
-        mock.patch.object(EC2Backend, "detach_internet_gateway", detach_internet_gateway),
-        mock.patch.object(EC2Backend, "delete_security_group", delete_security_group),
-        mock.patch.object(EC2Backend, "delete_subnet", delete_subnet),
-        mock.patch.object(EC2Backend, "delete_vpc", delete_vpc),
+        _patched(EC2Backend, "delete_security_group", _delete_security_group),
+        _patched(EC2Backend, "delete_subnet", _delete_subnet),
+        _patched(EC2Backend, "delete_vpc", _delete_vpc),
+        _patched(EC2Backend, "detach_internet_gateway", _detach_internet_gateway),
     ):
         yield
 
@@ -82,24 +49,66 @@ def refuse_dependency_violations() -> Iterator[None]:
 @contextlib.contextmanager
 def delete_interfaces_of_load_balancers() -> Iterator[None]:
     """Patch moto in this process: delete load balancers' interfaces with them."""
-    original_delete_classic_balancer = ELBBackend.delete_load_balancer
-    original_delete_network_balancer = ELBv2Backend.delete_load_balancer
-
-    def delete_classic_balancer(backend: MotoBackend, load_balancer_name: str) -> None:
-        original_delete_classic_balancer(backend, load_balancer_name)
-        _delete_interfaces(backend, description=f"ELB {load_balancer_name}")
-
-    def delete_network_balancer(backend: MotoBackend, arn: str) -> None:
-        load_balancer = backend.load_balancers.get(arn)
-        original_delete_network_balancer(backend, arn)
-        if load_balancer:
-            _delete_interfaces(backend, description=f"ELB net/{load_balancer.name}")
-
     with (
-        mock.patch.object(ELBBackend, "delete_load_balancer", delete_classic_balancer),
-        mock.patch.object(ELBv2Backend, "delete_load_balancer", delete_network_balancer),
+        _patched(ELBBackend, "delete_load_balancer", _delete_classic_balancer),
+        _patched(ELBv2Backend, "delete_load_balancer", _delete_network_balancer),
     ):
         yield
+
+
+def _patched(owner: type, name: str, patch: Callable[..., object]) -> AbstractContextManager[object]:
+    """Replace a method by a function, which gets the method before the method's arguments."""
+    original = getattr(owner, name)
+    return mock.patch.object(
+        owner, name, lambda backend, *arguments, **named: patch(original, backend, *arguments, **named)
+    )
+
+
+def _delete_security_group(
+    original: Original, backend: MotoBackend, name: str | None = None, group_id: str | None = None
+) -> None:
+    is_used = any(group_id in [group.id for group in interface.group_set] for interface in _interfaces(backend))
+    if is_used or _is_source_of_rules(backend, group_id):
+        raise DependencyViolationError(f"resource {group_id} has a dependent object")
+    original(backend, name, group_id)
+
+
+def _delete_subnet(original: Original, backend: MotoBackend, subnet_id: str) -> MotoModel:
+    if any(interface.subnet.id == subnet_id for interface in _interfaces(backend)):
+        raise DependencyViolationError(f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
+    return original(backend, subnet_id)
+
+
+def _delete_vpc(original: Original, backend: MotoBackend, vpc_id: str) -> MotoModel:
+    if any(_dependents_of_vpc(backend, vpc_id)):
+        raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
+    deleted = original(backend, vpc_id)
+    for network_acl in list(backend.network_acls.values()):
+        if network_acl.vpc_id == vpc_id:  # the default one, which moto keeps
+            del backend.network_acls[network_acl.id]
+    return deleted
+
+
+def _detach_internet_gateway(original: Original, backend: MotoBackend, internet_gateway_id: str, vpc_id: str) -> None:
+    public_ids = {address.eni.id for address in backend.addresses if address.eni}  # interfaces with Elastic IPs
+    if any(interface.id in public_ids and interface.subnet.vpc_id == vpc_id for interface in _interfaces(backend)):
+        raise DependencyViolationError(
+            f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before "
+            "detaching the gateway."
+        )
+    original(backend, internet_gateway_id, vpc_id)
+
+
+def _delete_classic_balancer(original: Original, backend: MotoBackend, load_balancer_name: str) -> None:
+    original(backend, load_balancer_name)
+    _delete_interfaces(backend, description=f"ELB {load_balancer_name}")
+
+
+def _delete_network_balancer(original: Original, backend: MotoBackend, arn: str) -> None:
+    load_balancer = backend.load_balancers.get(arn)
+    original(backend, arn)
+    if load_balancer:
+        _delete_interfaces(backend, description=f"ELB net/{load_balancer.name}")
 
 
 def _interfaces(backend: MotoBackend) -> list[MotoModel]:

@@ -74,6 +74,7 @@ class Gate:
         Raises:
             Disconnected: the call control breaks the connection
         """
+        call = parse_call(request, self.control.time)
 
         def execute() -> Result:
             service = self.services.get(call.service)
@@ -84,9 +85,10 @@ class Gate:
                     raise
                 return to_result(render(call, _failure(call, error)))
 
-        call = parse_call(request, self.control.time)
-        if call.is_from_emulator:
-            return execute()
+        return execute() if call.is_from_emulator else self._admit(call, execute, to_result)
+
+    def _admit(self, call: Call, execute: Callable[[], Result], to_result: Callable[[Answer], Result]) -> Result:
+        """Execute a client's call, unless the call control or a check refuses it."""
         try:
             self.control.before_call(call)
             for check in self.checks:

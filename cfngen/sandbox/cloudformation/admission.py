@@ -214,11 +214,7 @@ def check_revision(
         failure_reason=failure_reason,
     )
     _check_rules(cloud, revision, stack_name)
-    try:
-        # The call itself fails if the condition of a resource cannot be resolved.
-        enabled_resources(scope_of_revision(cloud, revision, stack_name), parsed_template.resources)
-    except ResourceError as error:
-        raise ValidationError(str(error)) from error
+    _check_conditions(cloud, revision, stack_name)
     _check_capabilities(parsed_template, capabilities)
     return revision
 
@@ -271,6 +267,14 @@ def _check_capabilities(parsed_template: template.Template, capabilities: Sequen
         raise InsufficientCapabilitiesError("Requires capabilities : [CAPABILITY_NAMED_IAM]")
     if iam_resources and not set(capabilities) & {"CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"}:
         raise InsufficientCapabilitiesError("Requires capabilities : [CAPABILITY_IAM]")
+
+
+def _check_conditions(cloud: Region, revision: Revision, stack_name: str) -> None:
+    """Refuse a template with a resource whose condition cannot be resolved."""
+    try:
+        enabled_resources(scope_of_revision(cloud, revision, stack_name), revision.template.resources)
+    except ResourceError as error:
+        raise ValidationError(str(error)) from error
 
 
 def _check_rules(cloud: Region, revision: Revision, stack_name: str) -> None:

@@ -61,24 +61,11 @@ class Region(abc.ABC):
         speedups.apply()
         self.region = region
         self.clock = Clock()
-        set_clock(region, lambda: self.clock.now)
-        capacity.reset(region)
-        metadata_tags.set_default(region, False)
         self.simulation = Simulation(self.clock)
         self.on_launch = on_launch
         # Called with the id of an instance that a lifecycle hook holds in Terminating:Wait.
         self.on_terminating: Callable[[str], None] = lambda instance_id: None
         self.durations = dict(durations or {})
-        set_schedule(region, self.clock.schedule, self.durations)
-        scaling_activities.set_observer(
-            region,
-            scaling_activities.Observer(
-                on_launched=self.on_group_launched,
-                # A lambda, because `on_terminating` is set after the region was created.
-                on_terminating=lambda instance_id: self.on_terminating(instance_id),
-                time=lambda: self.clock.time,
-            ),
-        )
         self.order = ResourceOrder(seed)
         self.parameter_store = dict(parameter_store or {})
         self.failures = InjectedFailures()
@@ -91,6 +78,23 @@ class Region(abc.ABC):
         self._stacks: list[Stack] = []
         self._change_sets: list[ChangeSet] = []
         self._sequence = itertools.count()
+        self._set_up_services()
+
+    def _set_up_services(self) -> None:
+        """Give the services of this region its clock, and forget what earlier emulators left there."""
+        set_clock(self.region, lambda: self.clock.now)
+        set_schedule(self.region, self.clock.schedule, self.durations)
+        capacity.reset(self.region)
+        metadata_tags.set_default(self.region, False)
+        scaling_activities.set_observer(
+            self.region,
+            scaling_activities.Observer(
+                on_launched=self.on_group_launched,
+                # A lambda, because `on_terminating` is set after the region was created.
+                on_terminating=lambda instance_id: self.on_terminating(instance_id),
+                time=lambda: self.clock.time,
+            ),
+        )
 
     @property
     def metadata_tags(self) -> bool:

@@ -20,13 +20,7 @@ BACKUP_REQUEST, RESTORE_REQUEST = "backup-request.json", "restore.json"  # names
 
 
 class Backups:
-    """The snapshots of one cluster.
-
-    Args:
-        region: region of the bucket.
-        cluster: name of the cluster.
-        state: the cluster's Kubernetes objects.
-    """
+    """The snapshots of one cluster."""
 
     def __init__(self, region: str, cluster: str, state: KubernetesState) -> None:
         self._region = region

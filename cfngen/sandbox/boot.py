@@ -42,12 +42,7 @@ DEFAULT_HINT = "check that the resource exists"
 
 
 class BootProgram:
-    """The emulated boot program of one instance.
-
-    Args:
-        environment: the account around the instance.
-        instance: the instance that boots.
-    """
+    """The emulated boot program of one instance."""
 
     def __init__(self, environment: BootEnvironment, instance: Instance) -> None:
         self._state = BootState(environment, instance)
@@ -118,7 +113,6 @@ class BootProgram:
         state.log(f"done in {state.clock.now - state.started:.1f} s")
 
     def _signal_failure(self) -> Boot:
-        """Signal CloudFormation that the boot failed; log why that was not possible."""
         try:
             self._state.log((yield from self._signal_stacks("FAILURE")))
         except BootFailure as error:
@@ -126,9 +120,6 @@ class BootProgram:
 
     def _signal_stacks(self, status: str) -> Generator[float, None, str]:
         """Signal the Auto Scaling group and, on a master, the wait condition; retry while that does not exist yet.
-
-        Args:
-            status: `SUCCESS` or `FAILURE`.
 
         Returns:
             The text to log: the status that was signalled, or the errors if no signal was accepted.
@@ -162,7 +153,6 @@ class BootProgram:
         return ""
 
     def _read_identity(self) -> StepRun:
-        """Read which instance this is, and of which cluster."""
         yield 0.1
         configuration, instance = self._state.configuration, self._instance
         return f"{instance.id} in {instance.zone}, {configuration['role']} of {configuration['cluster']}"
@@ -177,7 +167,6 @@ class BootProgram:
         return LINES[title](self._state.configuration, self._instance) if title in LINES else "done"
 
     def _install_packages(self) -> StepRun:
-        """Install the packages that the image lacks."""
         yield 12.4 + self._state.jitter_seconds
         # Amazon Linux images lack iptables as well as boto3.
         missing_programs = ["iptables"] if "amazon" in self._instance.image.lower() else []
@@ -218,7 +207,6 @@ class BootProgram:
         return f"{resource} unpacked"
 
     def _download_files(self) -> StepRun:
-        """Download the pinned files of Kubernetes and containerd."""
         for asset in self._state.configuration["assets"]:
             url = asset["url"]
             why_not = functools.partial(self._state.connections.why_no_download, url)
@@ -228,6 +216,5 @@ class BootProgram:
         return f"fetched {files} of {files} files"
 
     def _signal_success(self) -> StepRun:
-        """Signal CloudFormation that the boot succeeded."""
         yield 0.3
         return (yield from self._signal_stacks("SUCCESS"))

@@ -16,8 +16,9 @@ from cfngen.sandbox.cloudformation import CloudFormation, client
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.connections import Connections
 from cfngen.sandbox.instance import BootFault, Instance
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes_objects import NodeFacts, register_node
-from cfngen.sandbox.user_data import JsonObject, substitute
+from cfngen.sandbox.user_data import substitute
 
 Boot = Generator[float, None, None]  # yields the simulated seconds to wait
 StepRun = Generator[float, None, str]  # yields the simulated seconds to wait; returns the text of the step's log line
@@ -78,10 +79,6 @@ class BootEnvironment(Protocol):
 
 class BootState:
     """The state of the boot of one instance.
-
-    Args:
-        environment: the account around the instance.
-        instance: the instance that boots.
 
     Attributes:
         configuration: the configuration in the user data; the step `program` replaces it by that of both stages.

@@ -28,19 +28,12 @@ class KubernetesCluster:
     """One cluster. It is created when its first master boots, and stays when masters are replaced.
 
     Args:
-        configuration: the configuration of the first master.
         references: physical ids and addresses by name, which CloudFormation filled into the first master's user data.
-        bundle: the certificate authorities, PEM texts by file name.
-        now: returns the simulated time.
         schedule: called with a number of seconds and a function: calls the function after that simulated time.
 
     Attributes:
-        name: name of the cluster.
         references: physical ids and addresses that CloudFormation filled into the user data of the newest master.
-        bundle: the certificate authorities, PEM texts by file name.
-        state: the cluster's Kubernetes objects.
         controllers: the cluster's cloud controller manager and EBS CSI driver.
-        backups: takes and restores snapshots.
         token_issuer: what the API server of the newest master signs tokens of service accounts with.
         members: ids of the master instances by the id of their data volume.
         expires: when the bootstrap token of the join information expires; empty before `publish`.
@@ -94,8 +87,6 @@ class KubernetesCluster:
         """Start the control plane of a master; it replaces the master that had the same data volume before.
 
         Args:
-            instance_id: id of the master's instance.
-            configuration: the configuration of masters, with the Kubernetes version of the API server.
             references: the values that CloudFormation filled into its user data.
             bundle: its certificate authorities; if they or the API's names changed, a new serving certificate is
                 issued.
@@ -115,7 +106,6 @@ class KubernetesCluster:
         self.token_issuer = self._new_token_issuer(configuration)
 
     def _new_token_issuer(self, configuration: JsonObject) -> TokenIssuer:
-        """Return what an API server with the configuration of a master signs tokens with."""
         return token_issuer(_cluster_configuration(configuration), self.bundle, self.api_endpoint)
 
     def address(self, lock: AbstractContextManager[object], has_quorum: Callable[[], bool], speed: float = 1.0) -> str:
@@ -194,7 +184,6 @@ class KubernetesCluster:
 
 
 def _cluster_configuration(configuration: JsonObject) -> JsonObject:
-    """Return kubeadm's ClusterConfiguration in the configuration of masters."""
     cluster_configuration: JsonObject = next(
         document for document in configuration["kubeadm"] if document["kind"] == "ClusterConfiguration"
     )
@@ -207,7 +196,6 @@ def _master_addresses(configuration: JsonObject) -> list[str]:
 
 
 def _certificate_names(configuration: JsonObject) -> list[str]:
-    """Return the configured names of the API server's certificate."""
     return [str(name) for name in _cluster_configuration(configuration)["apiServer"]["certSANs"]]
 
 
@@ -217,10 +205,8 @@ def _kubernetes_version(configuration: JsonObject) -> str:
 
 
 def _random_letters(count: int) -> str:
-    """Return a number of random characters for a bootstrap token."""
     return "".join(secrets.choice(TOKEN_CHARACTERS) for _ in range(count))
 
 
 def _version_numbers(version: str) -> list[int]:
-    """Return the numbers of a version, for comparison."""
     return [int(number) for number in re.findall(r"\d+", version)]

@@ -29,12 +29,7 @@ KUBEADM_PREFLIGHT = "kubeadm init phase preflight --config /opt/cfngen/kubeadm.y
 
 
 class Connections:
-    """The connections of one instance to servers outside of the cluster, as its network allows them now.
-
-    Args:
-        region: the instance's region.
-        instance: the instance.
-    """
+    """The connections of one instance to servers outside of the cluster, as its network allows them now."""
 
     def __init__(self, region: str, instance: Instance) -> None:
         self._region = region
@@ -80,11 +75,7 @@ class Connections:
         return f"`{APT_INSTALL} {joined_names}` exited with 100: E: Unable to locate package {names[0]}"
 
     def why_no_control_plane_images(self, version: str) -> str:
-        """Return kubeadm's error if the images of the control plane cannot be pulled; empty if they can.
-
-        Args:
-            version: the version of Kubernetes, e.g. `v1.36.3`.
-        """
+        """Return kubeadm's error if the images of the control plane cannot be pulled; empty if they can."""
         if self.reaches_registry(KUBERNETES_REGISTRY):
             return ""
         image = f"{KUBERNETES_REGISTRY}/kube-apiserver:{version}"
@@ -97,16 +88,13 @@ class Connections:
 
     @property
     def _interface(self) -> Interface:
-        """The instance's primary network interface as it is now."""
         return primary_interface(self._region, self._instance.id)
 
     def _reaches_mirror(self, url: str) -> bool:
-        """Return whether a mirror of the cluster file can be reached."""
         host = urlsplit(url).hostname or ""
         return self._reaches(host, lambda: reaches_host(self._interface, host))
 
     def _reaches_public(self, host: str) -> bool:
-        """Return whether a server on the internet can be reached."""
         return self._reaches(host, lambda: reaches_internet(self._interface))
 
     def _reaches(self, host: str, reaches_directly: Callable[[], bool]) -> bool:

@@ -15,7 +15,6 @@ import urllib.parse
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from cfngen.errors import CfngenError
 from cfngen.sandbox.json_types import JsonDict, JsonObject
@@ -70,7 +69,7 @@ def write_state(path: Path, state: SandboxState) -> None:
 
 
 def request_report(
-    state: SandboxState, *, timeout: float = ANSWER_TIMEOUT, path: str = CONTROL_PATH, **command: Any
+    state: SandboxState, *, timeout: float = ANSWER_TIMEOUT, path: str = CONTROL_PATH, **command: object
 ) -> JsonDict:
     """Send a request to a sandbox, with a command or without, and return its report.
 
@@ -79,7 +78,6 @@ def request_report(
     Args:
         state: endpoint and token of the sandbox.
         timeout: seconds to wait for the answer.
-        path: path of the request; by default that of the report.
         **command: fields of the command; see `RunningSandbox.inject_failure`. Without any, the request only asks for
             the report.
 

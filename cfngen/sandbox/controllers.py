@@ -27,11 +27,9 @@ class Controllers:
     """Does in AWS what the cloud controller manager and the EBS CSI driver of one cluster do.
 
     Args:
-        region: region of the cluster.
         cluster: name of the cluster, for the tags of the resources.
         route_table_id: the route table with the routes to the pods; also used to find the cluster's VPC and subnets.
             Empty if the network plugin needs no routes.
-        state: the cluster's Kubernetes objects.
         schedule: called with a number of seconds and a function: calls the function after that simulated time.
     """
 
@@ -76,12 +74,7 @@ class Controllers:
             self.schedule(DELETION_SECONDS, lambda: self._finish_deletion(clean_up, plural, name, namespace))
 
     def add_pod_route(self, node: str, pod_cidr: str) -> None:
-        """Add the route to a node's pods to the cluster's route table.
-
-        Args:
-            node: name of the node, which is its instance's id.
-            pod_cidr: range of the node's pod addresses.
-        """
+        """Add the route to a node's pods to the cluster's route table."""
         if self.route_table_id:
             self._ec2.create_route(RouteTableId=self.route_table_id, DestinationCidrBlock=pod_cidr, InstanceId=node)
 
@@ -97,7 +90,6 @@ class Controllers:
 
     @property
     def _ec2(self) -> AwsClient:
-        """A client of EC2 in the cluster's region."""
         return client("ec2", self.region)
 
     def _create_balancer(self, service: Object) -> None:
@@ -203,9 +195,6 @@ class Controllers:
 
         Args:
             clean_up: deletes the load balancer or the EBS volume; if it fails, the object stays.
-            plural: the resource of the object, e.g. `services`.
-            name: name of the object.
-            namespace: namespace of the object; empty if it is in none.
         """
         try:
             clean_up()
@@ -225,7 +214,6 @@ class Controllers:
             self.state.remove(plural, name, namespace)
 
     def _find_volume(self, namespace: str, claim: str) -> Object | None:
-        """Return the PersistentVolume that is bound to a claim; None if there is none."""
         for volume in self.state.list("persistentvolumes"):
             bound_claim = volume["spec"].get("claimRef", {})
             if bound_claim.get("namespace") == namespace and bound_claim.get("name") == claim:
@@ -260,7 +248,6 @@ def balancer_name(service: Object) -> str:
 
 
 def _interface_description(service: Object) -> str:
-    """Return the description of the network interfaces of a Service's load balancer."""
     return f"ELB {'net/' if _is_network_balancer(service) else ''}{balancer_name(service)}"
 
 
@@ -279,10 +266,8 @@ def _ports(service: Object) -> list[int]:
 
 
 def _tag_list(tags: Mapping[str, str]) -> list[JsonDict]:
-    """Tags, values by key, in the form of EC2 and Elastic Load Balancing."""
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def _allow_from(group_id: str) -> list[JsonDict]:
-    """Return the IpPermissions that allow all traffic from a security group."""
     return [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group_id}]}]

@@ -37,7 +37,6 @@ class PublicParameters(dict[str, str]):
     """Parameter Store with the public AMI parameters: each AMI is registered in moto when its parameter is first read.
 
     Args:
-        region: of the account.
         parameters: further parameters, values by name.
     """
 
@@ -87,8 +86,6 @@ class EmulatedAccount:
     """One region of an account, within an open `mock_aws`.
 
     Args:
-        region: name of the region.
-        parameters: contents of Parameter Store besides the public AMI parameters, values by name.
         console: called with an instance's id and its whole console output, whenever the instance writes a line.
         lock: the lock that this region shares with the account's other regions; by default, a new one.
         durations: seconds that operations take, by name; by default, operations take no time.

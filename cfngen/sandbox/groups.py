@@ -62,6 +62,5 @@ def designates_group(text: str, *, name: str, logical_id: str) -> bool:
 
 
 def _tags_of_group(properties: Mapping[str, object]) -> dict[str, str]:
-    """Return the tags, values by key, in the properties of an Auto Scaling group."""
     tags = properties.get("Tags")
     return {tag["Key"]: tag["Value"] for tag in tags} if isinstance(tags, list) else {}

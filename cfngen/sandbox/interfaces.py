@@ -28,10 +28,6 @@ def attach(region: str, instance_id: str) -> None:
 
     The interface that moto made for the instance is then deleted. If the template names none, that interface is kept,
     and gets a public address if it should have one.
-
-    Args:
-        region: region of the instance.
-        instance_id: id of an instance that an Auto Scaling group has just launched.
     """
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: MotoModel = backend.get_instance(instance_id)
@@ -52,12 +48,7 @@ def attach(region: str, instance_id: str) -> None:
 
 
 def release(region: str, instance_id: str) -> None:
-    """Detach the interface of a terminated instance, or delete it if it was created for this instance.
-
-    Args:
-        region: region of the instance.
-        instance_id: id of a terminated instance.
-    """
+    """Detach the interface of a terminated instance, or delete it if it was created for this instance."""
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: MotoModel = backend.get_instance(instance_id)
     template_interface_id = _template_interface(region, instance).get("NetworkInterfaceId", "")

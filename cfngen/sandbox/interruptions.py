@@ -23,9 +23,6 @@ def send_notice(machines: Machines, group: str, notice: Notice, count: int = 0) 
     """Send a notice to running Spot Instances of a group; EC2 terminates interrupted ones two minutes later.
 
     Args:
-        machines: the account's instances.
-        group: the node group's name, or the logical id of the Auto Scaling group.
-        notice: the notice.
         count: how many instances get it, those launched first; 0 means all.
 
     Returns:
@@ -64,6 +61,5 @@ def _interrupt(machines: Machines, instance: Instance) -> None:
 
 
 def _cordon(machines: Machines, instance: Instance) -> None:
-    """Cordon the node of an instance that still runs."""
     if machines.is_running(instance):
         machines.cordon(instance)

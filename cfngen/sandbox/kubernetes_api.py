@@ -44,7 +44,6 @@ class ClusterAccess:
     """The cluster's state, and the functions by which the API server works on it.
 
     Attributes:
-        state: the cluster's objects.
         lock: held while objects are read or changed.
         has_quorum: returns whether etcd has a quorum; called before each request is answered.
         on_created: called with the plural and the object after an object was created.
@@ -66,9 +65,7 @@ class KubernetesApi:
     """The HTTPS server of one cluster's API; it listens from its creation until `close`.
 
     Args:
-        access: access to the cluster.
         authority: certificate (PEM) of the authority that issues client certificates.
-        serving: the server's own certificate and key.
     """
 
     def __init__(self, access: ClusterAccess, authority: str, serving: Certificate) -> None:
@@ -130,26 +127,6 @@ class Connection(http.server.BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
         """Log nothing."""
 
-    def do_GET(self) -> None:
-        """Read an object or a list."""
-        self._answer()
-
-    def do_POST(self) -> None:
-        """Create an object."""
-        self._answer()
-
-    def do_PUT(self) -> None:
-        """Replace an object."""
-        self._answer()
-
-    def do_PATCH(self) -> None:
-        """Patch an object."""
-        self._answer()
-
-    def do_DELETE(self) -> None:
-        """Delete an object."""
-        self._answer()
-
     def _answer(self) -> None:
         """Answer a request, or close the connection if etcd has no quorum."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -170,8 +147,9 @@ class Connection(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815 - the base class calls them so
+
     def _respond(self, url: urllib.parse.SplitResult, body: bytes) -> tuple[int, Object | str]:
-        """Return the status code and the body of the answer to a request."""
         path = url.path.rstrip("/")
         query = dict(urllib.parse.parse_qsl(url.query))
         self._authorise(path)

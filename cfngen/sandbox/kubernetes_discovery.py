@@ -56,7 +56,6 @@ def discovery_document(path: str) -> Object | None:
 
 
 def _describe_resource(plural: str, kind: Kind) -> Object:
-    """Return the description of a resource in an APIResourceList."""
     resource: Object = {
         "name": plural,
         "singularName": kind.name.lower(),

@@ -123,13 +123,7 @@ def _node_info(node: NodeFacts, kubelet: str) -> Object:
 
 
 def create_cluster_objects(state: KubernetesState, *, service_address: str, dns_address: str) -> None:
-    """Add the namespaces, Services and CoreDNS pods of a new cluster, as `kubeadm init` creates them.
-
-    Args:
-        state: the objects of the new cluster.
-        service_address: the API's address in the cluster, that of the Service `kubernetes`.
-        dns_address: address of the Service `kube-dns`.
-    """
+    """Add the namespaces, Services and CoreDNS pods of a new cluster, as `kubeadm init` creates them."""
     for name in ("default", "kube-node-lease", "kube-public", SYSTEM):
         state.put("namespaces", {"metadata": {"name": name}, "status": {"phase": "Active"}})
     services = {"kubernetes": ("default", service_address, 443), "kube-dns": (SYSTEM, dns_address, 53)}

@@ -13,8 +13,9 @@ import re
 import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
+from cfngen.sandbox.json_types import Json
 from cfngen.sandbox.kubernetes_selectors import field_value, matches_selector
 from cfngen.sandbox.kubernetes_state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
 from cfngen.sandbox.kubernetes_tables import make_table
@@ -34,9 +35,7 @@ class RefusedError(Exception):
     """The API refuses a request.
 
     Args:
-        code: HTTP status code of the answer.
         reason: machine-readable reason, e.g. `NotFound`.
-        message: human-readable reason.
     """
 
     def __init__(self, code: int, reason: str, message: str) -> None:
@@ -72,9 +71,7 @@ class ApiRequest:
     """A parsed HTTP request.
 
     Attributes:
-        method: the HTTP method.
         path: the resource or the object that the path of the URL names.
-        query: the query parameters.
         body: the body, not parsed yet.
         content_type: media type of the body.
         wants_table: whether the client asks for a Table, as kubectl does to print rows and columns.
@@ -178,7 +175,6 @@ def _create(cluster: Cluster, request: ApiRequest) -> Object:
 
 
 def _with_defaults(plural: str, item: Object) -> Object:
-    """Return a new object with the defaults that the API server adds."""
     if plural == "namespaces":
         return {**item, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
     if plural == "secrets":
@@ -198,7 +194,6 @@ def _check_kind(path: ObjectPath, item: Object) -> None:
 
 
 def _check_name(path: ObjectPath, name: str) -> None:
-    """Refuse a missing or invalid name."""
     pattern, max_length = NAME_PATTERN, MAX_NAME_LENGTH
     if path.plural in ("namespaces", "services"):
         pattern, max_length = LABEL_PATTERN, MAX_LABEL_LENGTH
@@ -288,7 +283,6 @@ def parse_path(path: str) -> ObjectPath:
 
 
 def _list(state: KubernetesState, request: ApiRequest) -> Object:
-    """Return one page of the objects that match the selectors."""
     path, query = request.path, request.query
     items = [
         item
@@ -340,7 +334,7 @@ def _needs_strategic_merge(patch: object) -> bool:
     return isinstance(patch, list)
 
 
-def _merge_patch(item: Any, patch: Any) -> Any:
+def _merge_patch(item: Json, patch: Json) -> Json:
     """Return an object with a JSON merge patch applied (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
@@ -351,7 +345,6 @@ def _merge_patch(item: Any, patch: Any) -> Any:
 
 
 def _with_type(kind: Kind, item: Object) -> Object:
-    """Return an object with its API version and kind."""
     return {**item, "apiVersion": kind.api_version, "kind": kind.name}
 
 
@@ -359,8 +352,6 @@ def make_status(outcome: str, code: int, reason: str = "", message: str = "") ->
     """Return a Status object, with which the API answers errors and completed deletions.
 
     Args:
-        outcome: `Success` or `Failure`.
-        code: HTTP status code.
         reason: machine-readable reason, e.g. `NotFound`; left out if it is empty.
         message: human-readable reason; left out if it is empty.
     """

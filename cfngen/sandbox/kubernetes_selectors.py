@@ -35,7 +35,6 @@ def field_value(item: object, path: str) -> str | None:
     """Return the value of a field for a field selector; empty if it is missing.
 
     Args:
-        item: the object.
         path: the keys that lead to the field, separated by dots, e.g. `spec.nodeName`.
     """
     value = item

@@ -11,9 +11,10 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Object = dict[str, Any]  # an object of the Kubernetes API, with its metadata, spec and status
+from cfngen.sandbox.json_types import JsonDict, JsonObject
+
+Object = JsonDict  # an object of the Kubernetes API, with its metadata, spec and status
 SYSTEM = "kube-system"  # the namespace of the system's pods
 
 
@@ -65,7 +66,6 @@ class KubernetesState:
     """The objects of one cluster.
 
     Args:
-        now: returns the simulated time, for timestamps.
         version: version of the API server, e.g. `1.36.3`.
     """
 
@@ -81,7 +81,7 @@ class KubernetesState:
         """The `resourceVersion` of the newest change."""
         return str(self._changes)
 
-    def put(self, kind: str, item: Mapping[str, Any]) -> Object:
+    def put(self, kind: str, item: JsonObject) -> Object:
         """Create or replace an object, with the metadata that the API server fills in."""
         stored: Object = copy.deepcopy(dict(item))
         metadata = stored.setdefault("metadata", {})

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from cfngen.sandbox.json_types import Json
 from cfngen.sandbox.kubernetes_state import Object
 
 TABLE_PARAMETERS = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
 NONE = "<none>"  # the content of an empty cell
 ROLE_LABEL_PREFIX = "node-role.kubernetes.io/"
 DEFAULT_PRIORITY, WIDE_PRIORITY = 0, 1  # columns of priority 1 are shown by `-o wide` only
-CellFunction = Callable[[Any], Any]  # returns the content of a cell, from the object or from a part of it
+CellFunction = Callable[[Json], Json]  # returns the content of a cell, from the object or from a part of it
 Column = tuple[str, CellFunction, int]  # name, content, priority
 
 
@@ -51,9 +52,6 @@ def make_table(
     """Return objects as a Table.
 
     Args:
-        plural: the resource, e.g. `nodes`.
-        items: its objects.
-        metadata: metadata of the list, such as the `continue` token.
         now: the simulated time, to compute the ages.
         include: what each row includes of its object: `None`, `Metadata` (the default) or `Object`.
     """
@@ -138,7 +136,6 @@ def _node_status(node: Object) -> str:
 
 
 def _roles(node: Object) -> str:
-    """Return the roles in a node's labels."""
     labels = node["metadata"].get("labels") or {}
     roles = [key.removeprefix(ROLE_LABEL_PREFIX) for key in labels if key.startswith(ROLE_LABEL_PREFIX)]
     return ",".join(sorted(roles)) or NONE
@@ -162,7 +159,7 @@ def _value_at(*path: str, missing: object = NONE) -> CellFunction:
         missing: what the function returns if there is no value, or an empty one.
     """
 
-    def cell(item: Any) -> Any:
+    def cell(item: Json) -> Json:
         for key in path:
             item = item.get(key) if isinstance(item, Mapping) else None
         return missing if item in (None, "") else item
@@ -173,7 +170,7 @@ def _value_at(*path: str, missing: object = NONE) -> CellFunction:
 def _labels_at(*path: str) -> CellFunction:
     """Return a function that writes the labels at a path of keys as `key=value`, separated by commas."""
 
-    def cell(item: Any) -> str:
+    def cell(item: Json) -> str:
         labels = _value_at(*path, missing={})(item)
         return ",".join(f"{key}={value}" for key, value in labels.items()) or NONE
 
@@ -181,7 +178,6 @@ def _labels_at(*path: str) -> CellFunction:
 
 
 def _container_statuses(item: Object) -> list[Object]:
-    """Return the statuses of a pod's containers."""
     statuses: list[Object] = item.get("status", {}).get("containerStatuses", [])
     return statuses
 
@@ -203,7 +199,6 @@ def _pod_status(pod: Object) -> str:
 
 
 def _restart_count(pod: Object) -> str:
-    """Return how often the containers of a pod were restarted."""
     return str(sum(container.get("restartCount", 0) for container in _container_statuses(pod)))
 
 
@@ -217,7 +212,6 @@ def _service_ports(service: Object) -> str:
 
 
 def _external_addresses(service: Object) -> str:
-    """Return the addresses of a Service's load balancer."""
     if service.get("spec", {}).get("type") != "LoadBalancer":
         return NONE
     entry_points = _value_at("status", "loadBalancer", "ingress", missing=())(service)
@@ -232,18 +226,15 @@ def _ready_replicas(item: Object) -> str:
 
 
 def _data_count(item: Object) -> int:
-    """Return the number of entries of a ConfigMap or Secret."""
     return len(item.get("data") or {}) + len(item.get("binaryData") or {})
 
 
 def _image_names(item: Object) -> str:
-    """Return the images in a pod template."""
     containers = _value_at("spec", "template", "spec", "containers", missing=())(item)
     return ",".join(container.get("image", "") for container in containers) or NONE
 
 
 def _container_names(item: Object) -> str:
-    """Return the names of the containers in a pod template."""
     containers = _value_at("spec", "template", "spec", "containers", missing=())(item)
     return ",".join(container.get("name", "") for container in containers) or NONE
 

@@ -61,5 +61,4 @@ def write_last_sandbox(state_file: Path, last: LastSandbox) -> None:
 
 
 def _path(state_file: Path) -> Path:
-    """Return the path of the record beside a state file."""
     return state_file.with_suffix(".last")

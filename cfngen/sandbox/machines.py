@@ -71,7 +71,6 @@ class Machines:
     The object is the emulator's `on_launch` callback: it is called with each new instance, and boots it.
 
     Args:
-        region: region of the account.
         console: called with an instance's id and its whole console output, whenever it writes a line.
 
     Attributes:
@@ -164,7 +163,6 @@ class Machines:
         )
 
     def _complete_drain(self, instance: Instance) -> None:
-        """Complete the lifecycle action of a drained instance."""
         if not self.is_running(instance):
             return
         with contextlib.suppress(ClientError):  # the hook may be deleted, or timed out
@@ -292,11 +290,9 @@ class Machines:
         return self._ids_in_state("pending", "running")
 
     def _terminated_ids(self) -> set[str]:
-        """Return the ids of terminated instances."""
         return self._ids_in_state("terminated")
 
     def _ids_in_state(self, *states: str) -> set[str]:
-        """Return the ids of the region's instances in these states."""
         instances = ec2_backends[DEFAULT_ACCOUNT_ID][self.region].all_instances()
         return {instance.id for instance in instances if instance.state in states}
 

@@ -9,6 +9,7 @@ from cfngen.sandbox import certificates
 from cfngen.sandbox.boot_state import Boot, BootFailure, BootState, StepRun
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.cluster import KubernetesCluster
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes_objects import (
     addon_pods,
     remove_addon,
@@ -18,7 +19,6 @@ from cfngen.sandbox.kubernetes_objects import (
 )
 from cfngen.sandbox.kubernetes_state import uid
 from cfngen.sandbox.routine_steps import certificates_end, disks
-from cfngen.sandbox.user_data import JsonObject
 
 RESTORE_SECRET_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 FIRST_SLOT = "a"  # the slot whose master alone may make a new cluster
@@ -43,11 +43,7 @@ CONTROL_PLANE_SECONDS = {"init": 61.5, "join": 48.0, "restore": 41.0, "resume": 
 
 
 class MasterSteps:
-    """The steps of a master.
-
-    Args:
-        boot: the state of the master's boot.
-    """
+    """The steps of a master."""
 
     def __init__(self, boot: BootState) -> None:
         self.boot = boot
@@ -57,12 +53,10 @@ class MasterSteps:
 
     @property
     def _volume_id(self) -> str:
-        """Id of the master's data volume."""
         return self.boot.references["volumeId"]
 
     @property
     def _ca_secret_arn(self) -> str:
-        """ARN of the secret with the cluster's certificate authorities."""
         return self.boot.references["caSecretArn"]
 
     @property
@@ -166,7 +160,6 @@ class MasterSteps:
 
     @property
     def _quorum_hint(self) -> str:
-        """The advice if etcd has no quorum."""
         return (
             "start the other masters; if the volumes of most of them are lost: `cfngen etcd restore latest` (in the "
             f"folder of the cluster file of {self.boot.configuration['cluster']})"
@@ -229,7 +222,6 @@ class MasterSteps:
         return ""
 
     def _restore_details(self) -> str:
-        """Return the log line's words about the snapshot that was restored, and where the previous data is."""
         request_id, snapshot = self._restore_request["id"], self._restore_request["snapshot"]
         previous_data = f"{MOUNT_POINT}/etcd.before-{request_id}"
         return f"restored {snapshot} for request {request_id}; the previous data is in {previous_data}"

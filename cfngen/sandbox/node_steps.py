@@ -20,11 +20,7 @@ GPU_DRIVER_VERSION = "595.91.07"
 
 
 class NodeSteps:
-    """The steps of a node.
-
-    Args:
-        boot: the state of the node's boot.
-    """
+    """The steps of a node."""
 
     def __init__(self, boot: BootState) -> None:
         self.boot = boot
@@ -137,7 +133,6 @@ class NodeSteps:
         return f"{ready} after a pause of {seconds / 60:.0f} min"
 
     def _group_is_updating(self) -> bool:
-        """Return whether CloudFormation is updating the instance's Auto Scaling group."""
         cloud, references = self.boot.environment.cloud, self.boot.references
         group = cloud.stack(references["stack"]).resources[references["resource"]]
         return group.status == "UPDATE_IN_PROGRESS"

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from cfngen.errors import CfngenError
 from cfngen.sandbox.control_api import (
@@ -29,7 +28,7 @@ from cfngen.sandbox.control_api import (
     addresses_by_endpoint,
     request_report,
 )
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.json_types import AwsClient, JsonDict, JsonObject
 from cfngen.sandbox.last_sandbox import STOPPED, LastSandbox, read_last_sandbox, write_last_sandbox
 from cfngen.sandbox.status import SandboxStatus, status_of_running, status_without_sandbox
 
@@ -123,7 +122,7 @@ class RunningSandbox:
         """Return a clock that shows simulated time."""
         return SandboxClock(self.state)
 
-    def session(self, region: str) -> Any:
+    def session(self, region: str) -> AwsClient:
         """Return a boto3 session whose clients call the sandbox."""
         from cfngen.sandbox.session import session
 
@@ -138,7 +137,6 @@ class RunningSandbox:
         """Make instances that are launched from now on fail to boot.
 
         Args:
-            region: the cluster's region.
             group: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: the step of the boot program that fails, e.g. `downloads`.
             message: the reason that is logged; if empty, the instances hang in the step.
@@ -155,8 +153,6 @@ class RunningSandbox:
         """Send EC2's notices to running Spot Instances of a group, and interrupt them if these say so.
 
         Args:
-            region: the cluster's region.
-            group: the node group's name, or the logical id of the Auto Scaling group.
             notice: a value of `cfngen.sandbox.interruptions.Notice`.
             times: how many instances get it, those launched first; 0 means all.
 
@@ -256,7 +252,6 @@ def state_file(environ: Mapping[str, str]) -> Path:
 
 
 def _check_packages() -> None:
-    """Refuse to start if a package that the sandbox needs is missing."""
     if missing := [name for name in REQUIRED_PACKAGES if find_spec(name) is None]:
         raise SandboxMissingError(
             f"the sandbox needs packages that are not installed: {', '.join(missing)}",

@@ -90,7 +90,6 @@ def reaches_service(interface: Interface, service: str) -> bool:
     """Return whether an interface reaches an AWS service of its region by the service's usual name.
 
     Args:
-        interface: the interface.
         service: the service as endpoints name it, which is boto3's name for those that instances call, e.g. `ec2`.
     """
     backend = _backend(interface.region)
@@ -114,7 +113,6 @@ def reaches_host(interface: Interface, host: str) -> bool:
     """Return whether an interface reaches a server that is the user's own, such as a mirror of files.
 
     Args:
-        interface: the interface.
         host: an address, the name of an AWS service's endpoint, or another name, which stands for a server in the VPC.
     """
     if match := _SERVICE_HOST.fullmatch(host):
@@ -133,12 +131,10 @@ def reaches_host(interface: Interface, host: str) -> bool:
 
 
 def _backend(region: str) -> MotoBackend:
-    """Return moto's EC2 of a region."""
     return ec2_backends[DEFAULT_ACCOUNT_ID][region]
 
 
 def _address_ranges(vpc: MotoModel) -> Iterator[str]:
-    """Yield the IPv4 ranges of a VPC."""
     for association in vpc.cidr_block_association_set:
         yield association["cidr_block"]
 
@@ -161,13 +157,11 @@ def _default_route(backend: MotoBackend, subnet: MotoModel) -> MotoModel | None:
 
 
 def _leads_to_internet_gateway(backend: MotoBackend, subnet: MotoModel) -> bool:
-    """Return whether a subnet's default route leads to an internet gateway."""
     route = _default_route(backend, subnet)
     return route is not None and bool(route.gateway) and route.gateway.id in backend.internet_gateways
 
 
 def _nat_gateway_works(backend: MotoBackend, gateway: MotoModel) -> bool:
-    """Return whether a NAT gateway passes packets on to the internet."""
     return (
         gateway.state == "available"
         and gateway.connectivity_type != "private"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instance import Instance
-from cfngen.sandbox.user_data import JsonObject
+from cfngen.sandbox.json_types import JsonObject
 
 CERTIFICATE_LIFETIME = datetime.timedelta(days=365)
 
@@ -106,7 +106,6 @@ def certificates_end(now: datetime.datetime) -> str:
 
 
 def _describe_type(instance: Instance) -> JsonObject:
-    """Return EC2's description of an instance's type."""
     region = instance.zone.rstrip("abcdefgh")
     [description] = client("ec2", region).describe_instance_types(InstanceTypes=[instance.type])["InstanceTypes"]
     instance_type: JsonObject = description

@@ -60,7 +60,6 @@ class Sandbox:
 
     Args:
         accounts: the emulated accounts by region; they share one lock, and their clocks advance together.
-        application: moto's services.
         speed: simulated seconds in a second of real time.
 
     Attributes:
@@ -221,7 +220,6 @@ class Sandbox:
             machines.inject_hang(group, step, times=times)
 
     def _has_group(self, region: str, text: str) -> bool:
-        """Return whether a stack of a region now has an Auto Scaling group that a text designates."""
         groups = scaling_groups(self.accounts[region].cloud)
         return any(designates_group(text, name=group.name, logical_id=group.logical_id) for group in groups)
 
@@ -245,7 +243,6 @@ class Sandbox:
 
 
 def _json_response(status: str, content: object, start_response: StartResponse) -> Iterable[bytes]:
-    """Start an HTTP response with a JSON document, and return its body."""
     body = json.dumps(content).encode()
     start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
     return [body]
@@ -308,11 +305,6 @@ def main(arguments: list[str]) -> int:
 
 def _record_stacks(state: Path, last: LastSandbox, served: Sandbox) -> LastSandbox:
     """Record the current stacks in the file of the last sandbox, in case this process is killed.
-
-    Args:
-        state: path of the state file.
-        last: the record so far.
-        served: the sandbox.
 
     Returns:
         The record with the current stacks.

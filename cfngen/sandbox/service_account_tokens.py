@@ -13,10 +13,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.kubernetes_requests import RefusedError
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
 from cfngen.sandbox.services import json_web_tokens
@@ -63,11 +62,6 @@ class TokenIssuer:
     def answer(self, state: KubernetesState, path: str, body: bytes) -> Object | None:
         """Return the answer to a request for a token; None if the path is another one.
 
-        Args:
-            state: the cluster's objects.
-            path: path of the request.
-            body: the TokenRequest.
-
         Raises:
             RefusedError: there is no such service account, or the token would be valid for too short a time.
         """
@@ -100,8 +94,6 @@ class TokenIssuer:
         """Write the documents of an issuer into its bucket, as the boot program does; return the keys of new objects.
 
         Args:
-            region: region of the bucket.
-            bucket: its name.
             issuer: the issuer's URL without `https://`; it need not be the one that signs.
         """
         discovery = {
@@ -128,7 +120,6 @@ class TokenIssuer:
     def _sign(
         self, account: JsonObject, audiences: list[str], now: datetime.datetime, expires: datetime.datetime
     ) -> str:
-        """Return a token for a service account."""
         metadata = account["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
         issued_at = int(now.timestamp())
@@ -149,7 +140,6 @@ def token_issuer(cluster_configuration: JsonObject, bundle: Mapping[str, str], a
 
     Args:
         cluster_configuration: kubeadm's ClusterConfiguration of its master.
-        bundle: its certificate authorities and keys, PEM texts by file name.
         address: the API's URL, where the keys are unless a flag says otherwise.
     """
     issuers = _flags(cluster_configuration, "service-account-issuer")
@@ -172,8 +162,7 @@ def _flags(cluster_configuration: JsonObject, name: str) -> list[str]:
     return [str(extra_arg["value"]) for extra_arg in extra_args if extra_arg["name"] == name]
 
 
-def _specification(body: bytes) -> dict[str, Any]:
-    """Return the `spec` of a TokenRequest, which may be empty."""
+def _specification(body: bytes) -> JsonDict:
     try:
         request = json.loads(body or b"{}")
     except ValueError as error:

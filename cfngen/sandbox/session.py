@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import boto3
 from botocore.config import Config
 from botocore.session import Session
 
+from cfngen.sandbox.json_types import AwsClient
+
 ACCESS_KEY, SECRET_KEY = "sandbox", "sandbox"  # the sandbox accepts any credentials
 
 
 class SandboxSession(boto3.Session):  # type: ignore[misc] # boto3 has no types
-    """A session whose clients talk to one endpoint, whatever the caller's environment and configuration say.
-
-    Args:
-        endpoint: the sandbox's endpoint URL.
-        region: region of the clients.
-    """
+    """A session whose clients talk to one endpoint, whatever the caller's environment and configuration say."""
 
     def __init__(self, endpoint: str, region: str) -> None:
         botocore_session = Session()
@@ -34,11 +30,11 @@ class SandboxSession(boto3.Session):  # type: ignore[misc] # boto3 has no types
         super().__init__(ACCESS_KEY, SECRET_KEY, region_name=region, botocore_session=botocore_session)
         self._endpoint = endpoint
 
-    def client(self, service_name: str, *arguments: Any, **options: Any) -> Any:
+    def client(self, service_name: str, *arguments: object, **options: object) -> AwsClient:
         """Return a client of the sandbox's service."""
         return super().client(service_name, *arguments, **{**options, "endpoint_url": self._endpoint})
 
 
-def session(endpoint: str, region: str) -> Any:
+def session(endpoint: str, region: str) -> SandboxSession:
     """Return a session for the sandbox that answers at an endpoint."""
     return SandboxSession(endpoint, region)

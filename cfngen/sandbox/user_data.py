@@ -10,7 +10,8 @@ import lzma
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+
+from cfngen.sandbox.json_types import Json, JsonObject
 
 REFERENCES_LINE = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 # The unit of the boot program, and the variables of a proxy in it.
@@ -21,8 +22,6 @@ NO_PROXY = re.compile(r"^Environment=NO_PROXY=(\S+)$", re.MULTILINE)
 REGISTRY_FILE = re.compile(r"files/etc/containerd/certs\.d/([^/]+)/hosts\.toml")
 REGISTRY_MIRROR = re.compile(r'^\[host\."?(https?://[^"\]]+)"?\]$', re.MULTILINE)
 PROGRAM_LINE = re.compile(r'^PROGRAM = "(.*)"$', re.MULTILINE)
-JsonObject = Mapping[str, Any]
-"""A JSON object; its fields depend on the version of cfngen that generated the user data."""
 # Takes the name of a stack and the logical id of a resource; returns the resource's Metadata attribute.
 MetadataReader = Callable[[str, str], JsonObject]
 
@@ -143,7 +142,7 @@ def _unpack(packed: str) -> dict[str, str]:
     return dict(zip(paths_and_contents[::2], paths_and_contents[1::2], strict=True))
 
 
-def substitute(value: Any, facts: Mapping[str, str]) -> Any:
+def substitute(value: Json, facts: Mapping[str, str]) -> Json:
     """Return a JSON value with every placeholder such as `${instanceId}` replaced by the fact of that name.
 
     A placeholder without a fact of its name stays as it is.

@@ -155,7 +155,6 @@ def _dependents_of_vpc(backend: MotoBackend, vpc_id: str) -> Iterator[object]:
 
 
 def _is_default(network_acl: MotoModel) -> bool:
-    """Return whether a network ACL is the one that was created with its VPC."""
     # moto has the text `true` for the ACL created with a VPC, and a bool for all others.
     return str(network_acl.default).lower() == "true"
 

@@ -65,8 +65,6 @@ class Gate:
         """Execute a request, or answer it with an error.
 
         Args:
-            request: the request.
-            call_moto: executes the request in moto.
             to_result: converts an HTTP response to the type that moto's caller expects.
             answer_exceptions: answer with an error of the service if an exception is raised; otherwise the exception
                 propagates, so that a test sees it.
@@ -133,11 +131,7 @@ class Gate:
             yield
 
     def wsgi(self, application: Application) -> Application:
-        """Return moto's server application with the gate in front of it.
-
-        Args:
-            application: moto's `DomainDispatcherApplication`.
-        """
+        """Return moto's server application with the gate in front of it."""
 
         def gated_application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))

@@ -70,7 +70,6 @@ def parse_call(request: Request, time: datetime.datetime | None = None) -> Call:
 
     Args:
         request: the request, normalised by moto.
-        time: the simulated time.
     """
     headers = {name.lower(): value for name, value in request.headers.items()}
     match = CREDENTIAL_PATTERN.search(headers.get("authorization", ""))

@@ -99,7 +99,6 @@ def _repeated_result(action: str, token: str, results: Mapping[str, tuple[str, R
 
 
 def _status(code: str) -> int:
-    """Return the HTTP status of an error code, from botocore's model."""
     for shape in get_service_model("cloudformation").error_shapes:
         if shape.error_code == code:
             return int(shape.metadata["error"]["httpStatusCode"])

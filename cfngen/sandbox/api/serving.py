@@ -45,8 +45,6 @@ def serving(
 
     Args:
         clouds: one emulator, or one for each region.
-        control: decides whether a client's call is executed; by default, every call is.
-        checks: further checks of each call.
     """
     clouds_by_region = {clouds.region: clouds} if isinstance(clouds, CloudFormation) else dict(clouds)
     control = control or CallControl()

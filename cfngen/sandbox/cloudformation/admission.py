@@ -53,7 +53,6 @@ class Submission(TypedDict, total=False):
         parameters: parameter values by name, as strings.
         previous_parameters: names of the parameters that keep their values (UsePreviousValue).
         tags: stack tags, which all resources that can be tagged inherit; None keeps the current ones.
-        capabilities: the capabilities that the caller acknowledges.
         notification_arns: SNS topics; None keeps the current ones.
         role_arn: the service role; "" keeps the current one.
     """
@@ -73,8 +72,6 @@ def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str 
     """Check a submission, and return it as the stack's new revision.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        submission: the call's template and settings
         stack: the stack to update; None for a new stack
         name: the name of a new stack
 
@@ -135,7 +132,6 @@ def check_name(parameter_name: str, name: str) -> None:
 
     Args:
         parameter_name: the parameter of the call, `stackName` or `changeSetName`.
-        name: the name.
 
     Raises:
         ValidationError: the name is not allowed
@@ -180,13 +176,9 @@ def check_revision(
     """Check a template with its parameters, tags and capabilities, and return them as a revision.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        template_text: the template as JSON
         stack_name: the name of the stack that gets the revision
         parameter_values: parameter values by name, as strings; the others have their defaults
         tags: the stack's tags
-        capabilities: the capabilities that the caller acknowledges
-        notification_arns: SNS topics
         role_arn: the service role, or ""
         parsed_template: the template, if the caller has parsed it already
 
@@ -270,7 +262,6 @@ def _check_capabilities(parsed_template: template.Template, capabilities: Sequen
 
 
 def _check_conditions(cloud: Region, revision: Revision, stack_name: str) -> None:
-    """Refuse a template with a resource whose condition cannot be resolved."""
     try:
         enabled_resources(scope_of_revision(cloud, revision, stack_name), revision.template.resources)
     except ResourceError as error:

@@ -55,7 +55,6 @@ def parameter_value_exists(region: str, parameter_type: str, value: str) -> bool
 
 
 def _hosted_zone_exists(region: str, zone_id: str) -> bool:
-    """Whether the account has a hosted zone."""
     try:
         client("route53", region).get_hosted_zone(Id=zone_id)
     except ClientError:

@@ -136,7 +136,6 @@ def _finish_creation(cloud: Region, change_set: ChangeSet) -> None:
 
 
 def _compute_changes(cloud: Region, change_set: ChangeSet) -> None:
-    """Compute the changes of a change set and of its nested change sets."""
     revision = change_set.revision
     if revision is None:
         return
@@ -219,5 +218,4 @@ def no_updates_message(cloud: Region, stack: Stack, revision: Revision) -> str:
 
 
 def _fail(change_set: ChangeSet, reason: str) -> None:
-    """Let the creation of a change set fail for a reason, which its status reason then shows."""
     change_set.status, change_set.execution_status, change_set.reason = "FAILED", "UNAVAILABLE", reason

@@ -54,8 +54,6 @@ def find_differences(old: object, new: object, path: str = "") -> Iterator[tuple
     """Yield (path, old value, new value) wherever two values differ; None stands for a value that is missing.
 
     Args:
-        old: the old value
-        new: the new value
         path: the path of both values, with which the yielded paths begin
     """
     if isinstance(old, dict) and isinstance(new, dict):
@@ -74,9 +72,6 @@ def compare(
     """Compare a stack with a new revision of it.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the stack
-        revision: its new revision
         nested: whether the change set includes change sets of nested stacks
         compare_nested: creates the change set of a nested stack
 
@@ -196,7 +191,6 @@ class _Comparer:
         )
 
     def _removal(self, resource: Resource) -> ResourceChange:
-        """The change of a resource that the new template no longer has."""
         return ResourceChange(
             action="Remove",
             logical_id=resource.logical_id,
@@ -261,7 +255,6 @@ class _Comparer:
                     yield "ResourceReference", name
 
     def _context(self, definition: ResourceDefinition, properties: Properties) -> str:
-        """A resource's properties and attributes as JSON, with NoEcho values masked."""
         attributes = {key: value for key, value in definition.body.items() if key in ("Metadata", *POLICY_ATTRIBUTES)}
         return self._masked(json.dumps({"Properties": properties, **attributes}))
 
@@ -370,7 +363,6 @@ def _contains_unknown(value: object) -> bool:
 
 
 def _finding(logical_id: str, definition: ResourceDefinition, error: PropertyError) -> ValidationFinding:
-    """The finding of early validation for a property that is not valid."""
     path = f"/Resources/{logical_id}/Properties{error.path.removeprefix('#')}"
     return ValidationFinding(
         logical_id=logical_id,

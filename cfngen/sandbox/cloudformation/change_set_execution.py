@@ -59,7 +59,6 @@ def _executable_revision(change_set: ChangeSet, *, disable_rollback: bool) -> Re
 
 
 def _mark_executing(change_set: ChangeSet) -> None:
-    """Mark a change set and those of its nested stacks as being executed."""
     change_set.execution_status = "EXECUTE_IN_PROGRESS"
     for change in change_set.changes:
         nested_change_set = change.child

@@ -19,8 +19,6 @@ def clean_up(cloud: Region, stack: Stack, final_status: str) -> Operation:
     """Delete a stack's obsolete resources, then clean up its nested stacks; this completes the update.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the stack
         final_status: the status after the cleanup: UPDATE_COMPLETE or UPDATE_ROLLBACK_COMPLETE
     """
     any_not_deleted = yield from deletion.remove_obsolete(cloud, stack)

@@ -29,8 +29,6 @@ def start(cloud: Region, stack: Stack, *, on_failure: str, token: str, express: 
     """Start to create a root stack whose template has been accepted.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the new stack
         on_failure: ROLLBACK (also ""), DELETE or DO_NOTHING
         token: the ClientRequestToken
         express: whether to skip waiting until resources are ready
@@ -44,8 +42,6 @@ def create(cloud: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operati
     """Create the resources of a stack: those without a condition, and those whose condition is true.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: a new stack, whose operation has started
         on_failure: what to do with a root stack that fails: ROLLBACK, DELETE or DO_NOTHING
     """
     generation = stack.generation
@@ -99,8 +95,6 @@ def start_in_order(
     """Start each resource as soon as all its dependencies are complete; return when all are complete or one failed.
 
     Args:
-        stack: the stack, whose operation has started
-        logical_ids: the resources to start
         start: called with a logical id; starts the creation, update or rollback of that resource
         continue_after_failure: after a failure, continue with all resources that do not depend on the failed one
     """
@@ -130,7 +124,6 @@ def _can_start_another(stack: Stack, logical_ids: list[str], progress: Mapping[s
     """Whether there is a resource that has not started, and whose dependencies are complete.
 
     Args:
-        stack: the stack
         logical_ids: the resources that the operation starts
         progress: the state of each resource that has started
     """
@@ -202,9 +195,6 @@ def provision(cloud: Region, stack: Stack, resource: Resource, status: str) -> O
     """Create the actual resource from its resolved properties; on return it is complete, or was cancelled.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the resource's stack
-        resource: the resource
         status: the resource's status meanwhile: CREATE_IN_PROGRESS, or UPDATE_IN_PROGRESS for a replacement
 
     Raises:
@@ -269,13 +259,6 @@ def nested_revision(
     cloud: Region, stack: Stack, resource: Resource, name: str, *, parent_revision: Revision | None = None
 ) -> Revision:
     """The revision of a nested stack, from the properties of its resource in the parent stack.
-
-    Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the parent stack
-        resource: the parent's resource of type AWS::CloudFormation::Stack
-        name: the nested stack's name
-        parent_revision: the parent's revision; by default, its current one
 
     Raises:
         ApiError: the nested template or its parameters are refused

@@ -29,9 +29,6 @@ def delete(
     """Delete a stack and its resources, dependents first.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the stack to delete
-        reason: the status reason of the first event
         retain: logical ids of resources to retain
         force: retain all resources that cannot be deleted
     """
@@ -115,9 +112,6 @@ def remove_resource(cloud: Region, stack: Stack, resource: Resource, policy: str
     """Delete or retain one resource.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the resource's stack
-        resource: the resource
         policy: its deletion policy: Delete, Retain, RetainExceptOnCreate or Snapshot
         force: whether to retain the resource if it cannot be deleted
     """

@@ -19,11 +19,6 @@ def detect_drift(cloud: Region, stack: Stack, identifier: str) -> DriftDetection
 
     Resources of its nested stacks are not compared.
 
-    Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the stack
-        identifier: the id of the new drift detection
-
     Raises:
         ValidationError: the stack's status does not allow drift detection
     """
@@ -59,9 +54,6 @@ def _compare_resource(cloud: Region, stack: Stack, resource: Resource, actual: P
     """Compare a resource's properties in the template with its actual ones.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the resource's stack
-        resource: the resource
         actual: the actual values of the properties to compare; None if the actual resource is deleted
     """
     compared_keys = resource.properties if actual is None else actual

@@ -13,7 +13,6 @@ def generated_name(stack_name: str, logical_id: str, random_suffix: str, max_len
 
     Args:
         stack_name: the stack's name; empty for resource types whose names do not include it.
-        logical_id: the resource's logical id.
         random_suffix: a suffix that no other resource has.
         max_length: the maximum length that the service allows.
     """

@@ -29,8 +29,6 @@ class InjectedFailures:
         """Make the next operations on a resource fail.
 
         Args:
-            logical_id: logical id of the resource.
-            reason: the status reason of the failure.
             during: CREATE, UPDATE or DELETE.
             times: how many operations fail.
             stack_name_prefix: the resource fails in stacks whose name begins with it; "" for all stacks.
@@ -51,8 +49,6 @@ class InjectedFailures:
         """Raise the failure that was injected for a resource, if any, and count it.
 
         Args:
-            stack_name: the name of the resource's stack.
-            logical_id: logical id of the resource.
             during: the operation: CREATE, UPDATE or DELETE.
 
         Raises:

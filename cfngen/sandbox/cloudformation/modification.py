@@ -29,12 +29,6 @@ def await_update_duration(cloud: Region, stack: Stack, resource: Resource, old_p
 def modify(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Update a resource in place; on return it is complete, or was cancelled.
 
-    Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the resource's stack
-        resource: the resource, with its new properties
-        old_properties: the properties before the update
-
     Raises:
         ResourceError: the update failed
     """

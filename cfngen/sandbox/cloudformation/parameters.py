@@ -42,7 +42,6 @@ def resolve_values(
     """Resolve the values of a template's parameters.
 
     Args:
-        template: the template
         parameter_values: the values in the request by parameter name, all of them strings
         stored_value: returns the value of a parameter of Parameter Store
         exists: returns whether a value of an AWS-specific type exists in the account

@@ -37,7 +37,6 @@ class Region(abc.ABC):
     the subclass `CloudFormation` implements.
 
     Args:
-        region: the name of the region.
         parameter_store: contents of Parameter Store (values by name), for the type AWS::SSM::Parameter::Value.
         on_launch: called for each instance that a stack's Auto Scaling group launches, right after the launch. It may
             schedule on the clock what the instance does later. Without it, instances do nothing.
@@ -146,7 +145,6 @@ class Region(abc.ABC):
         A wait condition takes no time: it starts to wait for signals at once.
 
         Args:
-            resource_type: the resource type
             verb: create, update or delete
         """
         if resource_type == WAIT_CONDITION:
@@ -205,7 +203,6 @@ class Region(abc.ABC):
         """Start an operation of a stack, which supersedes the current one; returns the stack's new generation.
 
         Args:
-            stack: the stack
             operation_type: the OperationType of the API, such as CREATE_STACK
             token: the ClientRequestToken of the call, or ""
         """
@@ -220,8 +217,6 @@ class Region(abc.ABC):
         """Generate a name as CloudFormation does: stack name, logical id and a unique suffix of twelve characters.
 
         Args:
-            stack: the resource's stack
-            logical_id: the resource's logical id
             limit: the maximum length of the name
             with_stack_name: whether the name begins with the stack's name
         """

@@ -123,9 +123,7 @@ def _roll_back_nested(cloud: Region, resource: Resource, nested_stack: Stack) ->
     """Roll back a nested stack, or wait for its rollback if that has started already.
 
     Args:
-        cloud: the emulated CloudFormation of the region
         resource: the nested stack's resource in the parent stack
-        nested_stack: the nested stack
 
     Raises:
         ResourceError: the rollback of the nested stack failed

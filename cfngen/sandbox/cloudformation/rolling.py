@@ -239,7 +239,6 @@ class _RollingUpdate:
         return too_many_failures or len(self.group.signals) >= count
 
     def _record_progress(self, text: str) -> None:
-        """Add an event about the progress of the group's update."""
         self.cloud.record_event(self.stack, self.group, "UPDATE_IN_PROGRESS", text)
 
 

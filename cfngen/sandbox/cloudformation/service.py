@@ -55,7 +55,6 @@ class CloudFormation(Region):
             protected: whether to enable termination protection.
             policy: a stack policy as JSON, or "".
             token: the ClientRequestToken.
-            submission: the template and its settings.
 
         Raises:
             ApiError: the call was refused; nothing was created
@@ -88,7 +87,6 @@ class CloudFormation(Region):
             policy_during_update: a stack policy that applies only during this update, or "".
             policy: the new stack policy as JSON; "" keeps the current one.
             token: the ClientRequestToken.
-            submission: the template and its settings.
 
         Raises:
             ApiError: the call was refused, or there is nothing to update
@@ -263,7 +261,6 @@ class CloudFormation(Region):
             description: the change set's description.
             express: whether the execution skips waiting until resources are ready (deployment mode EXPRESS).
             token: the ClientRequestToken.
-            submission: the template and its settings.
 
         Raises:
             ApiError: the call was refused
@@ -364,8 +361,6 @@ class CloudFormation(Region):
         """Make the next operations on a resource fail.
 
         Args:
-            logical_id: the logical id of the resource
-            reason: the status reason of the failure
             during: CREATE, UPDATE or DELETE
             times: how many operations fail
             stack: prefix of the names of the stacks in which the resource fails; "" for all stacks

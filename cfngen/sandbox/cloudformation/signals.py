@@ -27,7 +27,6 @@ def parse_duration(duration: str, subject: str) -> int:
     """Return the number of seconds of an ISO 8601 duration of hours, minutes and seconds.
 
     Args:
-        duration: for example `PT1H30M`
         subject: the name of the setting, for the error message
 
     Raises:
@@ -126,8 +125,6 @@ def check_launches(cloud: Region, resource: Resource, earlier_activities: Collec
     """Check whether the group's latest launch succeeded.
 
     Args:
-        cloud: the emulated CloudFormation of the region.
-        resource: the group.
         earlier_activities: ids of scaling activities that started before this operation.
 
     Raises:
@@ -146,8 +143,6 @@ def await_pending_instances(cloud: Region, resource: Resource, earlier_activitie
     """Wait until no instance of a new group is held in Pending:Wait by a lifecycle hook.
 
     Args:
-        cloud: the emulated CloudFormation of the region.
-        resource: the group.
         earlier_activities: ids of scaling activities that started before this operation.
 
     Raises:
@@ -169,8 +164,6 @@ def await_signals(cloud: Region, resource: Resource, timeout_seconds: int) -> Op
     """Wait for a resource's expected signals; on return they have arrived, or the resource was cancelled.
 
     Args:
-        cloud: the emulated CloudFormation of the region.
-        resource: the resource.
         timeout_seconds: how long to wait, at most.
 
     Raises:

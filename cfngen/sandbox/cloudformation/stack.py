@@ -54,10 +54,8 @@ class Resource:
     """A resource of a stack.
 
     Attributes:
-        definition: the resource in the template.
         physical_id: the value of Ref; "" until the actual resource is created.
         attributes: the values of GetAtt by attribute name.
-        properties: the resolved properties.
         signals: the signals received for this resource: unique id -> SUCCESS or FAILURE.
         expected_signals: how many signals the resource waits for.
         child: the nested stack, if the resource is of type AWS::CloudFormation::Stack and its stack was created.

@@ -20,8 +20,6 @@ def denial_reason(stack: Stack, resource: Resource, action: str) -> str:
     """Why the stack policy denies an action on a resource; "" if it allows the action.
 
     Args:
-        stack: the stack
-        resource: the resource
         action: Update:Modify, Update:Replace or Update:Delete
     """
     policy_body = stack.policy_during_update or stack.policy
@@ -44,10 +42,7 @@ def _applies_to(statement: JsonObject, action: str, target: str, resource_type: 
     """Whether a statement of a policy is about an action on a resource.
 
     Args:
-        statement: the statement
-        action: the action, such as Update:Replace
         target: the resource as policies name it: `LogicalResourceId/<logical id>`
-        resource_type: the resource's type
     """
     if unknown := sorted(set(statement) - STATEMENT_KEYS):
         raise NotModelledError(f"stack policies with {unknown}")

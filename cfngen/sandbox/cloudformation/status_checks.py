@@ -65,7 +65,6 @@ def check_resource_can_be_skipped(name: str, resource: Resource) -> None:
 
     Args:
         name: the resource as the call names it
-        resource: the resource
     """
     if resource.child is not None and resource.child.status not in DELETION_STATUSES:
         raise ValidationError(
@@ -101,7 +100,6 @@ def check_deletion_is_allowed(stack: Stack, *, retaining: bool) -> None:
     """Refuse to delete a stack that is nested, protected or in a status that does not allow it.
 
     Args:
-        stack: the stack
         retaining: whether the call asks to retain resources, which only the status DELETE_FAILED allows
     """
     if stack.parent:
@@ -117,7 +115,6 @@ def check_deletion_is_allowed(stack: Stack, *, retaining: bool) -> None:
 
 
 def _check_termination_protection_disabled(stack: Stack) -> None:
-    """Refuse the deletion of a stack whose termination protection is enabled."""
     if stack.protected:
         raise ValidationError(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
 

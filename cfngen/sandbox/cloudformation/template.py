@@ -149,7 +149,6 @@ def attributes(value: object) -> Iterator[tuple[str, str]]:
 
 
 def _definition(body: TemplateBody, logical_id: str, resource: JsonObject) -> ResourceDefinition:
-    """Check the attributes of a resource, and return it with its dependencies."""
     if unknown := sorted(set(resource) - RESOURCE_ATTRIBUTES):
         raise ValidationError(f"Invalid template resource property {', '.join(unknown)} ({logical_id})")
     for policy, allowed in POLICY_VALUES.items():

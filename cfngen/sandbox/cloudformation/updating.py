@@ -95,7 +95,6 @@ def _fail(cloud: Region, stack: Stack, failure_reason: str) -> Operation:
     """Cancel the remaining updates; then roll back or, if rollback is disabled, leave the stack in UPDATE_FAILED.
 
     Args:
-        cloud: the emulated CloudFormation of the region
         stack: the stack whose update has failed
         failure_reason: why the stack itself failed; "" if some of its resources failed
     """
@@ -129,8 +128,6 @@ def _fail_denied_removal(cloud: Region, stack: Stack, logical_ids: list[str]) ->
     """Fail the first resource whose removal the stack policy denies; return the status reason of the stack, or "".
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the stack to update
         logical_ids: the resources of the new template
     """
     for logical_id, resource in stack.resources.items():

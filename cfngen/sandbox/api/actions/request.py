@@ -101,10 +101,7 @@ class ActionRequest:
         A token names the first item of the next page, so events that are added meanwhile do not shift the pages.
 
         Args:
-            name: name of the list in the answer.
-            items: all items.
             key_of: returns the unique key of an item.
-            describe: returns an item in the form of the API.
         """
         start = 0
         if token := self.text("NextToken"):

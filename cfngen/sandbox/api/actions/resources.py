@@ -64,7 +64,6 @@ def _visible_resources(request: ActionRequest, stack: Stack) -> list[Resource]:
 
 
 def _stack_fields(stack: Stack) -> JsonDict:
-    """Return the fields that name the stack of a resource."""
     return {"StackName": stack.name, "StackId": stack.id}
 
 

@@ -162,7 +162,6 @@ def _stack_policy(request: ActionRequest, parameter: str) -> str:
     """Return the stack policy of a call: its body, or the document at its URL.
 
     Args:
-        request: the call.
         parameter: the parameters' name without `Body` or `URL`, e.g. `StackPolicy`.
     """
     url, body = request.text(f"{parameter}URL"), request.text(f"{parameter}Body")

@@ -50,7 +50,6 @@ def validate_template(request: ActionRequest) -> Result:
 
 
 def _submitted_template(request: ActionRequest) -> Template:
-    """Return the template of a call, which is in the call itself or at a URL."""
     body, url = request.text("TemplateBody"), request.text("TemplateURL")
     if bool(body) == bool(url):
         raise ValidationError("Either Template URL or Template Body must be specified.")
@@ -80,7 +79,6 @@ def _common_fields(template: Template) -> JsonDict:
 
 
 def _describe_parameter(name: str, definition: JsonObject) -> Result:
-    """Return the declaration of a parameter in the form of the API."""
     allowed = [str(allowed_value) for allowed_value in definition.get("AllowedValues", ())]
     return {
         "ParameterKey": name,

@@ -42,5 +42,4 @@ class CapacityReservation(Handler):
 
 
 def _tags(properties: Properties) -> list[Tag]:
-    """The tags of a reservation's properties."""
     return [tag for specification in properties.get("TagSpecifications", []) for tag in specification["Tags"]]

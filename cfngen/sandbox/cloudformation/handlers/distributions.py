@@ -132,7 +132,6 @@ class OriginAccessControl(Handler):
         _cloudfront(call).delete_origin_access_control(Id=call.physical_id, IfMatch=self._etag(call))
 
     def _etag(self, call: HandlerCall) -> str:
-        """The version of the access control, which a change has to name."""
         return str(_cloudfront(call).get_origin_access_control(Id=call.physical_id)["ETag"])
 
 
@@ -174,7 +173,6 @@ def _to_api_origin(origin: JsonObject) -> JsonDict:
 
 
 def _counted(items: list[object]) -> JsonDict:
-    """A list in the form of CloudFront's API."""
     return {"Quantity": len(items), "Items": items}
 
 

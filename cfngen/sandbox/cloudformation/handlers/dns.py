@@ -15,7 +15,6 @@ from cfngen.sandbox.json_types import AwsClient, JsonDict, Properties
 
 
 def _route53(call: HandlerCall) -> AwsClient:
-    """A client of Route 53."""
     return client("route53", call.region)
 
 

@@ -18,7 +18,6 @@ MAX_LOG_GROUP_NAME_LENGTH = 512
 
 
 def _logs(call: HandlerCall) -> AwsClient:
-    """A client of CloudWatch Logs."""
     return client("logs", call.region)
 
 

@@ -26,14 +26,12 @@ def client(service: str, region: str) -> AwsClient:
 
     Args:
         service: the name of the service, such as `ec2`
-        region: the name of the region
     """
     return _session(region).client(service, config=Config(retries={"total_max_attempts": 1}))
 
 
 @functools.cache
 def _session(region: str) -> boto3.Session:
-    """A cached boto3 session with dummy credentials."""
     return boto3.Session("testing", "testing", region_name=region)
 
 
@@ -50,7 +48,6 @@ class HandlerCall:
     """The arguments of a handler's method; `call["Name"]` is short for `call.properties["Name"]`.
 
     Attributes:
-        region: the name of the region
         properties: the resource's resolved properties; for an update, the new ones
         generate_name: returns a new name for the resource, as CloudFormation generates it
         physical_id: the resource's physical id; "" if the resource is to be created
@@ -91,9 +88,6 @@ class HandlerCall:
 @contextlib.contextmanager
 def leave_to_rollback_on_failure(created: CreatedResource) -> Iterator[None]:
     """Report a resource as created although a later call for it fails, so that the stack's rollback deletes it.
-
-    Args:
-        created: the resource, which exists already
 
     Raises:
         UnfinishedError: a call inside the `with` block failed
@@ -137,7 +131,6 @@ class Handler:
 
         Args:
             call: the arguments, with the new properties
-            old_properties: the old properties
 
         Raises:
             ResourceError: the update was refused before anything was changed
@@ -160,7 +153,6 @@ class Handler:
 
         Args:
             call: the arguments, with the new properties
-            old_properties: the old properties
             changed: the names of the properties that differ
         """
         return {}

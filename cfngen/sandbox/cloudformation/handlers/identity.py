@@ -147,7 +147,6 @@ class ManagedPolicy(Handler):
                 call.iam.delete_policy_version(PolicyArn=call.physical_id, VersionId=version["VersionId"])
 
     def _document(self, call: HandlerCall) -> str:
-        """The policy document as JSON."""
         return _to_json(call["PolicyDocument"])
 
 

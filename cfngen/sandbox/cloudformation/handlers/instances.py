@@ -181,9 +181,7 @@ def _refuse_unsupported_keys(
     """Refuse launch template data that the emulator's launches would ignore.
 
     Args:
-        data: the data, or a value in it
         supported_keys: the supported keys of the value, in the form of SUPPORTED_LAUNCH_TEMPLATE_KEYS
-        path: the path of the value
 
     Raises:
         NotModelledError: names the unsupported keys and their path
@@ -326,7 +324,6 @@ def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
     """The arguments of CreateAutoScalingGroup and UpdateAutoScalingGroup, without tags and lifecycle hooks.
 
     Args:
-        call: the call of the handler
         keys: the properties to include, if the template sets them
     """
     settings = call.pick(*sorted(keys - {"Tags", HOOKS_KEY}))
@@ -340,7 +337,6 @@ def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
 
 
 def _update_lifecycle_hooks(call: HandlerCall, old_properties: Properties) -> None:
-    """Set a group's lifecycle hooks, and delete those that only its old properties have."""
     autoscaling = client("autoscaling", call.region)
     new_hooks = _lifecycle_hooks(call)
     old_names = {hook["LifecycleHookName"] for hook in old_properties.get(HOOKS_KEY, [])}
@@ -352,7 +348,6 @@ def _update_lifecycle_hooks(call: HandlerCall, old_properties: Properties) -> No
 
 
 def _lifecycle_hooks(call: HandlerCall) -> list[JsonDict]:
-    """The lifecycle hooks of a group, with the heartbeat timeout as a number."""
     hooks = []
     for template_hook in call.properties.get(HOOKS_KEY, []):
         hook = dict(template_hook)

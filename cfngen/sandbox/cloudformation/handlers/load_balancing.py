@@ -28,13 +28,10 @@ HEALTH_CHECK_KEYS = frozenset(
 
 
 def _elbv2(call: HandlerCall) -> AwsClient:
-    """A client of Elastic Load Balancing."""
     return client("elbv2", call.region)
 
 
 class _Elbv2Handler(Handler):
-    """The base class of the handlers of Elastic Load Balancing, which updates the tags."""
-
     def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
         _elbv2(call).add_tags(ResourceArns=[call.physical_id], Tags=tags)
 

@@ -283,7 +283,6 @@ PEERS_BY_TEMPLATE_KEY = {
 
 
 def _to_ip_permission(rule: Properties) -> JsonDict:
-    """Convert a template's security group rule to an IpPermission of EC2."""
     supported_keys = {*PROTOCOL_AND_PORT_KEYS, "GroupId", "Description", *PEERS_BY_TEMPLATE_KEY}
     if unsupported := sorted(set(rule) - supported_keys):
         raise NotModelledError(f"{unsupported} in rules of security groups")
@@ -300,17 +299,14 @@ def _to_ip_permission(rule: Properties) -> JsonDict:
 
 
 def _egress_permissions(properties: Properties) -> list[JsonDict]:
-    """The egress rules of a security group as IpPermissions; without any in the template, the default rule."""
     return [_to_ip_permission(rule) for rule in properties.get("SecurityGroupEgress", [])] or DEFAULT_EGRESS
 
 
 def _ingress_permissions(properties: Properties) -> list[JsonDict]:
-    """The ingress rules of a security group as IpPermissions."""
     return [_to_ip_permission(rule) for rule in properties.get("SecurityGroupIngress", [])]
 
 
 def _changes(old: list[JsonDict], new: list[JsonDict]) -> tuple[list[JsonDict], list[JsonDict]]:
-    """The IpPermissions that are removed and those that are added."""
     removed = [permission for permission in old if permission not in new]
     return removed, [permission for permission in new if permission not in old]
 
@@ -319,7 +315,6 @@ def _read_rules(call: HandlerCall, group_id: str, *, egress: bool) -> list[JsonD
     """Read a security group's actual rules, and return them in the format of a template; None without such a group.
 
     Args:
-        call: the call of the handler
         group_id: the security group
         egress: whether to read the egress rules instead of the ingress rules
     """

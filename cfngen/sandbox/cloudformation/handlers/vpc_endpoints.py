@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall
 from cfngen.sandbox.json_types import JsonDict, Properties
@@ -65,15 +63,13 @@ class VpcEndpoint(Handler):
         call.ec2.delete_vpc_endpoints(VpcEndpointIds=[call.physical_id])
 
 
-def _describe(call: HandlerCall) -> dict[str, Any] | None:
-    """The endpoint as EC2 describes it; None if it is deleted."""
+def _describe(call: HandlerCall) -> JsonDict | None:
     filters = [{"Name": "vpc-endpoint-id", "Values": [call.physical_id]}]
     endpoints = call.ec2.describe_vpc_endpoints(Filters=filters)["VpcEndpoints"]
     return endpoints[0] if endpoints else None
 
 
-def _attributes(endpoint: dict[str, Any]) -> Properties:
-    """The values of GetAtt."""
+def _attributes(endpoint: JsonDict) -> Properties:
     return {
         "Id": endpoint["VpcEndpointId"],
         "CreationTimestamp": endpoint["CreationTimestamp"].isoformat(),

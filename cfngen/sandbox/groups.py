@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cfngen.sandbox.cloudformation import CloudFormation
-from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
+from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP
 
 ALL_MASTERS = "master"  # designates the Auto Scaling groups of all masters
 

@@ -34,7 +34,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoReque
 from werkzeug.serving import make_server
 
 from cfngen.sandbox.api import serving
-from cfngen.sandbox.cloudformation.clock import SIMULATION_START
+from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.control_api import CONTROL_PATH, DEFAULT_SPEED, HOST, STATUS_PATH, SandboxState, write_state
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount

@@ -30,7 +30,7 @@ from cfngen.sandbox.cloudformation import (
     ValidationError,
     client,
 )
-from cfngen.sandbox.cloudformation.clock import Clock, Simulation, StuckError
+from cfngen.sandbox.cloudformation.simulation import Clock, Simulation, StuckError
 
 
 def test_dependents_are_made_after_and_removed_before(cloud: CloudFormation) -> None:

@@ -33,7 +33,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.sandbox import interfaces
 from cfngen.sandbox.cloudformation import CloudFormation, Stack, client
-from cfngen.sandbox.cloudformation.clock import SIMULATION_START
+from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.emulated_account import PublicParameters
 from cfngen.templates import generate
 

@@ -21,7 +21,7 @@ from sandboxed import NODES, Place, place
 
 from cfngen.sandbox import certificates
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.cloudformation.clock import SIMULATION_START
+from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.cluster import KubernetesCluster
 
 

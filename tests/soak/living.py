@@ -44,7 +44,7 @@ from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
 from cfngen.sandbox.cloudformation import Stack
-from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
+from cfngen.sandbox.cloudformation.simulation import InjectedFailures
 from cfngen.templates.images import DISTRIBUTIONS
 
 NESTED = "AWS::CloudFormation::Stack"

@@ -7,6 +7,7 @@ wrapped here, as no single function inside moto sees the requests of all service
 from __future__ import annotations
 
 import contextlib
+import datetime
 import http
 import io
 import logging
@@ -20,13 +21,21 @@ from botocore.exceptions import ConnectionClosedError, EndpointConnectionError
 from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.request import Request, normalize_request
 
-from cfngen.sandbox.api.call_control import CallControl, Disconnected
-from cfngen.sandbox.api.refusals import Answer, Refusal, internal_error, render, unsupported_feature
-from cfngen.sandbox.api.requests import Call, parse_call
+from cfngen.sandbox.api.requests import (
+    Answer,
+    Call,
+    Refusal,
+    internal_error,
+    parse_call,
+    render,
+    unsupported_feature,
+)
 from cfngen.sandbox.cloudformation import NotModelledError
+from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
 
 Result = TypeVar("Result")  # what moto's caller expects
 LOG = logging.getLogger(__name__)
@@ -163,3 +172,52 @@ def _failure(call: Call, error: Exception) -> Refusal:
         return unsupported_feature(error)
     LOG.error("%s failed", call.action, exc_info=error)
     return internal_error(call, error)
+
+
+PAGE_SIZE = 8  # items on a page of a list; small, so that clients have to follow `NextToken`
+
+
+class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a service)
+    """Raised by a call control to break the connection of a call.
+
+    Attributes:
+        kind: `refused` if the connection cannot be opened, `closed` if it breaks before the call is executed, `answer`
+            if it breaks after the call was executed, before the response.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+class CallControl:
+    """Lets every call be executed; the tests' fault injection overrides `before_call`, `after_call` and `stale_at`.
+
+    Attributes:
+        now: returns the seconds of the simulated clock; `serving` sets it.
+        page_size: items on a page of CloudFormation's lists.
+    """
+
+    def __init__(self) -> None:
+        self.now: Callable[[], float] = lambda: 0.0
+        self.page_size = PAGE_SIZE
+
+    @property
+    def time(self) -> datetime.datetime:
+        """The simulated time."""
+        return SIMULATION_START + datetime.timedelta(seconds=self.now())
+
+    def before_call(self, call: Call) -> None:
+        """Called with each call before it is executed.
+
+        Raises:
+            Refusal: the error response to send instead of executing the call
+            Disconnected: the connection breaks
+        """
+
+    def after_call(self, call: Call) -> None:
+        """Called with each call after it was executed, before the response is sent."""
+
+    def stale_at(self, operation: str) -> datetime.datetime | None:
+        """Return the past time whose state a stale read of CloudFormation shows; None for the current state."""
+        return None

@@ -32,9 +32,8 @@ from moto.ssm.responses import SimpleSystemManagerResponse
 
 from cfngen.sandbox import services
 from cfngen.sandbox.api import dependencies
-from cfngen.sandbox.api.refusals import Refusal
-from cfngen.sandbox.api.requests import Call
-from cfngen.sandbox.cloudformation.clock import SIMULATION_START
+from cfngen.sandbox.api.requests import Call, Refusal
+from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import scaling_activities

@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from cfngen.sandbox.api.call_control import CallControl
-from cfngen.sandbox.api.gate import Application, Check, Gate
+from cfngen.sandbox.api.gate import Application, CallControl, Check, Gate
 from cfngen.sandbox.api.moto_extensions import MotoExtensions
 from cfngen.sandbox.api.responses import Service
 from cfngen.sandbox.cloudformation import CloudFormation

@@ -7,25 +7,26 @@ from __future__ import annotations
 
 import functools
 import re
+import urllib.parse
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypedDict
 
+from botocore.exceptions import ClientError
+
 from cfngen.sandbox.cloudformation import parameters, property_schemas, template
-from cfngen.sandbox.cloudformation.aws_parameter_types import parameter_value_exists
 from cfngen.sandbox.cloudformation.errors import (
     InsufficientCapabilitiesError,
     NotModelledError,
     ResourceError,
     ValidationError,
 )
-from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.parameter_store import stored_value
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
+from cfngen.sandbox.cloudformation.parameters import parameter_value_exists, stored_value
 from cfngen.sandbox.cloudformation.properties import enabled_resources
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
-from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
+from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
 
 MAX_BODY_BYTES = 51_200  # for a template that the call contains (TemplateBody)
@@ -277,3 +278,30 @@ def _check_rules(cloud: Region, revision: Revision, stack_name: str) -> None:
         for assertion in rule["Assertions"]:
             if not scope.resolve(assertion["Assert"]):
                 raise ValidationError(f"Rule {rule_name} is not satisfied: {assertion.get('AssertDescription', '')}")
+
+
+MAX_OBJECT_BYTES = 1_048_576
+
+
+def fetch_from_s3(region: str, url: str) -> str:
+    """Return the document (a template or a stack policy) at a virtual-hosted S3 URL.
+
+    Args:
+        region: the region of the call; the bucket may be named with it or without a region
+        url: such as `https://bucket.s3.eu-central-1.amazonaws.com/cluster.json`
+
+    Raises:
+        ValidationError: it is no such URL, or S3 does not return the object, or the template is too large
+    """
+    parts = urllib.parse.urlsplit(url)
+    bucket, _, host = parts.netloc.partition(".s3.")
+    if parts.scheme != "https" or host not in (f"{region}.amazonaws.com", "amazonaws.com"):
+        raise ValidationError(f"TemplateURL must be a supported URL. ({url})")
+    try:
+        key = urllib.parse.unquote(parts.path.lstrip("/"))
+        data: bytes = client("s3", region).get_object(Bucket=bucket, Key=key)["Body"].read()
+    except ClientError as error:
+        raise ValidationError(f"S3 error: {error} ({url})") from error
+    if len(data) > MAX_OBJECT_BYTES:
+        raise ValidationError(f"Template may not exceed {MAX_OBJECT_BYTES} bytes in size.")
+    return data.decode()

@@ -7,9 +7,8 @@ from cfngen.sandbox.cloudformation.change_set_diff import compare
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ApiError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.region import MAX_NAME_LENGTH, Region
-from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked_parameters
-from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
+from cfngen.sandbox.cloudformation.template import NESTED_STACK, ResourceDefinition, Template
 from cfngen.sandbox.json_types import Properties
 
 # How long a change set is in CREATE_PENDING and then in CREATE_IN_PROGRESS, with or without nested change sets.

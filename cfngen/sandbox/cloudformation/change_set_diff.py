@@ -18,10 +18,9 @@ from cfngen.sandbox.cloudformation.properties import (
     resolve_and_validate,
 )
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import attribute_of_existing, scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo
-from cfngen.sandbox.cloudformation.template import PLACEHOLDER_PATTERN, ResourceDefinition
+from cfngen.sandbox.cloudformation.template import NESTED_STACK, PLACEHOLDER_PATTERN, ResourceDefinition
 from cfngen.sandbox.json_types import Expression, Properties
 
 # Called for a nested stack with its logical id, its current resource (if any) and its new properties; returns the

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from botocore.exceptions import ClientError, ParamValidationError
 
 from cfngen.sandbox.cloudformation import admission, deletion, properties, signals, update_policies
-from cfngen.sandbox.cloudformation.clock import Operation
+from cfngen.sandbox.cloudformation.admission import fetch_from_s3
 from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError, UnfinishedError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
+from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
-from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
+from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, NESTED_STACK
 
 # Errors that put a resource into a FAILED status.
 RESOURCE_ERRORS = (ApiError, ResourceError, ClientError, ParamValidationError)

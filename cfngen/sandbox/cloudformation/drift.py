@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 
 from cfngen.sandbox.cloudformation.change_set_diff import find_differences
-from cfngen.sandbox.cloudformation.drift_results import DriftDetection, PropertyDifference, ResourceDrift
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import handler_call
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import (
+    STABLE_STATUSES,
+    DriftDetection,
+    PropertyDifference,
+    Resource,
+    ResourceDrift,
+    Stack,
+)
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from cfngen.sandbox.cloudformation import properties, rolling
-from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
+from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP
 from cfngen.sandbox.json_types import Properties
 
 

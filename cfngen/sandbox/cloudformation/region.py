@@ -9,15 +9,19 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 
-from cfngen.sandbox.cloudformation import generated_names
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
-from cfngen.sandbox.cloudformation.drift_results import DriftDetection
 from cfngen.sandbox.cloudformation.errors import LimitExceededError, ResourceError, ValidationError
-from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
-from cfngen.sandbox.cloudformation.order import ResourceOrder
-from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK, WAIT_CONDITION
-from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Revision, Stack, StackEvent, mask_no_echo
+from cfngen.sandbox.cloudformation.simulation import Clock, InjectedFailures, Operation, ResourceOrder, Simulation
+from cfngen.sandbox.cloudformation.stack import (
+    DriftDetection,
+    LaunchedInstance,
+    Resource,
+    Revision,
+    Stack,
+    StackEvent,
+    mask_no_echo,
+)
+from cfngen.sandbox.cloudformation.template import NESTED_STACK, WAIT_CONDITION
 from cfngen.sandbox.moto_patches import all_patches, speedups
 from cfngen.sandbox.services import capacity, metadata_tags, scaling_activities, set_clock
 from cfngen.sandbox.services.schedule import set_schedule
@@ -222,9 +226,7 @@ class Region(abc.ABC):
         """
         seed = f"{stack.id} {logical_id} {next(self._sequence)}"
         suffix = hashlib.sha256(seed.encode()).hexdigest()[:12].upper()
-        return generated_names.generated_name(
-            stack.name if with_stack_name else "", logical_id, random_suffix=suffix, max_length=limit
-        )
+        return generated_name(stack.name if with_stack_name else "", logical_id, random_suffix=suffix, max_length=limit)
 
     def record_event(self, stack: Stack, resource: Resource | None, status: str, reason: str = "") -> None:
         """Set the status of a resource, or of the stack itself if `resource` is None, and add the event."""
@@ -258,3 +260,26 @@ class Region(abc.ABC):
     def uuid(self) -> str:
         """A new UUID; the sequence of UUIDs is the same in every run, so that tests can be repeated."""
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.region} {next(self._sequence)}"))
+
+
+def generated_name(stack_name: str, logical_id: str, random_suffix: str, max_length: int) -> str:
+    """Return `<stack name>-<logical id>-<random suffix>`, truncated to the length that the service allows.
+
+    Stack name and logical id share the length that the suffix leaves. Each gets half of it (the stack name gets the odd
+    character), plus the characters that the other does not need (`fair_split`,
+    aws-cloudformation/cloudformation-cli-python-plugin, identifier_utils.py; names seen: KensioSoftware/yulin#1113,
+    convox/rack#2297).
+
+    Args:
+        stack_name: the stack's name; empty for resource types whose names do not include it.
+        random_suffix: a suffix that no other resource has.
+        max_length: the maximum length that the service allows.
+    """
+    remaining_length = max_length - len(f"-{random_suffix}")
+    if not stack_name:
+        return f"{logical_id[:remaining_length]}-{random_suffix}"
+    remaining_length -= len("-")  # between stack name and logical id
+    half_length = (remaining_length + 1) // 2
+    stack_length = min(len(stack_name), max(half_length, remaining_length - len(logical_id)))
+    logical_id_length = remaining_length - stack_length
+    return f"{stack_name[:stack_length]}-{logical_id[:logical_id_length]}-{random_suffix}"

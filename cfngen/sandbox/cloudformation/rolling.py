@@ -24,10 +24,10 @@ import dataclasses
 from dataclasses import dataclass
 
 from cfngen.sandbox.cloudformation import properties, signals, update_policies
-from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.update_policies import RollingPolicy
 from cfngen.sandbox.json_types import AwsClient, JsonDict, Properties

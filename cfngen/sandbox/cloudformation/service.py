@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from cfngen.sandbox.cloudformation import (
     admission,
     change_set_creation,
-    change_set_execution,
     creation,
     deletion,
     existing_change_sets,
@@ -20,10 +19,9 @@ from cfngen.sandbox.cloudformation import (
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.drift import detect_drift, latest_drifts
-from cfngen.sandbox.cloudformation.drift_results import DriftDetection, ResourceDrift
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ValidationError
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, DriftDetection, Resource, ResourceDrift, Stack
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -303,7 +301,7 @@ class CloudFormation(Region):
     ) -> Stack:
         """Start to execute a change set; returns the stack that it creates or updates."""
         change_set = existing_change_sets.find(self, name, stack_name)
-        return change_set_execution.execute(self, change_set, disable_rollback=disable_rollback, token=token)
+        return existing_change_sets.execute(self, change_set, disable_rollback=disable_rollback, token=token)
 
     # Drift
 

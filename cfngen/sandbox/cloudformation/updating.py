@@ -11,16 +11,16 @@ import dataclasses
 
 from cfngen.sandbox.cloudformation import creation, deletion, modification, properties, property_schemas, rollback
 from cfngen.sandbox.cloudformation.change_set_diff import find_differences
-from cfngen.sandbox.cloudformation.cleanup import UPDATE_CLEANUP_STATUS, clean_up
-from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
+from cfngen.sandbox.cloudformation.deletion import UPDATE_CLEANUP_STATUS, clean_up
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
+from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Revision, StableState, Stack
 from cfngen.sandbox.cloudformation.stack_policies import denial_reason
+from cfngen.sandbox.cloudformation.template import NESTED_STACK
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 REPLACEMENT_REASON = "Requested update requires the creation of a new physical resource; hence creating one."

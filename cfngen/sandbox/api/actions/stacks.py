@@ -12,8 +12,8 @@ from cfngen.sandbox.api.actions.views import (
     summarize_stack,
 )
 from cfngen.sandbox.cloudformation import ValidationError
+from cfngen.sandbox.cloudformation.admission import fetch_from_s3
 from cfngen.sandbox.cloudformation.scopes import importing_stacks
-from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
 
 
 def create_stack(request: ActionRequest) -> Result:

@@ -12,8 +12,8 @@ from typing import Any
 from moto import mock_aws
 
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client
-from cfngen.sandbox.cluster import KubernetesCluster
-from cfngen.sandbox.machines import Machines
+from cfngen.sandbox.instances.machines import Machines
+from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 
 PUBLIC_PREFIX = "/aws/service/"
 # The beginning of the description of AWS's images with NVIDIA's driver, and the size of their snapshot in GiB. The size

@@ -8,9 +8,9 @@ from typing import Any
 
 from small_stacks import REGION, text
 
-from cfngen.sandbox import certificates
 from cfngen.sandbox.cloudformation import CloudFormation, Stack, client
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
+from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.services import json_web_tokens
 
 AUDIENCE = "sts.amazonaws.com"

@@ -20,8 +20,8 @@ from served_api import Served, serving
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account, connect
 from cfngen.sandbox.cloudformation import Stack, client
-from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
+from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 
 LONGEST = timedelta(days=2)
 STACK = "k8s"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.controllers import BALANCER_TYPE_ANNOTATION, Controllers
-from cfngen.sandbox.kubernetes_state import SYSTEM, KubernetesState, Object, uid
+from cfngen.sandbox.kubernetes.controllers import BALANCER_TYPE_ANNOTATION, Controllers
+from cfngen.sandbox.kubernetes.state import SYSTEM, KubernetesState, Object, uid
 
 
 def add_load_balancer(

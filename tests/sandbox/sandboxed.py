@@ -16,7 +16,7 @@ from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
-from cfngen.sandbox.instance import Instance
+from cfngen.sandbox.instances.instance import Instance
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"

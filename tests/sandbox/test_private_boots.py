@@ -11,10 +11,10 @@ from sandboxed import MASTERS, NODES, Place, failures, golden, said
 
 from cfngen.releases import release
 from cfngen.sandbox.cloudformation import Stack, client
-from cfngen.sandbox.connections import PUBLIC_SERVERS, Connections
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
-from cfngen.sandbox.instance import Instance
-from cfngen.sandbox.user_data import BootData
+from cfngen.sandbox.instances.instance import Instance
+from cfngen.sandbox.instances.reachability import PUBLIC_SERVERS, Connections
+from cfngen.sandbox.instances.user_data import BootData
 
 pytestmark = pytest.mark.drill
 

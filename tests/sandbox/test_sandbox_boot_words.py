@@ -17,18 +17,19 @@ from cfngen.boot.master import certificate_authorities, control_plane, decision,
 from cfngen.boot.state import fill
 from cfngen.cluster.addon_ports import POD_IDENTITY_PORT
 from cfngen.cluster.names import DRAIN_HOOK
-from cfngen.sandbox import boot, boot_state, certificates, machines, master_steps, node_steps, routine_steps
-from cfngen.sandbox.boot import BootProgram
 from cfngen.sandbox.emulated_account import open_emulated_account
-from cfngen.sandbox.instance import Instance
-from cfngen.sandbox.user_data import BootData, substitute
+from cfngen.sandbox.instances import boot, boot_state, machines, master_steps, node_steps, routine_steps
+from cfngen.sandbox.instances.boot import BootProgram
+from cfngen.sandbox.instances.instance import Instance
+from cfngen.sandbox.instances.user_data import BootData, substitute
+from cfngen.sandbox.kubernetes import certificates
 from cfngen.userdata import roles
 from cfngen.userdata.source import with_imported_modules
 from cfngen.userdata.steps import MASTER_STEPS, NODE_STEPS
 
 # The modules that emulate the boot program, besides the routine steps.
 EMULATION = (boot, boot_state, master_steps, node_steps)
-BOOT = Path(boot.__file__).parents[1] / "boot"
+BOOT = Path(boot.__file__).parents[2] / "boot"
 USER_DATA = BOOT.with_name("userdata")
 # The functions of the boot program that run under a title.
 FUNCTIONS = {

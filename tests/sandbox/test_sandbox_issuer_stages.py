@@ -25,8 +25,8 @@ from cfngen.cluster.issuer_stages import issuer_stages, issuer_state
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.service_accounts import CLOUD_CONTROLLER_MANAGER, EBS_CSI_DRIVER, ServiceAccount, role_name
 from cfngen.sandbox.cloudformation import Stack, client
-from cfngen.sandbox.instance import Instance
-from cfngen.sandbox.service_account_tokens import TokenIssuer, token_issuer
+from cfngen.sandbox.instances.instance import Instance
+from cfngen.sandbox.kubernetes.service_account_tokens import TokenIssuer, token_issuer
 from cfngen.sandbox.services import checking_rules, json_web_tokens
 
 pytestmark = pytest.mark.drill

@@ -14,7 +14,8 @@ from collections.abc import Callable, Generator
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.boot_state import (
+from cfngen.sandbox.cloudformation import ApiError
+from cfngen.sandbox.instances.boot_state import (
     CALL_SECONDS,
     FIRMWARE_SECONDS,
     SERVICE_HINT,
@@ -24,13 +25,12 @@ from cfngen.sandbox.boot_state import (
     BootState,
     StepRun,
 )
-from cfngen.sandbox.cloudformation import ApiError
-from cfngen.sandbox.connections import NO_BOTOCORE
-from cfngen.sandbox.instance import Instance, kernel_console_lines
-from cfngen.sandbox.master_steps import MasterSteps
-from cfngen.sandbox.node_steps import NodeSteps
-from cfngen.sandbox.routine_steps import DRAINING, LINES, POD_NETWORK, SECONDS
-from cfngen.sandbox.user_data import ProgramError, substitute, with_second_stage
+from cfngen.sandbox.instances.instance import Instance, kernel_console_lines
+from cfngen.sandbox.instances.master_steps import MasterSteps
+from cfngen.sandbox.instances.node_steps import NodeSteps
+from cfngen.sandbox.instances.reachability import NO_BOTOCORE
+from cfngen.sandbox.instances.routine_steps import DRAINING, LINES, POD_NETWORK, SECONDS
+from cfngen.sandbox.instances.user_data import ProgramError, substitute, with_second_stage
 
 CLOUD_INIT_SECONDS = 11.0  # seconds from the kernel to the boot program
 INJECTED_FAULT_SECONDS = 5.0  # how long a step with an injected fault runs before it fails

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.kubernetes_state import KubernetesState
+from cfngen.sandbox.kubernetes.state import KubernetesState
 
 BACKUP_REQUEST, RESTORE_REQUEST = "backup-request.json", "restore.json"  # names of documents in the bucket
 

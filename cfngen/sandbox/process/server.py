@@ -1,9 +1,9 @@
 """The sandbox's server on loopback: moto's services, our CloudFormation, and simulated time faster than real time.
 
-    python -m cfngen.sandbox.server --state FILE [--speed N] [--idle SECONDS]
+    python -m cfngen.sandbox.process.server --state FILE [--speed N] [--idle SECONDS]
 
 It listens on 127.0.0.1 only, and writes its endpoint into the state file. It ends after a time without requests, or if
-the state file was deleted or overwritten by another sandbox. The module `process` starts and stops it.
+the state file was deleted or overwritten by another sandbox. The module `running` starts and stops it.
 """
 
 from __future__ import annotations
@@ -35,17 +35,25 @@ from werkzeug.serving import make_server
 
 from cfngen.sandbox.api import serving
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
-from cfngen.sandbox.control_api import CONTROL_PATH, DEFAULT_SPEED, HOST, STATUS_PATH, SandboxState, write_state
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount
 from cfngen.sandbox.existing_parts import furnish
-from cfngen.sandbox.groups import designates_group, scaling_groups
-from cfngen.sandbox.interruptions import Notice, send_notice
+from cfngen.sandbox.instances.groups import designates_group, scaling_groups
+from cfngen.sandbox.instances.machines import Notice, send_notice
 from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.last_sandbox import IDLE, LastSandbox, write_last_sandbox
+from cfngen.sandbox.process.control_api import (
+    CONTROL_PATH,
+    DEFAULT_SPEED,
+    HOST,
+    STATUS_PATH,
+    SandboxState,
+    write_state,
+)
+from cfngen.sandbox.process.status import IDLE, LastSandbox, write_last_sandbox
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
 
 TICK_SECONDS = 0.05  # real time between two steps of simulated time
 MAX_TICK_SECONDS = 1.0  # limit of real time for one step, so that simulated time does not skip hours after a suspend
@@ -275,7 +283,7 @@ def sandbox(speed: float = DEFAULT_SPEED) -> Iterator[Sandbox]:
 
 def main(arguments: list[str]) -> int:
     """Serve until a signal, the idle time, or a changed state file ends the sandbox."""
-    parser = argparse.ArgumentParser(prog="python -m cfngen.sandbox.server")
+    parser = argparse.ArgumentParser(prog="python -m cfngen.sandbox.process.server")
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--speed", type=float, default=DEFAULT_SPEED)
     parser.add_argument("--idle", type=float, default=IDLE_SECONDS)

@@ -10,7 +10,7 @@ import datetime
 from collections.abc import Callable, Mapping
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.instance import Instance
+from cfngen.sandbox.instances.instance import Instance
 from cfngen.sandbox.json_types import JsonObject
 
 CERTIFICATE_LIFETIME = datetime.timedelta(days=365)

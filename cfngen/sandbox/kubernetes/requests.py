@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from cfngen.sandbox.json_types import Json
-from cfngen.sandbox.kubernetes_selectors import field_value, matches_selector
-from cfngen.sandbox.kubernetes_state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
-from cfngen.sandbox.kubernetes_tables import make_table
+from cfngen.sandbox.kubernetes.state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
+from cfngen.sandbox.kubernetes.tables import make_table
 
 # Namespaces that cannot be deleted; a real API server allows the deletion of kube-node-lease.
 PROTECTED_NAMESPACES = ("default", "kube-node-lease", "kube-public", SYSTEM)
@@ -91,7 +90,7 @@ class ApiRequest:
 
 
 class Cluster(Protocol):
-    """The part of a cluster that requests use; `kubernetes_api.ClusterAccess` has it."""
+    """The part of a cluster that requests use; `api.ClusterAccess` has it."""
 
     @property
     def state(self) -> KubernetesState:
@@ -362,3 +361,39 @@ def make_status(outcome: str, code: int, reason: str = "", message: str = "") ->
         status["message"] = message
     status["code"] = code
     return status
+
+
+SELECTOR_TERM = re.compile(r"\s*([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)\s*")
+
+
+def matches_selector(selector: str, item: Object, value_of: Callable[[Object, str], str | None]) -> bool:
+    """Return whether an item meets all requirements of a selector: `key=value`, `key!=value`, `key` or `!key`.
+
+    Args:
+        selector: the requirements, separated by commas.
+        item: the labels of an object, or the object itself for a field selector.
+        value_of: returns the value of a label or a field of the item; None if it is missing.
+    """
+    for requirement in filter(None, selector.split(",")):
+        if match := SELECTOR_TERM.fullmatch(requirement):
+            key, operator, wanted_value = match.groups()
+            has_value = value_of(item, key) == wanted_value
+            is_met = not has_value if operator == "!=" else has_value
+        else:
+            is_present = value_of(item, requirement.lstrip("!")) is not None
+            is_met = not is_present if requirement.startswith("!") else is_present
+        if not is_met:
+            return False
+    return True
+
+
+def field_value(item: object, path: str) -> str | None:
+    """Return the value of a field for a field selector; empty if it is missing.
+
+    Args:
+        path: the keys that lead to the field, separated by dots, e.g. `spec.nodeName`.
+    """
+    value = item
+    for key in path.split("."):
+        value = value.get(key, "") if isinstance(value, Mapping) else ""
+    return str(value)

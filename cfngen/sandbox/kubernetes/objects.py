@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cfngen.sandbox.kubernetes_state import SYSTEM, KubernetesState, Object, suffix, uid
+from cfngen.sandbox.kubernetes.state import SYSTEM, KubernetesState, Object, suffix, uid
 
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"  # the label and the taint of masters
 # Of the Deployment `coredns` of kubeadm (CoreDNSDeployment in cmd/kubeadm/app/phases/addons/dns/manifests.go).

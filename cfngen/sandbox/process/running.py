@@ -19,7 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cfngen.errors import CfngenError
-from cfngen.sandbox.control_api import (
+from cfngen.sandbox.json_types import AwsClient, JsonDict, JsonObject
+from cfngen.sandbox.process.control_api import (
     DEFAULT_SPEED,
     STATUS_PATH,
     SandboxClock,
@@ -28,9 +29,15 @@ from cfngen.sandbox.control_api import (
     addresses_by_endpoint,
     request_report,
 )
-from cfngen.sandbox.json_types import AwsClient, JsonDict, JsonObject
-from cfngen.sandbox.last_sandbox import STOPPED, LastSandbox, read_last_sandbox, write_last_sandbox
-from cfngen.sandbox.status import SandboxStatus, status_of_running, status_without_sandbox
+from cfngen.sandbox.process.status import (
+    STOPPED,
+    LastSandbox,
+    SandboxStatus,
+    read_last_sandbox,
+    status_of_running,
+    status_without_sandbox,
+    write_last_sandbox,
+)
 
 REQUIRED_PACKAGES = ("moto", "flask", "flask_cors", "werkzeug")
 POLL_SECONDS = 0.05  # between two checks whether the process answers, or has ended
@@ -124,7 +131,7 @@ class RunningSandbox:
 
     def session(self, region: str) -> AwsClient:
         """Return a boto3 session whose clients call the sandbox."""
-        from cfngen.sandbox.session import session
+        from cfngen.sandbox.process.session import session
 
         return session(self.endpoint, region)
 
@@ -153,7 +160,7 @@ class RunningSandbox:
         """Send EC2's notices to running Spot Instances of a group, and interrupt them if these say so.
 
         Args:
-            notice: a value of `cfngen.sandbox.interruptions.Notice`.
+            notice: a value of `cfngen.sandbox.instances.machines.Notice`.
             times: how many instances get it, those launched first; 0 means all.
 
         Returns:
@@ -268,7 +275,7 @@ def _spawn_server(environ: Mapping[str, str], state_path: Path, options: list[st
         state_path: path of the state file, which the server writes; its log is beside it.
         options: further options of the module `server`.
     """
-    project_root = Path(__file__).parents[2]
+    project_root = Path(__file__).parents[3]
     python_path = [str(project_root), *filter(None, [environ.get("PYTHONPATH", "")])]
     inherited = {name: value for name, value in environ.items() if not name.startswith(REMOVED_VARIABLE_PREFIXES)}
     variables = {
@@ -282,7 +289,7 @@ def _spawn_server(environ: Mapping[str, str], state_path: Path, options: list[st
     try:
         return os.posix_spawn(
             sys.executable,
-            [sys.executable, "-m", "cfngen.sandbox.server", "--state", str(state_path), *options],
+            [sys.executable, "-m", "cfngen.sandbox.process.server", "--state", str(state_path), *options],
             variables,
             file_actions=[  # no standard input; standard output and error go to the log
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

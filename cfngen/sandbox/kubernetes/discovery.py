@@ -6,7 +6,7 @@ that parameter (cli-runtime's `query_param_verifier_v3.go`). The sandbox has it,
 
 from __future__ import annotations
 
-from cfngen.sandbox.kubernetes_state import KINDS, Kind, Object
+from cfngen.sandbox.kubernetes.state import KINDS, Kind, Object
 
 OPENAPI = "/openapi/v3"  # path of the OpenAPI schemas
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from cfngen.sandbox.json_types import Json
-from cfngen.sandbox.kubernetes_state import Object
+from cfngen.sandbox.kubernetes.state import Object
 
 TABLE_PARAMETERS = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
 NONE = "<none>"  # the content of an empty cell

@@ -1,8 +1,10 @@
-"""The instances of an account: which ones run, their console output, and what happens to the nodes of stopped ones."""
+"""The instances of an account: which run, their consoles, the nodes of stopped ones, EC2's notices to Spot ones."""
 
 from __future__ import annotations
 
 import contextlib
+import enum
+import functools
 import math
 from collections.abc import Callable, Set
 from dataclasses import dataclass
@@ -11,15 +13,17 @@ from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
-from cfngen.sandbox import interfaces, user_data
-from cfngen.sandbox.boot import BootProgram
-from cfngen.sandbox.boot_state import Boot
 from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, client
 from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cluster import KubernetesCluster
-from cfngen.sandbox.groups import designates_group, group_name
-from cfngen.sandbox.instance import BootFault, Instance
+from cfngen.sandbox.instances import instance as interfaces
+from cfngen.sandbox.instances import user_data
+from cfngen.sandbox.instances.boot import BootProgram
+from cfngen.sandbox.instances.boot_state import Boot
+from cfngen.sandbox.instances.groups import designates_group, group_name
+from cfngen.sandbox.instances.instance import BootFault, Instance
 from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
+from cfngen.sandbox.services import interruptions
 
 DRAIN_HOOK = "cfngen-drain"  # the lifecycle hook that the boot program completes
 # Seconds after an instance has stopped. The controller manager then marks its node not Ready (the default since
@@ -303,3 +307,57 @@ class Machines:
         except ClientError:
             return ""
         return str(images[0].get("Description") or images[0].get("Name") or "") if images else ""
+
+
+class Notice(enum.Enum):
+    """What EC2 says to a Spot Instance."""
+
+    REBALANCE = "rebalance"
+    INTERRUPTION = "interruption"
+    BOTH = "both"
+
+
+def send_notice(machines: Machines, group: str, notice: Notice, count: int = 0) -> list[str]:
+    """Send a notice to running Spot Instances of a group; EC2 terminates interrupted ones two minutes later.
+
+    Args:
+        count: how many instances get it, those launched first; 0 means all.
+
+    Returns:
+        The ids of these instances; empty if the group has no running Spot Instances.
+    """
+    spot_ids = set(interruptions.running_spot_instances(machines.region))
+    instances = [
+        instance
+        for instance in machines.instances.values()
+        if instance.id in spot_ids
+        and designates_group(group, name=instance.name, logical_id=instance.boot_data.references["resource"])
+    ]
+    chosen_instances = instances[: count or None]
+    for instance in chosen_instances:
+        if notice is not Notice.INTERRUPTION:
+            _recommend_rebalancing(machines, instance)
+        if notice is not Notice.REBALANCE:
+            _interrupt(machines, instance)
+    return [instance.id for instance in chosen_instances]
+
+
+def _recommend_rebalancing(machines: Machines, instance: Instance) -> None:
+    """Recommend to rebalance an instance; its node is cordoned if the node group says so."""
+    clock = machines.cloud.clock
+    interruptions.recommend_rebalancing(machines.region, instance.id, clock.time)
+    if instance.boot_data.configuration.get("rebalance"):
+        clock.schedule(NOTICE_SECONDS, functools.partial(_cordon, machines, instance))
+
+
+def _interrupt(machines: Machines, instance: Instance) -> None:
+    """Announce the interruption of an instance; its drain service cordons the node."""
+    clock = machines.cloud.clock
+    interruptions.interrupt(machines.region, instance.id, clock.time, on_terminated=machines.refresh)
+    if instance.runs_drain_service:
+        clock.schedule(NOTICE_SECONDS, functools.partial(_cordon, machines, instance))
+
+
+def _cordon(machines: Machines, instance: Instance) -> None:
+    if machines.is_running(instance):
+        machines.cordon(instance)

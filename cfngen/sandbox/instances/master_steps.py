@@ -5,20 +5,20 @@ The durations are estimates.
 
 from __future__ import annotations
 
-from cfngen.sandbox import certificates
-from cfngen.sandbox.boot_state import Boot, BootFailure, BootState, StepRun
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.cluster import KubernetesCluster
+from cfngen.sandbox.instances.boot_state import Boot, BootFailure, BootState, StepRun
+from cfngen.sandbox.instances.routine_steps import certificates_end, disks
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.kubernetes_objects import (
+from cfngen.sandbox.kubernetes import certificates
+from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
+from cfngen.sandbox.kubernetes.objects import (
     addon_pods,
     remove_addon,
     schedule_pending_pods,
     start_addons,
     start_control_plane,
 )
-from cfngen.sandbox.kubernetes_state import uid
-from cfngen.sandbox.routine_steps import certificates_end, disks
+from cfngen.sandbox.kubernetes.state import uid
 
 RESTORE_SECRET_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 FIRST_SLOT = "a"  # the slot whose master alone may make a new cluster

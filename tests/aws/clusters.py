@@ -25,7 +25,6 @@ from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.trust import trust_policy
-from cfngen.sandbox.api.dependencies import refuse_dependency_violations
 from cfngen.sandbox.cloudformation import (
     ApiError,
     CloudFormation,
@@ -35,6 +34,7 @@ from cfngen.sandbox.cloudformation import (
     client,
 )
 from cfngen.sandbox.moto_patches import all_patches, speedups
+from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations
 from cfngen.sandbox.services import checking_rules
 from cfngen.templates import Document, generate
 

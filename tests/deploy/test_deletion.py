@@ -30,7 +30,7 @@ from cfngen.deploy.publishing.template_objects import TemplatesInUseError
 from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.errors import CfngenError
-from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
+from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations as dependencies
 
 pytestmark = pytest.mark.drill
 

@@ -20,7 +20,7 @@ from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.publishing.template_objects import TemplatesInUseError
-from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
+from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations as dependencies
 
 pytestmark = pytest.mark.drill
 

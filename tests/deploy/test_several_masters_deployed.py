@@ -23,7 +23,7 @@ from cfngen.deploy.quotas.demand import count_demand
 from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.expectations import expect_operation
-from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
+from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations as dependencies
 from cfngen.templates import generate
 
 pytestmark = pytest.mark.drill

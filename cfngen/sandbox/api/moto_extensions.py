@@ -31,10 +31,10 @@ from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.responses import SimpleSystemManagerResponse
 
 from cfngen.sandbox import services
-from cfngen.sandbox.api import dependencies
 from cfngen.sandbox.api.requests import Call, Refusal
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_patches import dependencies
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import scaling_activities
 from cfngen.sandbox.services.quotas import QUOTAS, Quota, override_quotas

@@ -16,8 +16,7 @@ from moto.core.serialize import DefaultAttributePicker
 from moto.core.utils import get_service_model
 
 from cfngen.sandbox.api.actions import ACTIONS, ACTIONS_WITH_TOKEN, ActionRequest, Result
-from cfngen.sandbox.api.gate import CallControl
-from cfngen.sandbox.api.requests import Answer, Call, Refusal, render
+from cfngen.sandbox.api.requests import Answer, Call, CallControl, Refusal, render
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation
 from cfngen.sandbox.json_types import JsonObject
 

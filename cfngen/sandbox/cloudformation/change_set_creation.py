@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation import admission, creation, status_checks
+from cfngen.sandbox.cloudformation import admission, creation, stack_checks
 from cfngen.sandbox.cloudformation.change_set_diff import compare
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ApiError, ResourceError, ValidationError
@@ -48,7 +48,7 @@ def check_stack(stack: Stack | None, stack_name: str, name: str, change_set_type
     if change_set_type == "UPDATE":
         if stack is None:
             raise ValidationError(f"Stack [{stack_name}] does not exist")
-        status_checks.check_update_is_allowed(stack)
+        stack_checks.check_update_is_allowed(stack)
     elif stack is not None and stack.status != "REVIEW_IN_PROGRESS":
         raise ValidationError(
             f"Stack [{stack_name}] already exists and cannot be created again with the changeSet [{name}]."

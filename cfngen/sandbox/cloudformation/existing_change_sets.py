@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation import creation, status_checks, updating
+from cfngen.sandbox.cloudformation import creation, stack_checks, updating
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.errors import (
     ChangeSetNotFoundError,
@@ -92,8 +92,8 @@ def execute(cloud: Region, change_set: ChangeSet, *, disable_rollback: bool, tok
     stack, revision = change_set.stack, _executable_revision(change_set, disable_rollback=disable_rollback)
     on_failure = "DO_NOTHING" if disable_rollback else change_set.on_failure
     if change_set.kind == "UPDATE":
-        status_checks.check_update_is_allowed(stack)
-        status_checks.check_rollback_stays_disabled(stack, disable_rollback=on_failure == "DO_NOTHING")
+        stack_checks.check_update_is_allowed(stack)
+        stack_checks.check_rollback_stays_disabled(stack, disable_rollback=on_failure == "DO_NOTHING")
     for other in cloud.all_change_sets():
         if other.stack is stack and other is not change_set:
             delete_without_checks(cloud, other)

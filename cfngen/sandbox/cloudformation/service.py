@@ -13,7 +13,7 @@ from cfngen.sandbox.cloudformation import (
     existing_change_sets,
     rollback,
     signals,
-    status_checks,
+    stack_checks,
     updating,
 )
 from cfngen.sandbox.cloudformation.admission import Submission
@@ -61,7 +61,7 @@ class CloudFormation(Region):
         if any(other.name == name and other.status != "DELETE_COMPLETE" for other in self.stacks()):
             raise AlreadyExistsError(f"Stack [{name}] already exists")
         if policy:
-            status_checks.check_stack_policy_body(policy)
+            stack_checks.check_stack_policy_body(policy)
         stack = self.new_stack(name, admission.admit(self, submission, None, name))
         stack.own_termination_protection, stack.policy = protected, policy
         creation.start(self, stack, on_failure=on_failure, token=token)
@@ -90,11 +90,11 @@ class CloudFormation(Region):
             ApiError: the call was refused, or there is nothing to update
         """
         stack = self.stack(name)
-        status_checks.check_update_is_allowed(stack)
-        status_checks.check_rollback_stays_disabled(stack, disable_rollback=disable_rollback)
+        stack_checks.check_update_is_allowed(stack)
+        stack_checks.check_rollback_stays_disabled(stack, disable_rollback=disable_rollback)
         for policy_body in (policy_during_update, policy):
             if policy_body:
-                status_checks.check_stack_policy_body(policy_body)
+                stack_checks.check_stack_policy_body(policy_body)
         revision = admission.admit(self, submission, stack)
         if stack.status in STABLE_STATUSES and (
             refusal := change_set_creation.no_updates_message(self, stack, revision)
@@ -110,14 +110,14 @@ class CloudFormation(Region):
     def cancel_update(self, name: str, *, token: str = "") -> None:
         """Cancel an update, and roll it back."""
         stack = self.stack(name)
-        status_checks.check_update_can_be_cancelled(stack)
+        stack_checks.check_update_can_be_cancelled(stack)
         stack.token = token or stack.token
         rollback.cancel(self, stack, "User Initiated")
 
     def rollback_stack(self, name: str, *, token: str = "") -> Stack:
         """Roll back a stack that failed with rollback disabled; one that was never stable is deleted."""
         stack = self.stack(name)
-        status_checks.check_rollback_can_be_started(stack)
+        stack_checks.check_rollback_can_be_started(stack)
         stack.disable_rollback, stack.token = False, token
         if stack.stable_state is None:
             self.start_operation(stack, "ROLLBACK", token)
@@ -141,7 +141,7 @@ class CloudFormation(Region):
             ValidationError: no rollback has failed, or a resource to skip has not failed
         """
         stack = self.stack(name)
-        status_checks.check_rollback_can_be_continued(stack)
+        stack_checks.check_rollback_can_be_continued(stack)
         if skip and force:
             raise ValidationError("ResourcesToSkip and ForceRollback cannot be given together")
         resources_to_skip = [self._resource_to_skip(stack, skipped) for skipped in skip]
@@ -158,7 +158,7 @@ class CloudFormation(Region):
         resource = owner.resources.get(logical_id)
         if owner.root is not root or resource is None:
             raise ValidationError(f"Resource [{name}] does not exist in stack [{root.name}] or one that it nests")
-        status_checks.check_resource_can_be_skipped(name, resource)
+        stack_checks.check_resource_can_be_skipped(name, resource)
         return owner, resource
 
     def delete_stack(self, name: str, *, retain: Collection[str] = (), force: bool = False, token: str = "") -> Stack:
@@ -171,7 +171,7 @@ class CloudFormation(Region):
             token: the ClientRequestToken
         """
         stack = self.stack(name)
-        status_checks.check_deletion_is_allowed(stack, retaining=bool(retain) or force)
+        stack_checks.check_deletion_is_allowed(stack, retaining=bool(retain) or force)
         if unknown := sorted(set(retain) - set(stack.resources)):
             raise ValidationError(f"The specified resources to retain {unknown} are not resources of the stack")
         status_before = stack.status
@@ -218,8 +218,8 @@ class CloudFormation(Region):
     def set_stack_policy(self, name: str, body: str) -> None:
         """Set the stack policy: a JSON document that says what updates may do to which resources."""
         stack = self.stack(name)
-        status_checks.check_stack_policy_body(body)
-        status_checks.check_stack_policy_can_be_set(stack)
+        stack_checks.check_stack_policy_body(body)
+        stack_checks.check_stack_policy_can_be_set(stack)
         stack.policy = body
 
     def stack_policy(self, name: str) -> str:
@@ -229,7 +229,7 @@ class CloudFormation(Region):
     def set_termination_protection(self, name: str, enabled: bool) -> Stack:
         """Enable or disable termination protection; nested stacks have the setting of their root stack."""
         stack = self.stack(name)
-        status_checks.check_termination_protection_can_be_set(stack)
+        stack_checks.check_termination_protection_can_be_set(stack)
         stack.own_termination_protection = enabled
         return stack
 

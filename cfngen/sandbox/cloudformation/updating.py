@@ -19,7 +19,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Revision, StableState, Stack
-from cfngen.sandbox.cloudformation.stack_policies import denial_reason
+from cfngen.sandbox.cloudformation.stack_checks import denial_reason
 from cfngen.sandbox.cloudformation.template import NESTED_STACK
 from cfngen.sandbox.json_types import JsonDict, Properties
 

@@ -76,7 +76,6 @@ class Service:
 
 
 def _check_names(params: JsonObject) -> None:
-    """Refuse a name of a stack or change set that does not match the API's pattern."""
     for name in ("StackName", "ChangeSetName"):
         value = str(params.get(name, ""))
         if name in params and not NAME_PATTERN.fullmatch(value):

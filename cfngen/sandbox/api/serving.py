@@ -12,7 +12,7 @@ import io
 import logging
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 from unittest import mock
 
@@ -47,6 +47,7 @@ Application = Callable[..., Iterable[bytes]]  # a WSGI application
 AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 
 
+@dataclass
 class Gate:
     """Passes each call on to moto or to the emulator, unless the call control or a check refuses it.
 
@@ -56,15 +57,9 @@ class Gate:
         services: functions that answer requests in place of moto, by the name of the service.
     """
 
-    def __init__(
-        self,
-        control: CallControl,
-        checks: Iterable[Check] = (),
-        services: Mapping[str, Callable[[Request], Answer]] = {},
-    ) -> None:
-        self.control = control
-        self.checks = tuple(checks)
-        self.services = dict(services)
+    control: CallControl
+    checks: tuple[Check, ...] = ()
+    services: Mapping[str, Callable[[Request], Answer]] = field(default_factory=dict)
 
     def pass_through(
         self,

@@ -5,7 +5,6 @@ They concern the template's source, resource types and Rules section, the parame
 
 from __future__ import annotations
 
-import functools
 import re
 import urllib.parse
 from collections.abc import Collection, Mapping, Sequence
@@ -21,7 +20,6 @@ from cfngen.sandbox.cloudformation.errors import (
     ValidationError,
 )
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.parameters import parameter_value_exists, stored_value
 from cfngen.sandbox.cloudformation.properties import enabled_resources
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision
@@ -189,12 +187,7 @@ def check_revision(
     parsed_template = parsed_template or template.parse(template_text)
     check_types(cloud, parsed_template)
     _check_attributes(cloud, parsed_template)
-    ref_values, failure_reason = parameters.resolve_values(
-        parsed_template,
-        parameter_values,
-        functools.partial(stored_value, cloud),
-        functools.partial(parameter_value_exists, cloud.region),
-    )
+    ref_values, failure_reason = parameters.resolve_values(cloud, parsed_template, parameter_values)
     revision = Revision(
         template_text,
         parsed_template,

@@ -129,7 +129,6 @@ class _Comparer:
         self._scope.set_name(logical_id, physical_id)
 
     def _attribute(self, logical_id: str, name: str) -> Expression:
-        """The value of GetAtt: known for a resource without changes, otherwise known only after execution."""
         if logical_id in self._existing and self._changes.get(logical_id) is None:
             return attribute_of_existing(self._existing[logical_id], name)
         return UNKNOWN

@@ -141,7 +141,6 @@ def _progress_of(stack: Stack, logical_id: str) -> str:
 
 
 def _has_progressed(stack: Stack, generation: int, earlier_progress: Mapping[str, str]) -> bool:
-    """Whether the state of a resource has changed, or the operation was superseded."""
     return stack.generation != generation or any(
         _progress_of(stack, logical_id) != state for logical_id, state in earlier_progress.items()
     )

@@ -12,7 +12,7 @@ parameters as `String`.)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from botocore.exceptions import ClientError
@@ -33,24 +33,16 @@ ALLOWED_ATTRIBUTES = {
 MAX_VALUE_LENGTH = 4096  # characters
 _OBJECT_TYPES = ("AWS::EC2::", "AWS::Route53::")  # the beginnings of AWS-specific types
 
-# Called with an AWS-specific parameter type, such as AWS::EC2::VPC::Id, and a value.
-ParameterValueExists = Callable[[str, str], bool]
-# Returns the value of a parameter of Parameter Store, or None.
-StoredValue = Callable[[str], str | None]
-
 
 def resolve_values(
+    cloud: Region,
     template: Template,
     parameter_values: Mapping[str, str],
-    stored_value: StoredValue,
-    exists: ParameterValueExists,
 ) -> tuple[JsonDict, str]:
     """Resolve the values of a template's parameters.
 
     Args:
         parameter_values: the values in the request by parameter name, all of them strings
-        stored_value: returns the value of a parameter of Parameter Store
-        exists: returns whether a value of an AWS-specific type exists in the account
 
     Returns:
         the value of Ref for each parameter, and the reason why the stack must fail although the call succeeds, or ""
@@ -66,12 +58,12 @@ def resolve_values(
         _check_constraints(name, definition, text)
         parameter_type = definition["Type"]
         if match := PARAMETER_STORE_TYPE.fullmatch(parameter_type):
-            stored = stored_value(text)
+            stored = _stored_value(cloud, text)
             if stored is None:
                 raise ValidationError(f"Unable to fetch parameters [{text}] from parameter store for this account.")
             parameter_type, text = match.group(1), stored
         ref_values[name] = _convert(name, parameter_type, text)
-        if parameter_type.startswith(_OBJECT_TYPES) and not exists(parameter_type, text):
+        if parameter_type.startswith(_OBJECT_TYPES) and not _exists(cloud.region, parameter_type, text):
             failure_reason = (
                 f"Parameter validation failed: parameter value {text} for parameter name {name} does not exist"
             )
@@ -79,7 +71,6 @@ def resolve_values(
 
 
 def _check_names(template: Template, parameter_values: Mapping[str, str]) -> None:
-    """Refuse values of unknown parameters, and parameters without a value."""
     definitions = template.parameters
     if unknown := sorted(set(parameter_values) - set(definitions)):
         raise ValidationError(f"Parameters: [{', '.join(unknown)}] do not exist in the template")
@@ -183,7 +174,7 @@ DESCRIBE_CALLS_BY_PARAMETER_TYPE: Mapping[str, DescribeCall] = {
 }
 
 
-def parameter_value_exists(region: str, parameter_type: str, value: str) -> bool:
+def _exists(region: str, parameter_type: str, value: str) -> bool:
     """Whether a parameter's value, such as a VPC id for the type AWS::EC2::VPC::Id, exists in the account.
 
     Raises:
@@ -210,7 +201,7 @@ def _hosted_zone_exists(region: str, zone_id: str) -> bool:
     return True
 
 
-def stored_value(cloud: Region, name: str) -> str | None:
+def _stored_value(cloud: Region, name: str) -> str | None:
     """The value of a parameter: of a public one, or of one that the account has; None if there is none.
 
     Raises:

@@ -61,7 +61,6 @@ class MasterSteps:
 
     @property
     def _cluster(self) -> KubernetesCluster:
-        """The cluster whose data is on the master's volume."""
         return self.boot.environment.clusters_by_volume[self._volume_id]
 
     def attach_volume(self) -> StepRun:

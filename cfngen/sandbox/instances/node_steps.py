@@ -5,6 +5,8 @@ The durations are estimates.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from cfngen.sandbox.instances.boot_state import BootFailure, BootState, StepRun
 from cfngen.sandbox.instances.routine_steps import gpus
 from cfngen.sandbox.kubernetes.objects import schedule_pending_pods
@@ -19,11 +21,11 @@ GPU_DRIVER_SECONDS = 120  # for which the boot program waits for the driver
 GPU_DRIVER_VERSION = "595.91.07"
 
 
+@dataclass
 class NodeSteps:
     """The steps of a node."""
 
-    def __init__(self, boot: BootState) -> None:
-        self.boot = boot
+    boot: BootState
 
     def await_masters_upgrade(self) -> StepRun:
         """Wait while any master has an older minor version than this node's kubelet."""

@@ -247,6 +247,7 @@ APT_INSTALL = "apt-get -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=5 --no-
 KUBEADM_PREFLIGHT = "kubeadm init phase preflight --config /opt/cfngen/kubeadm.yaml"
 
 
+@dataclass
 class Connections:
     """The connections of one instance to servers outside of the cluster, as its network allows them now.
 
@@ -255,9 +256,8 @@ class Connections:
     distribution's.
     """
 
-    def __init__(self, region: str, instance: Instance) -> None:
-        self._region = region
-        self._instance = instance
+    region: str
+    instance: Instance
 
     def why_no_service(self, service: str) -> str:
         """Return botocore's error if an AWS service cannot be reached; empty if it can.
@@ -265,8 +265,8 @@ class Connections:
         Args:
             service: boto3's name of the service.
         """
-        domain = "amazonaws.com.cn" if self._region.startswith("cn-") else "amazonaws.com"
-        host = f"{service}.{self._region}.{domain}"
+        domain = "amazonaws.com.cn" if self.region.startswith("cn-") else "amazonaws.com"
+        host = f"{service}.{self.region}.{domain}"
         if self._reaches(host, lambda: reaches_service(self._interface, service)):
             return ""
         return f'Connect timeout on endpoint URL: "https://{host}/"'
@@ -284,8 +284,8 @@ class Connections:
         awstut-an-r/awstut-fa, 002, shows; those of Debian and Ubuntu are on the internet.
         """
         joined_names = " ".join(names)
-        if "amazon" in self._instance.image.lower():
-            host = f"al2023-repos-{self._region}-de612dc2.s3.dualstack.{self._region}.amazonaws.com"
+        if "amazon" in self.instance.image.lower():
+            host = f"al2023-repos-{self.region}-de612dc2.s3.dualstack.{self.region}.amazonaws.com"
             if self._reaches(host, lambda: reaches_service(self._interface, S3)):
                 return ""
             return (
@@ -307,12 +307,12 @@ class Connections:
 
     def reaches_registry(self, host: str) -> bool:
         """Return whether images of a registry can be pulled, from the registry itself or from a mirror of it."""
-        mirrors: Mapping[str, tuple[str, ...]] = self._instance.boot_data.registry_mirrors
+        mirrors: Mapping[str, tuple[str, ...]] = self.instance.boot_data.registry_mirrors
         return self._reaches_public(host) or any(self._reaches_mirror(url) for url in mirrors.get(host, ()))
 
     @property
     def _interface(self) -> Interface:
-        return primary_interface(self._region, self._instance.id)
+        return primary_interface(self.region, self.instance.id)
 
     def _reaches_mirror(self, url: str) -> bool:
         host = urlsplit(url).hostname or ""
@@ -323,7 +323,7 @@ class Connections:
 
     def _reaches(self, host: str, reaches_directly: Callable[[], bool]) -> bool:
         """Return whether a server can be reached: through the proxy if there is one for it, otherwise directly."""
-        boot_data = self._instance.boot_data
+        boot_data = self.instance.boot_data
         is_direct = any(
             host == direct or host.endswith(f".{direct.removeprefix('.')}") for direct in boot_data.direct_hosts
         )

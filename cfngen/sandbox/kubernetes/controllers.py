@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from botocore.exceptions import ClientError
 
@@ -23,29 +24,22 @@ CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 DELETION_SECONDS = 15.0  # simulated time that the deletion of a load balancer or a volume takes
 
 
+@dataclass
 class Controllers:
     """Does in AWS what the cloud controller manager and the EBS CSI driver of one cluster do.
 
-    Args:
+    Attributes:
         cluster: name of the cluster, for the tags of the resources.
         route_table_id: the route table with the routes to the pods; also used to find the cluster's VPC and subnets.
             Empty if the network plugin needs no routes.
         schedule: called with a number of seconds and a function: calls the function after that simulated time.
     """
 
-    def __init__(
-        self,
-        region: str,
-        cluster: str,
-        route_table_id: str,
-        state: KubernetesState,
-        schedule: Callable[[float, Callable[[], None]], None],
-    ) -> None:
-        self.region = region
-        self.cluster = cluster
-        self.route_table_id = route_table_id
-        self.state = state
-        self.schedule = schedule
+    region: str
+    cluster: str
+    route_table_id: str
+    state: KubernetesState
+    schedule: Callable[[float, Callable[[], None]], None]
 
     def on_created(self, plural: str, manifest: Object) -> None:
         """Create the load balancer of a new Service of type LoadBalancer; ignore other objects."""
@@ -155,7 +149,6 @@ class Controllers:
         return host_name, group_id
 
     def _delete_balancer(self, service: Object) -> None:
-        """Delete a Service's load balancer, its target groups, network interfaces and security group."""
         name = balancer_name(service)
         vpc, _ = self._vpc_and_subnets()
         if _is_network_balancer(service):

@@ -135,7 +135,6 @@ def create_cluster_objects(state: KubernetesState, *, service_address: str, dns_
 
 
 def _add_coredns_pod(state: KubernetesState, name: str) -> None:
-    """Add a pod of CoreDNS, which is Pending until a node can run it."""
     state.add_pod(name, labels=COREDNS_LABELS, priority=COREDNS_PRIORITY, tolerations=COREDNS_TOLERATIONS)
 
 

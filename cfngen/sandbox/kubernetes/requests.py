@@ -304,7 +304,6 @@ def _list(state: KubernetesState, request: ApiRequest) -> Object:
 
 
 def _index_of_continue_token(token: str) -> int:
-    """Return the index of the first object on the page that a `continue` token names; 0 without a token."""
     try:
         return int(base64.urlsafe_b64decode(token) or 0)
     except (binascii.Error, ValueError) as error:

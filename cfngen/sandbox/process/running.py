@@ -303,11 +303,6 @@ def _spawn_server(environ: Mapping[str, str], state_path: Path, options: list[st
 
 
 def _await_answer(pid: int, file: Path) -> RunningSandbox:
-    """Wait until a new sandbox answers, and return it.
-
-    Raises:
-        SandboxStartError: the process ended, or did not answer in time.
-    """
     deadline = time.monotonic() + START_TIMEOUT
     while _is_alive(pid) and time.monotonic() < deadline:
         state = SandboxState.read(file)

@@ -270,7 +270,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         is_verbatim=True,
     ),
     "sandbox": MessageType(
-        class_name="sandbox.status.SandboxStatus",
+        class_name="sandbox.process.status.SandboxStatus",
         commands=("sandbox status",),
         renderer="sandbox.status_lines",
     ),

@@ -113,8 +113,8 @@ def contract(folder: Path) -> str:
         ("boot/machine.py", "from cfngen.errors import CfngenError", "import nothing of cfngen"),
         ("boot/machine.py", "from ..errors import CfngenError", "import nothing of cfngen"),
         ("userdata/source.py", "from cfngen.boot.machine import Machine", "Nothing imports the boot program"),
-        ("deploy/messages/stack_status.py", "import cfngen.sandbox.status", "The command line alone"),
-        ("sandbox/status.py", "import cfngen.cluster.load", "Who knows what the cluster file asks for"),
+        ("deploy/messages/stack_status.py", "import cfngen.sandbox.process.status", "The command line alone"),
+        ("sandbox/process/status.py", "import cfngen.cluster.load", "Who knows what the cluster file asks for"),
         ("__init__.py", "import cfngen.cluster.load", "Importing cfngen itself"),
     ],
 )

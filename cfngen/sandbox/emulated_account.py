@@ -14,8 +14,8 @@ from moto import mock_aws
 from cfngen.sandbox.cloudformation.errors import ApiError
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cluster import KubernetesCluster
-from cfngen.sandbox.machines import Machines
+from cfngen.sandbox.instances.machines import Machines
+from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 
 PUBLIC_PREFIX = "/aws/service/"
 # The beginning of the description of AWS's images with NVIDIA's driver, and the size of their snapshot in GiB. The size
@@ -39,7 +39,6 @@ class PublicParameters(dict[str, str]):
     """Parameter Store with the public AMI parameters: each AMI is registered in moto when its parameter is first read.
 
     Args:
-        region: of the account.
         parameters: further parameters, values by name.
     """
 
@@ -89,8 +88,6 @@ class EmulatedAccount:
     """One region of an account, within an open `mock_aws`.
 
     Args:
-        region: name of the region.
-        parameters: contents of Parameter Store besides the public AMI parameters, values by name.
         console: called with an instance's id and its whole console output, whenever the instance writes a line.
         lock: the lock that this region shares with the account's other regions; by default, a new one.
         durations: seconds that operations take, by name; by default, operations take no time.

@@ -33,7 +33,6 @@ def furnish(region: str, network: JsonObject, roles: list[str]) -> list[str]:
     """Make what is missing, and return the ids and ARNs of it that the cluster file names.
 
     Args:
-        region: the cluster's region.
         network: the section `network` of the cluster file, complete.
         roles: ARNs of roles; those of other accounts are not made.
     """
@@ -63,7 +62,6 @@ class _Network:
     """The existing network of a cluster file.
 
     Args:
-        region: the region.
         network: the section `network` of the file, complete.
         made: gets the ids that the file names and that are made.
     """
@@ -105,11 +103,9 @@ class _Network:
                 self._subnet(subnet["id"], subnet["zone"], subnet["cidr"], table, role)
 
     def _is_missing(self, identifier: object) -> bool:
-        """Return whether the file names an object that does not exist."""
         return _is_id(identifier) and identifier not in self._existing
 
     def _create(self, kind: str, identifier: str | None, **arguments: object) -> str:
-        """Create an object of EC2 with this id, or any, and return its id."""
         source = f"moto.ec2.models.{_ID_SOURCES[kind]}"
         with mock.patch(source, return_value=identifier) if identifier else nullcontext():
             answer = getattr(self._ec2, f"create_{kind}")(**arguments)
@@ -120,7 +116,6 @@ class _Network:
         return created_id
 
     def _internet_gateway(self) -> str:
-        """Return the VPC's internet gateway; make it if it is missing."""
         filters = [{"Name": "attachment.vpc-id", "Values": [self._vpc]}]
         for gateway in self._ec2.describe_internet_gateways(Filters=filters)["InternetGateways"]:
             return str(gateway["InternetGatewayId"])
@@ -145,7 +140,6 @@ class _Network:
         return created_id
 
     def _free_cidr(self) -> str:
-        """Return a range of the VPC, near its end, that neither the VPC nor the file has a subnet in."""
         filters = [{"Name": "vpc-id", "Values": [self._vpc]}]
         ranges = [subnet["CidrBlock"] for subnet in self._ec2.describe_subnets(Filters=filters)["Subnets"]]
         for subnet in self._file["subnets"]:

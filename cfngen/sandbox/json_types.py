@@ -13,4 +13,5 @@ JsonDict = dict[str, Any]  # a JsonObject that is still being built or changed
 TemplateBody = JsonObject  # a template, with its sections as keys
 Properties = JsonObject  # the properties or the attributes of a resource, by name
 Expression = Any  # a value in a template, perhaps with intrinsic functions; or the value to which it is resolved
-AwsClient = Any  # a boto3 client; botocore checks the arguments of its calls
+Json = Any  # any value in a JSON document
+AwsClient = Any  # a boto3 client or session; botocore checks the arguments of its calls

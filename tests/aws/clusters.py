@@ -25,12 +25,12 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.network import topology
 from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.trust import trust_policy
-from cfngen.sandbox.api.dependencies import refuse_dependency_violations
-from cfngen.sandbox.cloudformation import moto_patches, moto_speedups
 from cfngen.sandbox.cloudformation.errors import ApiError
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.service import CloudFormation
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack
+from cfngen.sandbox.moto_patches import all_patches, speedups
+from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations
 from cfngen.sandbox.services.rules import checking_rules
 from cfngen.templates import generate
 from cfngen.templates.document import Document
@@ -58,8 +58,8 @@ IMAGES = (
 @contextlib.contextmanager
 def in_memory(config: Mapping[str, Any] | None = None) -> Iterator[None]:
     """An AWS account of moto, empty unless one is open already; no call leaves the process."""
-    moto_patches.apply()  # as the engine does, which an account may be prepared before
-    moto_speedups.apply()
+    all_patches.apply()  # as the engine does, which an account may be prepared before
+    speedups.apply()
     with mock_aws(config=config), refuse_dependency_violations(), checking_rules():
         yield
 

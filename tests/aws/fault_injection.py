@@ -18,9 +18,7 @@ from typing import Any
 import service_errors
 from identity_policies import action_of, resource_of
 
-from cfngen.sandbox.api.call_control import PAGE_SIZE, CallControl, Disconnected
-from cfngen.sandbox.api.refusals import Refusal
-from cfngen.sandbox.api.requests import Call
+from cfngen.sandbox.api.requests import PAGE_SIZE, Call, CallControl, Disconnected, Refusal
 
 USER = "arn:aws:iam::123456789012:user/operator"
 READS = ("DescribeStacks", "ListStacks", "DescribeStackEvents", "DescribeEvents")

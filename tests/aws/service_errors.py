@@ -6,8 +6,7 @@ The code of the same error differs with the protocol. For the query protocol see
 
 from __future__ import annotations
 
-from cfngen.sandbox.api.refusals import Refusal
-from cfngen.sandbox.api.requests import Call
+from cfngen.sandbox.api.requests import Call, Refusal
 
 
 def throttled(call: Call) -> Refusal:

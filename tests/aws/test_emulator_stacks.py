@@ -22,10 +22,10 @@ from small_stacks import (
     text,
 )
 
-from cfngen.sandbox.cloudformation.clock import Clock, Simulation, StuckError
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ValidationError
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation.simulation import Clock, Simulation, StuckError
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 
 

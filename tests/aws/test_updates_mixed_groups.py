@@ -115,7 +115,7 @@ def test_a_surge_that_fails_is_rolled_back_and_stays() -> None:
     arguments: dict[str, Any] = {"most": 4, "signals": True, "rolling": {"MaxBatchSize": 2, "MinInstancesInService": 2}}
     stack = created(cloud, mixed(2, M5, **arguments))
     updated(cloud, mixed(2, M5, user_data=OTHER_DATA, **arguments))
-    # CloudFormation puts DesiredCapacity back only if the template has it (see `cloudformation.rolling`).
+    # CloudFormation puts DesiredCapacity back only if the template has it (see `cloudformation.modification`).
     assert (stack.status, types()) == ("UPDATE_ROLLBACK_COMPLETE", {"m5.large": 4})
 
 

@@ -74,9 +74,11 @@ class PagesAccount:
         patch.setattr("cfngen.deploy.aws.types.SystemClock", lambda: clock)
         patch.setattr(Target, "_session", lambda target: session())
         patch.setattr(Target, "kubernetes_override", lambda target, endpoint: self.kubernetes.get(endpoint, ""))
-        patch.setattr("cfngen.sandbox.process.start", lambda environ, **options: self)
-        patch.setattr("cfngen.sandbox.process.find_running_sandbox", lambda environ: self if self._sandbox else None)
-        patch.setattr("cfngen.sandbox.process.stop", lambda environ: self.close())
+        patch.setattr("cfngen.sandbox.process.running.start", lambda environ, **options: self)
+        patch.setattr(
+            "cfngen.sandbox.process.running.find_running_sandbox", lambda environ: self if self._sandbox else None
+        )
+        patch.setattr("cfngen.sandbox.process.running.stop", lambda environ: self.close())
 
     def use(self, *, sandbox: bool) -> None:
         """Be the sandbox, or AWS; new and empty, if it was the other one before."""

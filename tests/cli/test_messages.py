@@ -16,7 +16,7 @@ from cfngen.cli.display.messages import MESSAGE_TYPES, MessageType
 from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.watching.progress import Progress
 from cfngen.permissions.grants import Policy
-from cfngen.sandbox.status import SandboxStatus
+from cfngen.sandbox.process.status import SandboxStatus
 
 
 def messages(class_: type = Message) -> set[type]:

@@ -14,9 +14,8 @@ from shell import Shell
 from cfngen.cli.input.source import Source
 from cfngen.cli.input.target import Target
 from cfngen.cli.render.sandbox import status_lines
-from cfngen.sandbox import process
-from cfngen.sandbox.last_sandbox import LastSandbox, write_last_sandbox
-from cfngen.sandbox.status import SandboxFault, SandboxStack, SandboxStatus
+from cfngen.sandbox.process import running as process
+from cfngen.sandbox.process.status import LastSandbox, SandboxFault, SandboxStack, SandboxStatus, write_last_sandbox
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 LAST = LastSandbox("token", ("k8s in us-west-2",), "idle", "2026-11-22T11:00:00+00:00")

@@ -21,8 +21,8 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.stack import Stack
-from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
+from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 
 LONGEST = timedelta(days=2)
 STACK = "k8s"

@@ -16,7 +16,7 @@ from moto.iam.access_control import IAMPolicy, PermissionResult
 from moto.s3.models import FakeBucket
 
 from cfngen.deploy.aws.account import Account, connect
-from cfngen.sandbox.cloudformation import moto_speedups
+from cfngen.sandbox.moto_patches import speedups
 
 NUMBER = "123456789012"  # moto's own account
 
@@ -96,7 +96,7 @@ def _unconditionally(bucket: Any, action: str, resource: str) -> PermissionResul
 @contextlib.contextmanager
 def in_moto(region: str = "us-west-2") -> Iterator[tuple[Account, Calls]]:
     """An empty account of moto; no call leaves the process."""
-    moto_speedups.apply()
+    speedups.apply()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_CONFIG_FILE", "/dev/null")
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")

@@ -23,7 +23,7 @@ from cfngen.deploy.access.certificates import (
     server_certificate_validity,
 )
 from cfngen.deploy.access.cluster_access import kubernetes_user_name
-from cfngen.sandbox import certificates
+from cfngen.sandbox.kubernetes import certificates
 
 NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, tzinfo=datetime.UTC)
 HOUR = datetime.timedelta(hours=1)

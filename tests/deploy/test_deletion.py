@@ -28,7 +28,7 @@ from cfngen.deploy.preflight.blockers import OccupiedError
 from cfngen.deploy.preflight.stack_checks import BusyError, ForeignStackError, SameNameClusterError
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.errors import CfngenError
-from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
+from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations as dependencies
 
 pytestmark = pytest.mark.drill
 

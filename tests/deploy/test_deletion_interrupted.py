@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import made_by_kubernetes as made
 import pytest
 from cloud import Cloud, cloud_of
+from cluster_objects import add_load_balancer
 from clusters import golden, inventory, landlord, resources
 from deleting import NAME, REGION, Operator, created, place_of
 from deployed import place
@@ -20,7 +21,7 @@ from cfngen.deploy.operations.deletion.kubernetes import delete_load_balancer_se
 from cfngen.deploy.operations.deletion.template_bucket import TemplatesInUseError
 from cfngen.deploy.plan.deletion.plan import DeletionRequest
 from cfngen.deploy.preflight.stack_checks import SameNameClusterError
-from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
+from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations as dependencies
 
 pytestmark = pytest.mark.drill
 
@@ -193,7 +194,7 @@ def test_kubernetes_takes_its_load_balancers_down_itself() -> None:
         stack = where.create()
         stack.tags["cfngen:cluster"] = where.cluster.name
         for name, network in (("web", False), ("api", True)):
-            where.kubernetes.controllers.add_load_balancer(name, network_load_balancer=network)
+            add_load_balancer(where.kubernetes.controllers, name, network_load_balancer=network)
         account = where.account
         root = stacks.require_root_stack(account, where.name)
         values = stacks.read_outputs(account, root)

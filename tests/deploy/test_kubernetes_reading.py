@@ -36,8 +36,9 @@ from cfngen.deploy.access.kubernetes import KubernetesClient
 from cfngen.deploy.access.kubernetes_objects import parse_readiness
 from cfngen.deploy.aws import stacks
 from cfngen.deploy.aws.stacks import NoStackError
-from cfngen.sandbox import certificates, kubernetes_api
 from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.kubernetes import api as kubernetes_api
+from cfngen.sandbox.kubernetes import certificates
 
 HOUR = timedelta(hours=1)
 

@@ -19,7 +19,7 @@ from cfngen.deploy.messages.message import Message, Step
 from cfngen.deploy.operations.deletion import removal
 from cfngen.deploy.operations.deletion.removal import OrphanRemoved
 from cfngen.deploy.preflight.stack_checks import SameNameClusterError
-from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
+from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations as dependencies
 
 Where = tuple[Account, Calls]
 

@@ -24,7 +24,7 @@ from cfngen.deploy.preflight.quotas import service_quotas
 from cfngen.deploy.preflight.quotas.demand import count_demand
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.expectations import expect_operation
-from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
+from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations as dependencies
 from cfngen.templates import generate
 
 pytestmark = pytest.mark.drill

@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
+from cluster_objects import set_waiting
 from deployed import Place, allow_everything_but, place
 
 from cfngen.deploy.access.authorities import SecretDeniedError
@@ -68,7 +69,7 @@ def test_pods_on_a_node_that_is_not_ready_are_not_listed_as_well(where):
     state = where.kubernetes.state
     [master] = where.instances(MASTERS)
     state.set_ready(master, False)
-    state.set_waiting(f"kube-scheduler-{master}", "CrashLoopBackOff")
+    set_waiting(state, f"kube-scheduler-{master}", "CrashLoopBackOff")
     found = looked(where)
     state.set_ready(master, True)
     state.remove("pods", f"kube-scheduler-{master}", "kube-system")
@@ -149,7 +150,7 @@ def test_a_system_pod_in_trouble_is_found(where):
         each["metadata"]["name"] for each in state.list("pods") if each["metadata"]["name"].startswith("cloud-contr")
     ]
     item = state.get("pods", pod, "kube-system")
-    state.set_waiting(pod, "CrashLoopBackOff", "back-off 5m0s restarting failed container")
+    set_waiting(state, pod, "CrashLoopBackOff", "back-off 5m0s restarting failed container")
     found = looked(where)
     state.put("pods", {**item, "status": {**item["status"], "phase": "Pending"}})
     pending = looked(where)
@@ -166,7 +167,7 @@ def test_a_system_pod_in_trouble_is_found(where):
 def test_a_pod_that_has_finished_or_is_leaving_is_no_problem(change, where):
     state = where.kubernetes.state
     made = state.add_pod("job-1", where.instances(NODES)[0])
-    state.set_waiting("job-1", "Completed")
+    set_waiting(state, "job-1", "Completed")
     if change == "finished":
         made["status"]["phase"] = "Succeeded"
     else:

@@ -9,7 +9,7 @@ import pytest
 
 from cfngen.cli.input.target import MAX_STACK_NAME_LENGTH
 from cfngen.permissions.scope import Scope
-from cfngen.sandbox.cloudformation.generated_names import generated_name
+from cfngen.sandbox.cloudformation.region import generated_name
 
 STACKS = [("production-eu-west-1-" * 5)[:length].rstrip("-") for length in range(1, MAX_STACK_NAME_LENGTH + 1)]
 RANDOM = ("HDST4OHFVDIF", "1GRP3N0TVA1LD")  # CloudFormation's have twelve characters, and thirteen in earlier years

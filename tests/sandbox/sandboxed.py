@@ -17,7 +17,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.stack import Stack
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
-from cfngen.sandbox.instance import Instance
+from cfngen.sandbox.instances.instance import Instance
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"

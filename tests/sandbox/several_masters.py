@@ -9,7 +9,7 @@ from sandboxed import CASES, Place, place
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.instance import Instance
+from cfngen.sandbox.instances.instance import Instance
 
 LETTERS = "ABC"
 ZONES = 'network.subnets=[{"zone": "us-west-2a"}, {"zone": "us-west-2b"}, {"zone": "us-west-2c"}]'

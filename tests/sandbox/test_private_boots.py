@@ -12,10 +12,10 @@ from sandboxed import MASTERS, NODES, Place, failures, golden, said
 from cfngen.releases import release
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.stack import Stack
-from cfngen.sandbox.connections import PUBLIC_SERVERS, Connections
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
-from cfngen.sandbox.instance import Instance
-from cfngen.sandbox.user_data import BootData
+from cfngen.sandbox.instances.instance import Instance
+from cfngen.sandbox.instances.reachability import PUBLIC_SERVERS, Connections
+from cfngen.sandbox.instances.user_data import BootData
 
 pytestmark = pytest.mark.drill
 

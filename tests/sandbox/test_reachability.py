@@ -10,7 +10,7 @@ from private_network import DEFAULT_ROUTE, REGION, PrivateNetwork
 
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.emulated_account import open_emulated_account
-from cfngen.sandbox.reachability import Interface, reaches_host, reaches_internet, reaches_service
+from cfngen.sandbox.instances.reachability import Interface, reaches_host, reaches_internet, reaches_service
 
 
 @pytest.fixture

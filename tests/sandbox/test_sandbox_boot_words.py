@@ -12,23 +12,24 @@ import pytest
 from sandboxed import CASES, golden
 
 from cfngen.boot import runner
-from cfngen.boot.host import disks, pod_network
+from cfngen.boot.host import disks
 from cfngen.boot.master import certificate_authorities, control_plane, decision, pod_identity_webhook, volume
 from cfngen.boot.state import fill
 from cfngen.cluster.naming.names import DRAIN_HOOK
 from cfngen.cluster.security_groups.addon_ports import POD_IDENTITY_PORT
-from cfngen.sandbox import boot, boot_state, certificates, machines, master_steps, node_steps, routine_steps
-from cfngen.sandbox.boot import BootProgram
 from cfngen.sandbox.emulated_account import open_emulated_account
-from cfngen.sandbox.instance import Instance
-from cfngen.sandbox.user_data import BootData, substitute
+from cfngen.sandbox.instances import boot, boot_state, machines, master_steps, node_steps, routine_steps
+from cfngen.sandbox.instances.boot import BootProgram
+from cfngen.sandbox.instances.instance import Instance
+from cfngen.sandbox.instances.user_data import BootData, substitute
+from cfngen.sandbox.kubernetes import certificates
 from cfngen.userdata.configuration import roles
 from cfngen.userdata.source import with_imported_modules
 from cfngen.userdata.steps import MASTER_STEPS, NODE_STEPS
 
 # The modules that emulate the boot program, besides the routine steps.
 EMULATION = (boot, boot_state, master_steps, node_steps)
-BOOT = Path(boot.__file__).parents[1] / "boot"
+BOOT = Path(boot.__file__).parents[2] / "boot"
 USER_DATA = BOOT.with_name("userdata")
 # The functions of the boot program that run under a title.
 FUNCTIONS = {
@@ -119,8 +120,9 @@ def emulations() -> dict[str, list[ast.AST]]:
     found: dict[str, list[ast.AST]] = {title: list(used(methods, name).values()) for title, name in named.items()}
     routine = ast.parse(Path(routine_steps.__file__).read_text())
     functions = {node.name: node for node in routine.body if isinstance(node, ast.FunctionDef)}
-    for title, (_, function) in routine_steps.ROUTINE.items():
-        found[title] = list(used(functions, function.__name__).values())
+    for title in routine_steps.SECONDS:
+        log_line = routine_steps.LINES.get(title)
+        found[title] = list(used(functions, log_line.__name__).values()) if log_line else []
     return found
 
 
@@ -151,7 +153,6 @@ def test_what_the_sandbox_knows_of_the_boot_program_is_so() -> None:
     assert master_steps.WEBHOOK_WAIT_SECONDS == pod_identity_webhook.WAIT_SECONDS
     assert certificates.INITIALISED == certificate_authorities.INITIALISED_AT
     assert routine_steps.STORAGE_MOUNT_POINT == disks.MOUNT
-    assert routine_steps.MAX_PODS == pod_network.MAX_PODS
     assert routine_steps.DRAINING in FUNCTIONS
 
 

@@ -18,8 +18,8 @@ from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.durations import DURATIONS
-from cfngen.sandbox.instance import Instance
-from cfngen.sandbox.interruptions import Notice, send_notice
+from cfngen.sandbox.instances.instance import Instance
+from cfngen.sandbox.instances.machines import Notice, send_notice
 from cfngen.sandbox.services import spot_interruptions
 from cfngen.sandbox.services.rules import Refused
 

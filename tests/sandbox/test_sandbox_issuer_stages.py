@@ -26,8 +26,8 @@ from cfngen.cluster.iam.service_accounts import CLOUD_CONTROLLER_MANAGER, EBS_CS
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.stack import Stack
-from cfngen.sandbox.instance import Instance
-from cfngen.sandbox.service_account_tokens import TokenIssuer, token_issuer
+from cfngen.sandbox.instances.instance import Instance
+from cfngen.sandbox.kubernetes.service_account_tokens import TokenIssuer, token_issuer
 from cfngen.sandbox.services import json_web_tokens
 from cfngen.sandbox.services.rules import checking_rules
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from cfngen.sandbox import certificates
-from cfngen.sandbox.kubernetes_api import ClusterAccess, KubernetesApi
-from cfngen.sandbox.kubernetes_objects import NodeFacts, create_cluster_objects, register_node
-from cfngen.sandbox.kubernetes_state import KubernetesState, Object
-from cfngen.sandbox.kubernetes_tables import format_age
-from cfngen.sandbox.service_account_tokens import TokenIssuer, token_issuer
+from cfngen.sandbox.kubernetes import certificates
+from cfngen.sandbox.kubernetes.api import ClusterAccess, KubernetesApi
+from cfngen.sandbox.kubernetes.objects import NodeFacts, create_cluster_objects, register_node
+from cfngen.sandbox.kubernetes.service_account_tokens import TokenIssuer, token_issuer
+from cfngen.sandbox.kubernetes.state import KubernetesState, Object
+from cfngen.sandbox.kubernetes.tables import format_age
 from cfngen.sandbox.services import json_web_tokens
 
 # Later than this machine's clock, so that only the simulated time can make a certificate good.

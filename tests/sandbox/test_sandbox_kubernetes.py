@@ -16,12 +16,13 @@ from typing import Any
 import kubernetes
 import pytest
 import urllib3
+from cluster_objects import set_waiting
 from sandboxed import NODES, Place, place
 
-from cfngen.sandbox import certificates
-from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cluster import KubernetesCluster
+from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
+from cfngen.sandbox.kubernetes import certificates
+from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,13 +100,11 @@ def test_an_administrator_lists_what_a_cluster_has(reached: Reached) -> None:
 
 def test_other_groups_of_the_api_answer_too(reached: Reached) -> None:
     with reached.api() as api:
-        assert kubernetes.client.NetworkingV1Api(api).list_ingress_for_all_namespaces().items == []
-        assert kubernetes.client.StorageV1Api(api).list_storage_class().items == []
         sets = kubernetes.client.AppsV1Api(api).list_daemon_set_for_all_namespaces().items
         assert [each.metadata.name for each in sets] == ["cloud-controller-manager"]
         assert kubernetes.client.VersionApi(api).get_code().git_version == "v1.36.3"
         groups = {group.name for group in kubernetes.client.ApisApi(api).get_api_versions().groups}
-        assert groups >= {"apps", "networking.k8s.io"}
+        assert "apps" in groups
         resources = kubernetes.client.CoreV1Api(api).get_api_resources().resources
         assert {"nodes", "pods", "services"} <= {resource.name for resource in resources}
 
@@ -126,7 +125,7 @@ def test_what_tests_change_the_client_sees(reached: Reached) -> None:
     state, name = reached.cluster.state, reached.where.instances(NODES)[0].id
     pod = next(pod for pod in state.list("pods") if pod["spec"]["nodeName"] == name)["metadata"]["name"]
     state.set_ready(name, False, "KubeletNotReady", "container runtime is down")
-    state.set_waiting(pod, "CrashLoopBackOff")
+    set_waiting(state, pod, "CrashLoopBackOff")
     with reached.core() as core:
         [condition] = [condition for condition in core.read_node(name).status.conditions if condition.type == "Ready"]
         assert (condition.status, condition.message) == ("False", "container runtime is down")

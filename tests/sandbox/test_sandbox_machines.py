@@ -7,6 +7,7 @@ import json
 import re
 
 import pytest
+from cluster_objects import add_load_balancer, add_volume
 from sandboxed import MASTERS, NODES, failures, place, said
 
 from cfngen.sandbox.cloudformation.handlers.handler import client
@@ -183,7 +184,7 @@ def test_a_balancer_is_made_and_removed_with_all_that_belongs_to_it() -> None:
         cluster = account.cluster("kubernetes")
         ec2, elb = client("ec2", region), client("elb", region)
         groups = len(ec2.describe_security_groups()["SecurityGroups"])
-        service = cluster.controllers.add_load_balancer("web")
+        service = add_load_balancer(cluster.controllers, "web")
         [balancer] = elb.describe_load_balancers()["LoadBalancerDescriptions"]
         assert service["status"]["loadBalancer"]["ingress"] == [{"hostname": balancer["DNSName"]}]
         tags = elb.describe_tags(LoadBalancerNames=[balancer["LoadBalancerName"]])["TagDescriptions"][0]["Tags"]
@@ -209,7 +210,7 @@ def test_a_network_balancer_is_made_and_removed() -> None:
     with place() as where:
         where.create()
         cluster, elbv2 = where.account.cluster("kubernetes"), client("elbv2", where.account.region)
-        service = cluster.controllers.add_load_balancer("tcp", network_load_balancer=True)
+        service = add_load_balancer(cluster.controllers, "tcp", network_load_balancer=True)
         [balancer] = elbv2.describe_load_balancers()["LoadBalancers"]
         assert balancer["Type"] == "network"
         cluster.controllers.delete_object("services", service)
@@ -223,7 +224,7 @@ def test_a_volume_goes_with_its_claim_unless_it_is_to_be_kept(keep: bool) -> Non
     with place() as where:
         where.create()
         cluster, ec2 = where.account.cluster("kubernetes"), client("ec2", where.account.region)
-        volume = cluster.controllers.add_volume("data", retain=keep)
+        volume = add_volume(cluster.controllers, "data", retain=keep)
         wanted = [{"Name": "tag:kubernetes.io/created-for/pvc/name", "Values": ["data"]}]
         [found] = ec2.describe_volumes(Filters=wanted)["Volumes"]
         assert volume["spec"]["csi"]["volumeHandle"] == found["VolumeId"]

@@ -8,7 +8,7 @@ from several_masters import LETTERS, group, masters, three, three_masters, varia
 
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.stack import Stack, StackEvent
-from cfngen.sandbox.instance import Instance
+from cfngen.sandbox.instances.instance import Instance
 
 pytestmark = pytest.mark.drill
 

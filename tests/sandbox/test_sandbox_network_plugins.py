@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from cluster_objects import add_load_balancer
 from sandboxed import NODES, Place, place
 
 from cfngen.cluster.load import parse
@@ -34,6 +35,6 @@ def test_no_routes_are_made_and_balancers_find_the_network(plugged: Place) -> No
     ranged = [node for node in nodes if "podCIDR" in node["spec"]]
     assert len(ranged) == (0 if plugged.cluster.network.plugin == "amazon-vpc" else 2)
 
-    cluster.controllers.add_load_balancer("web", network_load_balancer=True)
+    add_load_balancer(cluster.controllers, "web", network_load_balancer=True)
     [balancer] = client("elbv2", "us-west-2").describe_load_balancers()["LoadBalancers"]
     assert balancer["VpcId"] == stack.resources["Vpc"].physical_id

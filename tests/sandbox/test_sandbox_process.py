@@ -15,10 +15,10 @@ from botocore.exceptions import ClientError
 from sandboxed import NODES, golden
 
 from cfngen.cluster.load import parse
-from cfngen.sandbox import process
-from cfngen.sandbox.cloudformation.clock import SIMULATION_START
-from cfngen.sandbox.control_api import SandboxClock, SandboxGoneError, SandboxState, request_report
-from cfngen.sandbox.last_sandbox import LastSandbox, read_last_sandbox, write_last_sandbox
+from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
+from cfngen.sandbox.process import running as process
+from cfngen.sandbox.process.control_api import SandboxClock, SandboxGoneError, SandboxState, request_report
+from cfngen.sandbox.process.status import LastSandbox, read_last_sandbox, write_last_sandbox
 from cfngen.templates import generate
 
 pytestmark = pytest.mark.drill

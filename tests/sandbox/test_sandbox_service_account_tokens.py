@@ -15,7 +15,7 @@ from sandboxed import Place, place
 from test_sandbox_kubernetes import Reached
 from web_identities import AUDIENCE, SUBJECT, Issuer, assume, through_cloudfront
 
-from cfngen.sandbox.cluster import KubernetesCluster
+from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 from cfngen.sandbox.services.rules import checking_rules
 
 

@@ -18,7 +18,7 @@ from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
-    from cfngen.sandbox.process import RunningSandbox
+    from cfngen.sandbox.process.running import RunningSandbox
 
 
 _region_option = Option(
@@ -80,12 +80,12 @@ def command() -> None:
 )
 def start(speed: float | None) -> None:
     """Start the sandbox, unless it is running. The stacks of an earlier sandbox are lost."""
-    from cfngen.sandbox import process
-    from cfngen.sandbox.control_api import DEFAULT_SPEED
+    from cfngen.sandbox.process import running
+    from cfngen.sandbox.process.control_api import DEFAULT_SPEED
 
-    sandbox = process.find_running_sandbox(os.environ)
+    sandbox = running.find_running_sandbox(os.environ)
     if sandbox is None:
-        sandbox = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, accept_lost_stacks=True)
+        sandbox = running.start(os.environ, DEFAULT_SPEED if speed is None else speed, accept_lost_stacks=True)
         click.echo(f"The sandbox listens on {sandbox.endpoint}, as process {sandbox.pid}.")
     else:
         click.echo(f"The sandbox is already running: {sandbox.endpoint}, process {sandbox.pid}.")
@@ -103,9 +103,9 @@ def status(context: click.Context, output: str) -> None:
 
     This command does not count as use of the sandbox. Exits with 0 if it is running, and with 1 if not.
     """
-    from cfngen.sandbox import process
+    from cfngen.sandbox.process import running
 
-    sandbox_status = process.status(os.environ)
+    sandbox_status = running.status(os.environ)
     show_message(sandbox_status, json=output == "json")
     context.exit(SUCCESS if sandbox_status.running else FAILED)
 
@@ -113,9 +113,9 @@ def status(context: click.Context, output: str) -> None:
 @command.command("stop", epilog=examples_epilog("cfngen sandbox stop"))
 def stop() -> None:
     """Stop the sandbox; everything in it is lost."""
-    from cfngen.sandbox import process
+    from cfngen.sandbox.process import running
 
-    was_running = process.stop(os.environ)
+    was_running = running.stop(os.environ)
     click.echo("The sandbox has been stopped." if was_running else "No sandbox is running.")
 
 
@@ -227,9 +227,9 @@ def heal(region: str) -> None:
 @_region_option
 def env(region: str) -> None:
     """Print the environment that points the AWS CLI and other programs at the sandbox; start it if necessary."""
-    from cfngen.sandbox import process
+    from cfngen.sandbox.process import running
 
-    sandbox = process.start(os.environ)
+    sandbox = running.start(os.environ)
     environment = {
         "AWS_ENDPOINT_URL": sandbox.endpoint,
         # The sandbox accepts any credentials.
@@ -248,9 +248,9 @@ def _require_running() -> RunningSandbox:
     Raises:
         NoSandboxError: no sandbox is running.
     """
-    from cfngen.sandbox import process
+    from cfngen.sandbox.process import running
 
-    sandbox = process.find_running_sandbox(os.environ)
+    sandbox = running.find_running_sandbox(os.environ)
     if sandbox is None:
         raise NoSandboxError
     return sandbox

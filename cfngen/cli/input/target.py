@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.aws.account import Account
     from cfngen.deploy.aws.types import Clock
     from cfngen.deploy.messages.message import Consent, Message, Question
-    from cfngen.sandbox.process import RunningSandbox
+    from cfngen.sandbox.process.running import RunningSandbox
 
 
 _HintOrMessage = TypeVar("_HintOrMessage")
@@ -221,10 +221,10 @@ class Target:
     @cached_property
     def _running_sandbox(self) -> RunningSandbox:
         """The running sandbox, which is started if necessary; a warning says if an earlier one has lost its stacks."""
-        from cfngen.sandbox import process
+        from cfngen.sandbox.process import running
 
-        lost_sandbox = process.lost_sandbox(os.environ)
-        running_sandbox = process.start(os.environ)
+        lost_sandbox = running.lost_sandbox(os.environ)
+        running_sandbox = running.start(os.environ)
         if lost_sandbox:
             lost_stacks = ", ".join(lost_sandbox.stacks)
             show_warning(

@@ -10,7 +10,7 @@ from cfngen.cli.render.durations import duration_text
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
-    from cfngen.sandbox.status import SandboxFault, SandboxStack, SandboxStatus
+    from cfngen.sandbox.process.status import SandboxFault, SandboxStack, SandboxStatus
 
 
 def status_lines(status: SandboxStatus, now: datetime | None = None) -> Iterator[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from cfngen.sandbox.api.moto_extensions import MotoExtensions
-from cfngen.sandbox.api.refusals import Refusal
-from cfngen.sandbox.api.requests import Call
+from cfngen.sandbox.api.requests import Call, Refusal
 from cfngen.sandbox.api.serving import Served, serving
 
 __all__ = ["Call", "MotoExtensions", "Refusal", "Served", "serving"]

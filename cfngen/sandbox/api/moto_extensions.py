@@ -31,11 +31,10 @@ from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.responses import SimpleSystemManagerResponse
 
 from cfngen.sandbox import services
-from cfngen.sandbox.api import dependencies
-from cfngen.sandbox.api.refusals import Refusal
-from cfngen.sandbox.api.requests import Call
-from cfngen.sandbox.cloudformation.clock import SIMULATION_START
+from cfngen.sandbox.api.requests import Call, Refusal
+from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_patches import dependencies
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import scaling_activities
 from cfngen.sandbox.services.quotas import QUOTAS, Quota, override_quotas
@@ -143,8 +142,6 @@ class MotoExtensions:
         return self.time().replace(tzinfo=None)
 
     def _make_get_console_output(self) -> Callable[[MotoResponse], ActionResult]:
-        """Return a GetConsoleOutput that answers with the emulated console."""
-
         def get_console_output(response: MotoResponse) -> ActionResult:
             instance = response.ec2_backend.get_instance(response.querystring["InstanceId"][0])
             text = self.consoles.get(instance.id)
@@ -173,8 +170,6 @@ class MotoExtensions:
         return describe_scaling_activities
 
     def _make_get_quota(self, *, applied: bool) -> Callable[[BaseResponse], TYPE_RESPONSE | str]:
-        """Return a GetServiceQuota, for applied or for default values."""
-
         def get_service_quota(response: BaseResponse) -> TYPE_RESPONSE | str:
             request = json.loads(response.body)
             quota = self.quotas.get((request["ServiceCode"], request["QuotaCode"]))
@@ -189,8 +184,6 @@ class MotoExtensions:
         return get_service_quota
 
     def _make_list_quotas(self, *, applied: bool) -> Callable[[BaseResponse], str]:
-        """Return a ListServiceQuotas, for applied or for default values."""
-
         def list_service_quotas(response: BaseResponse) -> str:
             service = json.loads(response.body)["ServiceCode"]
             service_quotas = [quota for quota in self.quotas.values() if quota.service == service]
@@ -229,12 +222,10 @@ class MotoExtensions:
 
 
 def _describe_parameter(name: str, value: str) -> JsonDict:
-    """Return a public parameter in the form of Systems Manager's API."""
     return {"Name": name, "Type": "String", "Value": value, "Version": 1, "DataType": "text"}
 
 
 def _describe_quota(quota: Quota, region: str, *, applied: bool) -> JsonDict:
-    """Return a quota in the form of Service Quotas' API."""
     return {
         "ServiceCode": quota.service,
         "QuotaCode": quota.code,

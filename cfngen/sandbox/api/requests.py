@@ -1,12 +1,14 @@
-"""Parses requests to any AWS service into a `Call`, before moto or the emulator handles them."""
+"""A client's request as a call, and the errors that answer a refused one."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from xml.sax.saxutils import escape
 
 from botocore.exceptions import BotoCoreError
 from moto.core.model import OperationModel
@@ -16,6 +18,7 @@ from moto.core.utils import get_service_model
 from werkzeug.exceptions import NotFound
 
 from cfngen.sandbox import request_parameters
+from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 # The access key of `cfngen.sandbox.cloudformation.client`, by which calls of the emulator itself are recognized.
@@ -70,7 +73,6 @@ def parse_call(request: Request, time: datetime.datetime | None = None) -> Call:
 
     Args:
         request: the request, normalised by moto.
-        time: the simulated time.
     """
     headers = {name.lower(): value for name, value in request.headers.items()}
     match = CREDENTIAL_PATTERN.search(headers.get("authorization", ""))
@@ -105,3 +107,107 @@ def _parameters(request: Request, protocol: str, operation: OperationModel, path
     if operation.has_streaming_input:
         return dict(path_parameters)
     return {**path_parameters, **request_parameters.parameters(request, protocol, operation, path_parameters)}
+
+
+REQUEST_ID = "5a4d2c1b-0000-4000-8000-000000000000"  # of every error response
+
+Answer = tuple[int, dict[str, str], str]  # an HTTP response: status, headers, body
+
+
+@dataclass(frozen=True)
+class Refusal(Exception):  # noqa: N818 (a response of a service, not an error of this program)
+    """An error response of a service, in the protocol of the service.
+
+    The code of the same error differs with the protocol. For the query protocol see each API's "Common errors", for EC2
+    its "Error codes", for S3 its "List of error codes"; services with a JSON protocol append `Exception`.
+
+    Attributes:
+        code: the error code, e.g. `AccessDenied`.
+        message: the error message.
+        status: the HTTP status.
+    """
+
+    code: str
+    message: str
+    status: int = 400
+
+
+def unsupported_feature(error: Exception) -> Refusal:
+    """Return the error for a feature that the sandbox lacks; its status is below 500, so that clients do not retry."""
+    return Refusal("NotModelled", f"the sandbox does not support this: {error}")
+
+
+def internal_error(call: Call, error: Exception) -> Refusal:
+    """Return the error for a bug in the sandbox itself, or in moto."""
+    message = f"internal error of the sandbox in {call.action}: {type(error).__name__}: {error}"
+    code = "InternalError" if call.protocol in ("ec2", "rest-xml") else "InternalFailure"
+    return Refusal(code, message, status=500)
+
+
+def render(call: Call, refusal: Refusal) -> Answer:
+    """Return an error as an HTTP response in the call's protocol."""
+    code, message = escape(refusal.code), escape(refusal.message)
+    headers = {"x-amzn-requestid": REQUEST_ID, "content-type": "text/xml"}
+    error = f"<Code>{code}</Code><Message>{message}</Message>"
+    if call.method == "HEAD":  # no body; clients see the status only
+        return refusal.status, headers, ""
+    if call.protocol == "ec2":
+        body = f"<Response><Errors><Error>{error}</Error></Errors><RequestID>{REQUEST_ID}</RequestID></Response>"
+    elif call.protocol == "rest-xml":
+        body = f"<Error>{error}<RequestId>{REQUEST_ID}</RequestId></Error>"
+    elif call.protocol == "query":
+        error = f"<Error><Type>{'Sender' if refusal.status < 500 else 'Receiver'}</Type>{error}</Error>"
+        body = f"<ErrorResponse>{error}<RequestId>{REQUEST_ID}</RequestId></ErrorResponse>"
+    else:
+        headers |= {"content-type": "application/json", "x-amzn-errortype": refusal.code}
+        body = json.dumps({"__type": refusal.code, "message": refusal.message})
+    return refusal.status, headers, body
+
+
+PAGE_SIZE = 8  # items on a page of a list; small, so that clients have to follow `NextToken`
+
+
+class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a service)
+    """Raised by a call control to break the connection of a call.
+
+    Attributes:
+        kind: `refused` if the connection cannot be opened, `closed` if it breaks before the call is executed, `answer`
+            if it breaks after the call was executed, before the response.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+class CallControl:
+    """Lets every call be executed; the tests' fault injection overrides `before_call`, `after_call` and `stale_at`.
+
+    Attributes:
+        now: returns the seconds of the simulated clock; `serving` sets it.
+        page_size: items on a page of CloudFormation's lists.
+    """
+
+    def __init__(self) -> None:
+        self.now: Callable[[], float] = lambda: 0.0
+        self.page_size = PAGE_SIZE
+
+    @property
+    def time(self) -> datetime.datetime:
+        """The simulated time."""
+        return SIMULATION_START + datetime.timedelta(seconds=self.now())
+
+    def before_call(self, call: Call) -> None:
+        """Called with each call before it is executed.
+
+        Raises:
+            Refusal: the error response to send instead of executing the call
+            Disconnected: the connection breaks
+        """
+
+    def after_call(self, call: Call) -> None:
+        """Called with each call after it was executed, before the response is sent."""
+
+    def stale_at(self, operation: str) -> datetime.datetime | None:
+        """Return the past time whose state a stale read of CloudFormation shows; None for the current state."""
+        return None

@@ -17,9 +17,7 @@ from moto.core.utils import get_service_model
 
 from cfngen.sandbox.api.actions import ACTIONS, ACTIONS_WITH_TOKEN, Result
 from cfngen.sandbox.api.actions.request import ActionRequest
-from cfngen.sandbox.api.call_control import CallControl
-from cfngen.sandbox.api.refusals import Answer, Refusal, render
-from cfngen.sandbox.api.requests import Call
+from cfngen.sandbox.api.requests import Answer, Call, CallControl, Refusal, render
 from cfngen.sandbox.cloudformation.errors import ApiError
 from cfngen.sandbox.cloudformation.service import CloudFormation
 from cfngen.sandbox.json_types import JsonObject
@@ -80,7 +78,6 @@ class Service:
 
 
 def _check_names(params: JsonObject) -> None:
-    """Refuse a name of a stack or change set that does not match the API's pattern."""
     for name in ("StackName", "ChangeSetName"):
         value = str(params.get(name, ""))
         if name in params and not NAME_PATTERN.fullmatch(value):
@@ -101,7 +98,6 @@ def _repeated_result(action: str, token: str, results: Mapping[str, tuple[str, R
 
 
 def _status(code: str) -> int:
-    """Return the HTTP status of an error code, from botocore's model."""
     for shape in get_service_model("cloudformation").error_shapes:
         if shape.error_code == code:
             return int(shape.metadata["error"]["httpStatusCode"])

@@ -5,14 +5,14 @@ They concern the template's source, resource types and Rules section, the parame
 
 from __future__ import annotations
 
-import functools
 import re
+import urllib.parse
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypedDict
 
+from botocore.exceptions import ClientError
+
 from cfngen.sandbox.cloudformation import parameters, property_schemas, template
-from cfngen.sandbox.cloudformation.aws_parameter_types import parameter_value_exists
 from cfngen.sandbox.cloudformation.errors import (
     InsufficientCapabilitiesError,
     NotModelledError,
@@ -20,13 +20,12 @@ from cfngen.sandbox.cloudformation.errors import (
     ValidationError,
 )
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.parameter_store import stored_value
+from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.properties import enabled_resources
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
-from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
+from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
 
 MAX_BODY_BYTES = 51_200  # for a template that the call contains (TemplateBody)
@@ -44,8 +43,8 @@ NAME_PATTERN = re.compile(r"[a-zA-Z][-a-zA-Z0-9]{0,127}")
 MAX_TAGS = 50
 
 
-class SubmissionArguments(TypedDict, total=False):
-    """The arguments of a `Submission`, all of them optional.
+class Submission(TypedDict, total=False):
+    """The template of a CreateStack, UpdateStack or CreateChangeSet call, and the settings that all three calls have.
 
     Attributes:
         body: the template itself (TemplateBody), or
@@ -54,7 +53,6 @@ class SubmissionArguments(TypedDict, total=False):
         parameters: parameter values by name, as strings.
         previous_parameters: names of the parameters that keep their values (UsePreviousValue).
         tags: stack tags, which all resources that can be tagged inherit; None keeps the current ones.
-        capabilities: the capabilities that the caller acknowledges.
         notification_arns: SNS topics; None keeps the current ones.
         role_arn: the service role; "" keeps the current one.
     """
@@ -70,30 +68,10 @@ class SubmissionArguments(TypedDict, total=False):
     role_arn: str
 
 
-@dataclass(frozen=True)
-class Submission:
-    """The template of a CreateStack, UpdateStack or CreateChangeSet call, and the settings that all three calls have.
-
-    `SubmissionArguments` describes the attributes; here they have their defaults.
-    """
-
-    body: str = ""
-    url: str = ""
-    previous_template: bool = False
-    parameters: Mapping[str, str] | None = None
-    previous_parameters: Collection[str] = ()
-    tags: Mapping[str, str] | None = None
-    capabilities: Sequence[str] = ()
-    notification_arns: Sequence[str] | None = None
-    role_arn: str = ""
-
-
 def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str = "") -> Revision:
     """Check a submission, and return it as the stack's new revision.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        submission: the call's template and settings
         stack: the stack to update; None for a new stack
         name: the name of a new stack
 
@@ -101,24 +79,11 @@ def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str 
         ApiError: the submission is refused
     """
     _check_tags_and_capabilities(submission)
-    if len(submission.body.encode()) > MAX_BODY_BYTES:
-        raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
     current = stack.revision if stack else None
-    if submission.previous_template:
-        if current is None or not current.body:
-            raise ValidationError("Use previous template is only valid on update")
-        template_text = current.body
-    else:
-        template_text = submission.body or fetch_from_s3(cloud.region, submission.url)
+    template_text = _submitted_template(cloud, submission, current)
     parsed_template = template.parse(template_text)
-    parameter_values = dict(submission.parameters or {})
-    for key in submission.previous_parameters:
-        if current is None or key not in current.parameter_strings:
-            raise ValidationError(f"Invalid input for parameter key {key}. Cannot specify usePreviousValue as true "
-                                  "for a parameter key not in the previous template")  # fmt: skip
-        if key in parsed_template.parameters:
-            parameter_values[key] = current.parameter_strings[key]
-    tags, notification_arns, role_arn = submission.tags, submission.notification_arns, submission.role_arn
+    tags, notification_arns = submission.get("tags"), submission.get("notification_arns")
+    role_arn = submission.get("role_arn", "")
     if current is not None:
         tags = current.tags if tags is None else tags
         notification_arns = current.notification_arns if notification_arns is None else notification_arns
@@ -127,13 +92,39 @@ def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str 
         cloud,
         template_text,
         stack_name=stack.name if stack else name,
-        parameter_values=parameter_values,
+        parameter_values=_parameter_values(submission, parsed_template, current),
         tags=tags or {},
-        capabilities=submission.capabilities,
+        capabilities=submission.get("capabilities", ()),
         notification_arns=tuple(notification_arns or ()),
         role_arn=role_arn,
         parsed_template=parsed_template,
     )
+
+
+def _submitted_template(cloud: Region, submission: Submission, current: Revision | None) -> str:
+    """The text of the template, which is in the call, in S3, or the stack's current one."""
+    body = submission.get("body", "")
+    if len(body.encode()) > MAX_BODY_BYTES:
+        raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
+    if not submission.get("previous_template"):
+        return body or fetch_from_s3(cloud.region, submission.get("url", ""))
+    if current is None or not current.body:
+        raise ValidationError("Use previous template is only valid on update")
+    return current.body
+
+
+def _parameter_values(
+    submission: Submission, parsed_template: template.Template, current: Revision | None
+) -> dict[str, str]:
+    """The values of the call, and the current ones of the parameters that keep theirs."""
+    values = dict(submission.get("parameters") or {})
+    for key in submission.get("previous_parameters", ()):
+        if current is None or key not in current.parameter_strings:
+            raise ValidationError(f"Invalid input for parameter key {key}. Cannot specify usePreviousValue as true "
+                                  "for a parameter key not in the previous template")  # fmt: skip
+        if key in parsed_template.parameters:
+            values[key] = current.parameter_strings[key]
+    return values
 
 
 def check_name(parameter_name: str, name: str) -> None:
@@ -141,7 +132,6 @@ def check_name(parameter_name: str, name: str) -> None:
 
     Args:
         parameter_name: the parameter of the call, `stackName` or `changeSetName`.
-        name: the name.
 
     Raises:
         ValidationError: the name is not allowed
@@ -155,12 +145,12 @@ def check_name(parameter_name: str, name: str) -> None:
 
 def _check_tags_and_capabilities(submission: Submission) -> None:
     """Refuse unknown capabilities, too many tags and tags that are not valid."""
-    if unknown := sorted(set(submission.capabilities) - CAPABILITIES):
+    if unknown := sorted(set(submission.get("capabilities", ())) - CAPABILITIES):
         raise ValidationError(
             f"1 validation error detected: Value '{unknown}' at 'capabilities' failed to satisfy constraint: Member "
             f"must satisfy constraint: [Member must satisfy enum value set: {sorted(CAPABILITIES)}]"
         )
-    tags = submission.tags or {}
+    tags = submission.get("tags") or {}
     if len(tags) > MAX_TAGS:
         raise ValidationError(
             "1 validation error detected: Value at 'tags' failed to satisfy constraint: Member must have length less "
@@ -186,13 +176,9 @@ def check_revision(
     """Check a template with its parameters, tags and capabilities, and return them as a revision.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        template_text: the template as JSON
         stack_name: the name of the stack that gets the revision
         parameter_values: parameter values by name, as strings; the others have their defaults
         tags: the stack's tags
-        capabilities: the capabilities that the caller acknowledges
-        notification_arns: SNS topics
         role_arn: the service role, or ""
         parsed_template: the template, if the caller has parsed it already
 
@@ -202,12 +188,7 @@ def check_revision(
     parsed_template = parsed_template or template.parse(template_text)
     check_types(cloud, parsed_template)
     _check_attributes(cloud, parsed_template)
-    ref_values, failure_reason = parameters.resolve_values(
-        parsed_template,
-        parameter_values,
-        functools.partial(stored_value, cloud),
-        functools.partial(parameter_value_exists, cloud.region),
-    )
+    ref_values, failure_reason = parameters.resolve_values(cloud, parsed_template, parameter_values)
     revision = Revision(
         template_text,
         parsed_template,
@@ -220,11 +201,7 @@ def check_revision(
         failure_reason=failure_reason,
     )
     _check_rules(cloud, revision, stack_name)
-    try:
-        # The call itself fails if the condition of a resource cannot be resolved.
-        enabled_resources(scope_of_revision(cloud, revision, stack_name), parsed_template.resources)
-    except ResourceError as error:
-        raise ValidationError(str(error)) from error
+    _check_conditions(cloud, revision, stack_name)
     _check_capabilities(parsed_template, capabilities)
     return revision
 
@@ -279,6 +256,13 @@ def _check_capabilities(parsed_template: template.Template, capabilities: Sequen
         raise InsufficientCapabilitiesError("Requires capabilities : [CAPABILITY_IAM]")
 
 
+def _check_conditions(cloud: Region, revision: Revision, stack_name: str) -> None:
+    try:
+        enabled_resources(scope_of_revision(cloud, revision, stack_name), revision.template.resources)
+    except ResourceError as error:
+        raise ValidationError(str(error)) from error
+
+
 def _check_rules(cloud: Region, revision: Revision, stack_name: str) -> None:
     """Refuse parameter values for which an assertion of the template's Rules is false."""
     scope = scope_of_revision(cloud, revision, stack_name)
@@ -288,3 +272,30 @@ def _check_rules(cloud: Region, revision: Revision, stack_name: str) -> None:
         for assertion in rule["Assertions"]:
             if not scope.resolve(assertion["Assert"]):
                 raise ValidationError(f"Rule {rule_name} is not satisfied: {assertion.get('AssertDescription', '')}")
+
+
+MAX_OBJECT_BYTES = 1_048_576
+
+
+def fetch_from_s3(region: str, url: str) -> str:
+    """Return the document (a template or a stack policy) at a virtual-hosted S3 URL.
+
+    Args:
+        region: the region of the call; the bucket may be named with it or without a region
+        url: such as `https://bucket.s3.eu-central-1.amazonaws.com/cluster.json`
+
+    Raises:
+        ValidationError: it is no such URL, or S3 does not return the object, or the template is too large
+    """
+    parts = urllib.parse.urlsplit(url)
+    bucket, _, host = parts.netloc.partition(".s3.")
+    if parts.scheme != "https" or host not in (f"{region}.amazonaws.com", "amazonaws.com"):
+        raise ValidationError(f"TemplateURL must be a supported URL. ({url})")
+    try:
+        key = urllib.parse.unquote(parts.path.lstrip("/"))
+        data: bytes = client("s3", region).get_object(Bucket=bucket, Key=key)["Body"].read()
+    except ClientError as error:
+        raise ValidationError(f"S3 error: {error} ({url})") from error
+    if len(data) > MAX_OBJECT_BYTES:
+        raise ValidationError(f"Template may not exceed {MAX_OBJECT_BYTES} bytes in size.")
+    return data.decode()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation import admission, creation, status_checks
-from cfngen.sandbox.cloudformation.admission import Submission
+from cfngen.sandbox.cloudformation import admission, creation, stack_checks
 from cfngen.sandbox.cloudformation.change_set_diff import compare
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ApiError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.region import MAX_NAME_LENGTH, Region
-from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked_parameters
-from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
+from cfngen.sandbox.cloudformation.template import NESTED_STACK, ResourceDefinition, Template
 from cfngen.sandbox.json_types import Properties
 
 # How long a change set is in CREATE_PENDING and then in CREATE_IN_PROGRESS, with or without nested change sets.
@@ -29,79 +27,69 @@ EMPTY_REVISION = Revision(
 )
 
 
-def create(
-    cloud: Region,
-    stack_name: str,
-    name: str,
-    submission: Submission,
-    *,
-    change_set_type: str,
-    on_failure: str,
-    nested: bool,
-    description: str,
-    express: bool,
-    token: str,
-) -> ChangeSet:
-    """Start to create a change set, and for ChangeSetType CREATE the stack in REVIEW_IN_PROGRESS.
-
-    Args:
-        cloud: the emulated CloudFormation of the region
-        stack_name: the stack's name; for an update also its id
-        name: the change set's name; a change set of the same name that was executed is replaced
-        submission: the template and its settings
-        change_set_type: CREATE or UPDATE
-        on_failure: ROLLBACK, DELETE, DO_NOTHING or ""
-        nested: whether to create change sets of the nested stacks too
-        description: the change set's description
-        express: whether the execution skips waiting until resources are ready
-        token: the ClientRequestToken
-
-    Raises:
-        ApiError: the call is refused
-    """
-    admission.check_name("changeSetName", name)
+def check_settings(change_set_type: str, on_failure: str) -> None:
+    """Refuse a ChangeSetType or an OnStackFailure that does not exist, or that the other one excludes."""
     if change_set_type not in ("CREATE", "UPDATE") or on_failure not in ON_STACK_FAILURE_VALUES:
         raise ValidationError(f"ChangeSetType {change_set_type} or OnStackFailure {on_failure} is no value of the API")
     if on_failure == "DELETE" and change_set_type != "CREATE":
         raise ValidationError("OnStackFailure DELETE is supported only for change sets of type CREATE")
-    stack = _live_stack(cloud, stack_name)
-    if change_set_type == "UPDATE":
-        if stack is None:
-            raise ValidationError(f"Stack [{stack_name}] does not exist")
-        status_checks.check_update_is_allowed(stack)
-    elif stack is not None and stack.status != "REVIEW_IN_PROGRESS":
-        raise ValidationError(
-            f"Stack [{stack_name}] already exists and cannot be created again with the changeSet [{name}]."
-        )
-    same_name = [other for other in cloud.all_change_sets() if other.stack is stack and other.name == name]
-    if any(other.execution_status != "EXECUTE_COMPLETE" for other in same_name):
-        raise AlreadyExistsError(f"ChangeSet {name} already exists")
-    revision = admission.admit(cloud, submission, stack, stack_name)
-    if stack is None:
-        admission.check_name("stackName", stack_name)
-        stack = cloud.new_stack(stack_name, revision)
-        cloud.start_operation(stack, "CREATE_CHANGESET", token)
-        cloud.record_event(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
-    for other in same_name:
-        cloud.remove_change_set(other)
-    change_set = _new_change_set(cloud, stack, name, change_set_type, revision, token)
-    change_set.nested, change_set.on_failure, change_set.description = nested, on_failure, description
-    change_set.express = express
-    stack.operations.append((change_set.operation_id, "CREATE_CHANGESET"))
-    cloud.clock.schedule(PENDING_SECONDS, lambda: _start_creation(change_set))
-    cloud.clock.schedule(PENDING_SECONDS + CREATION_SECONDS, lambda: _finish_creation(cloud, change_set))
-    return change_set
 
 
-def _live_stack(cloud: Region, stack_name: str) -> Stack | None:
-    """The stack with this name or id that is not deleted; None if there is none."""
+def live_stack(cloud: Region, stack_name: str) -> Stack | None:
+    """The stack with this name or id, unless it is deleted."""
     for stack in cloud.stacks():
         if stack_name in (stack.name, stack.id) and stack.status != "DELETE_COMPLETE":
             return stack
     return None
 
 
-def _new_change_set(
+def check_stack(stack: Stack | None, stack_name: str, name: str, change_set_type: str) -> None:
+    """Refuse an update of a stack that cannot be updated, and the creation of one that exists."""
+    if change_set_type == "UPDATE":
+        if stack is None:
+            raise ValidationError(f"Stack [{stack_name}] does not exist")
+        stack_checks.check_update_is_allowed(stack)
+    elif stack is not None and stack.status != "REVIEW_IN_PROGRESS":
+        raise ValidationError(
+            f"Stack [{stack_name}] already exists and cannot be created again with the changeSet [{name}]."
+        )
+
+
+def executed_with_name(cloud: Region, stack: Stack | None, name: str) -> list[ChangeSet]:
+    """The stack's executed change sets of this name, which a new one replaces.
+
+    Raises:
+        AlreadyExistsError: one of this name has not been executed
+    """
+    same_name = [other for other in cloud.all_change_sets() if other.stack is stack and other.name == name]
+    if any(other.execution_status != "EXECUTE_COMPLETE" for other in same_name):
+        raise AlreadyExistsError(f"ChangeSet {name} already exists")
+    return same_name
+
+
+def new_stack_in_review(cloud: Region, name: str, revision: Revision, token: str) -> Stack:
+    """Add the stack that a change set is to create."""
+    admission.check_name("stackName", name)
+    return _add_stack_in_review(cloud, name, revision, token=token)
+
+
+def _add_stack_in_review(
+    cloud: Region, name: str, revision: Revision, *, parent: Stack | None = None, token: str = ""
+) -> Stack:
+    stack = cloud.new_stack(name, revision, parent)
+    cloud.start_operation(stack, "CREATE_CHANGESET", token)
+    cloud.record_event(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
+    return stack
+
+
+def start(cloud: Region, change_set: ChangeSet) -> None:
+    """Start the creation of a change set, which takes a few seconds."""
+    change_set.stack.operations.append((change_set.operation_id, "CREATE_CHANGESET"))
+    cloud.clock.schedule(PENDING_SECONDS, lambda: _start_creation(change_set))
+    cloud.clock.schedule(PENDING_SECONDS + CREATION_SECONDS, lambda: _finish_creation(cloud, change_set))
+
+
+def new_change_set(
     cloud: Region, stack: Stack, name: str, change_set_type: str, revision: Revision | None, token: str = ""
 ) -> ChangeSet:
     """Add a new change set with the settings of its revision."""
@@ -147,7 +135,6 @@ def _finish_creation(cloud: Region, change_set: ChangeSet) -> None:
 
 
 def _compute_changes(cloud: Region, change_set: ChangeSet) -> None:
-    """Compute the changes of a change set and of its nested change sets."""
     revision = change_set.revision
     if revision is None:
         return
@@ -178,15 +165,7 @@ def _create_nested(
     resource: Resource | None,
     properties: Properties,
 ) -> ChangeSet | None:
-    """Create the change set of a nested stack; return None if the nested stack does not change.
-
-    Args:
-        cloud: the emulated CloudFormation of the region
-        parent: the change set of the parent stack
-        logical_id: the nested stack's logical id in the parent stack
-        resource: its current resource in the parent stack; None if the parent stack has none yet
-        properties: its new properties
-    """
+    """Create the change set of a nested stack, which is a resource of its parent; None if it does not change."""
     stack = resource.child if resource else None
     name = stack.name if stack else cloud.physical_name(parent.stack, logical_id)
     nested_resource = Resource(
@@ -200,12 +179,10 @@ def _create_nested(
     if stack and revision and stack.revision.is_same_as(revision):
         return None
     if stack is None:
-        stack = cloud.new_stack(name, revision or EMPTY_REVISION, parent.stack)
-        cloud.start_operation(stack, "CREATE_CHANGESET")
-        cloud.record_event(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
+        stack = _add_stack_in_review(cloud, name, revision or EMPTY_REVISION, parent=parent.stack)
     name_suffix = cloud.physical_name(parent.stack, logical_id, with_stack_name=False)
     change_set_name = f"{parent.name}-{name_suffix}"[:MAX_NAME_LENGTH]
-    change_set = _new_change_set(cloud, stack, change_set_name, "UPDATE" if resource else "CREATE", revision)
+    change_set = new_change_set(cloud, stack, change_set_name, "UPDATE" if resource else "CREATE", revision)
     change_set.parent, change_set.nested, change_set.status = parent, True, "CREATE_IN_PROGRESS"
     stack.operations.append((change_set.operation_id, "CREATE_CHANGESET"))
     if refusal:
@@ -240,5 +217,4 @@ def no_updates_message(cloud: Region, stack: Stack, revision: Revision) -> str:
 
 
 def _fail(change_set: ChangeSet, reason: str) -> None:
-    """Let the creation of a change set fail for a reason, which its status reason then shows."""
     change_set.status, change_set.execution_status, change_set.reason = "FAILED", "UNAVAILABLE", reason

@@ -18,10 +18,9 @@ from cfngen.sandbox.cloudformation.properties import (
     resolve_and_validate,
 )
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import attribute_of_existing, scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo
-from cfngen.sandbox.cloudformation.template import PLACEHOLDER_PATTERN, ResourceDefinition
+from cfngen.sandbox.cloudformation.template import NESTED_STACK, PLACEHOLDER_PATTERN, ResourceDefinition
 from cfngen.sandbox.json_types import Expression, Properties
 
 # Called for a nested stack with its logical id, its current resource (if any) and its new properties; returns the
@@ -54,8 +53,6 @@ def find_differences(old: object, new: object, path: str = "") -> Iterator[tuple
     """Yield (path, old value, new value) wherever two values differ; None stands for a value that is missing.
 
     Args:
-        old: the old value
-        new: the new value
         path: the path of both values, with which the yielded paths begin
     """
     if isinstance(old, dict) and isinstance(new, dict):
@@ -74,9 +71,6 @@ def compare(
     """Compare a stack with a new revision of it.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the stack
-        revision: its new revision
         nested: whether the change set includes change sets of nested stacks
         compare_nested: creates the change set of a nested stack
 
@@ -135,7 +129,6 @@ class _Comparer:
         self._scope.set_name(logical_id, physical_id)
 
     def _attribute(self, logical_id: str, name: str) -> Expression:
-        """The value of GetAtt: known for a resource without changes, otherwise known only after execution."""
         if logical_id in self._existing and self._changes.get(logical_id) is None:
             return attribute_of_existing(self._existing[logical_id], name)
         return UNKNOWN
@@ -148,26 +141,29 @@ class _Comparer:
             raise ResourceError(f"Update of resource type is not permitted. The new template modifies resource type of "
                                 f"the following resources: [{logical_id}]")  # fmt: skip
         if resource is None or (resource.status == "CREATE_FAILED" and self._stack.finished):
-            nested_change_set = None
-            if definition.type == NESTED_STACK:
-                nested_change_set = self._compare_nested(logical_id, None, new_properties)
             return ResourceChange(
                 action="Add",
                 logical_id=logical_id,
                 physical_id="",
                 type=definition.type,
-                replacement="",
-                policy_action="",
-                scope=(),
-                details=(),
-                child=nested_change_set,
-                before_context="",
+                child=self._nested_change_set(definition, logical_id, None, new_properties),
                 after_context=self._context(definition, new_properties),
             )
+        return self._modification(resource, definition, new_properties)
+
+    def _nested_change_set(
+        self, definition: ResourceDefinition, logical_id: str, resource: Resource | None, new_properties: Properties
+    ) -> ChangeSet | None:
+        if definition.type != NESTED_STACK:
+            return None
+        return self._compare_nested(logical_id, resource, new_properties)
+
+    def _modification(
+        self, resource: Resource, definition: ResourceDefinition, new_properties: Properties
+    ) -> ResourceChange | None:
+        """The change of a resource that exists; None if it has none."""
         details = list(self._property_details(resource, definition, new_properties))
-        nested_change_set = None
-        if definition.type == NESTED_STACK:
-            nested_change_set = self._compare_nested(logical_id, resource, new_properties)
+        nested_change_set = self._nested_change_set(definition, resource.logical_id, resource, new_properties)
         details += _attribute_details(resource.definition, definition, ("Metadata",))
         if definition.type == NESTED_STACK and not self._nested and not details:
             details.append(AUTOMATIC_CHANGE)  # the nested template may have changed, which only the update will show
@@ -180,7 +176,7 @@ class _Comparer:
         replacement = _replacement(details)
         return ResourceChange(
             action="Modify",
-            logical_id=logical_id,
+            logical_id=resource.logical_id,
             physical_id=resource.physical_id,
             type=resource.type,
             replacement=replacement,
@@ -193,19 +189,13 @@ class _Comparer:
         )
 
     def _removal(self, resource: Resource) -> ResourceChange:
-        """The change of a resource that the new template no longer has."""
         return ResourceChange(
             action="Remove",
             logical_id=resource.logical_id,
             physical_id=resource.physical_id,
             type=resource.type,
-            replacement="",
             policy_action=resource.definition.deletion_policy.replace("RetainExceptOnCreate", "Retain"),
-            scope=(),
-            details=(),
-            child=None,
             before_context=self._context(resource.definition, resource.properties),
-            after_context="",
         )
 
     def _property_details(
@@ -263,7 +253,6 @@ class _Comparer:
                     yield "ResourceReference", name
 
     def _context(self, definition: ResourceDefinition, properties: Properties) -> str:
-        """A resource's properties and attributes as JSON, with NoEcho values masked."""
         attributes = {key: value for key, value in definition.body.items() if key in ("Metadata", *POLICY_ATTRIBUTES)}
         return self._masked(json.dumps({"Properties": properties, **attributes}))
 
@@ -372,7 +361,6 @@ def _contains_unknown(value: object) -> bool:
 
 
 def _finding(logical_id: str, definition: ResourceDefinition, error: PropertyError) -> ValidationFinding:
-    """The finding of early validation for a property that is not valid."""
     path = f"/Resources/{logical_id}/Properties{error.path.removeprefix('#')}"
     return ValidationFinding(
         logical_id=logical_id,

@@ -56,13 +56,13 @@ class ResourceChange:
     logical_id: str
     physical_id: str
     type: str
-    replacement: str
-    policy_action: str
-    scope: tuple[str, ...]
-    details: tuple[ResourceChangeDetail, ...]
-    child: ChangeSet | None
-    before_context: str
-    after_context: str
+    replacement: str = ""
+    policy_action: str = ""
+    scope: tuple[str, ...] = ()
+    details: tuple[ResourceChangeDetail, ...] = ()
+    child: ChangeSet | None = None
+    before_context: str = ""
+    after_context: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,25 +12,36 @@ from collections.abc import Callable, Mapping
 from botocore.exceptions import ClientError, ParamValidationError
 
 from cfngen.sandbox.cloudformation import admission, deletion, properties, signals, update_policies
-from cfngen.sandbox.cloudformation.clock import Operation
+from cfngen.sandbox.cloudformation.admission import fetch_from_s3
 from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError, UnfinishedError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
+from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
-from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
+from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, NESTED_STACK
 
 # Errors that put a resource into a FAILED status.
 RESOURCE_ERRORS = (ApiError, ResourceError, ClientError, ParamValidationError)
+
+
+def start(cloud: Region, stack: Stack, *, on_failure: str, token: str, express: bool = False) -> None:
+    """Start to create a root stack whose template has been accepted.
+
+    Args:
+        on_failure: ROLLBACK (also ""), DELETE or DO_NOTHING
+        token: the ClientRequestToken
+        express: whether to skip waiting until resources are ready
+    """
+    cloud.start_operation(stack, "CREATE_STACK", token)
+    stack.disable_rollback, stack.express = on_failure == "DO_NOTHING", express
+    cloud.simulation.start(create(cloud, stack, on_failure or "ROLLBACK"))
 
 
 def create(cloud: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operation:
     """Create the resources of a stack: those without a condition, and those whose condition is true.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: a new stack, whose operation has started
         on_failure: what to do with a root stack that fails: ROLLBACK, DELETE or DO_NOTHING
     """
     generation = stack.generation
@@ -84,8 +95,6 @@ def start_in_order(
     """Start each resource as soon as all its dependencies are complete; return when all are complete or one failed.
 
     Args:
-        stack: the stack, whose operation has started
-        logical_ids: the resources to start
         start: called with a logical id; starts the creation, update or rollback of that resource
         continue_after_failure: after a failure, continue with all resources that do not depend on the failed one
     """
@@ -115,7 +124,6 @@ def _can_start_another(stack: Stack, logical_ids: list[str], progress: Mapping[s
     """Whether there is a resource that has not started, and whose dependencies are complete.
 
     Args:
-        stack: the stack
         logical_ids: the resources that the operation starts
         progress: the state of each resource that has started
     """
@@ -133,7 +141,6 @@ def _progress_of(stack: Stack, logical_id: str) -> str:
 
 
 def _has_progressed(stack: Stack, generation: int, earlier_progress: Mapping[str, str]) -> bool:
-    """Whether the state of a resource has changed, or the operation was superseded."""
     return stack.generation != generation or any(
         _progress_of(stack, logical_id) != state for logical_id, state in earlier_progress.items()
     )
@@ -187,9 +194,6 @@ def provision(cloud: Region, stack: Stack, resource: Resource, status: str) -> O
     """Create the actual resource from its resolved properties; on return it is complete, or was cancelled.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the resource's stack
-        resource: the resource
         status: the resource's status meanwhile: CREATE_IN_PROGRESS, or UPDATE_IN_PROGRESS for a replacement
 
     Raises:
@@ -254,13 +258,6 @@ def nested_revision(
     cloud: Region, stack: Stack, resource: Resource, name: str, *, parent_revision: Revision | None = None
 ) -> Revision:
     """The revision of a nested stack, from the properties of its resource in the parent stack.
-
-    Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the parent stack
-        resource: the parent's resource of type AWS::CloudFormation::Stack
-        name: the nested stack's name
-        parent_revision: the parent's revision; by default, its current one
 
     Raises:
         ApiError: the nested template or its parameters are refused

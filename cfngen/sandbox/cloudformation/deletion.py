@@ -8,15 +8,15 @@ from botocore.exceptions import ClientError
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.cloudformation.clock import Operation, ResumeCondition
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.properties import handler_call
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
 from cfngen.sandbox.cloudformation.scopes import importing_stacks
+from cfngen.sandbox.cloudformation.simulation import Operation, ResumeCondition
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP
 
 
 def delete(
@@ -30,9 +30,6 @@ def delete(
     """Delete a stack and its resources, dependents first.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the stack to delete
-        reason: the status reason of the first event
         retain: logical ids of resources to retain
         force: retain all resources that cannot be deleted
     """
@@ -116,9 +113,6 @@ def remove_resource(cloud: Region, stack: Stack, resource: Resource, policy: str
     """Delete or retain one resource.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the resource's stack
-        resource: the resource
         policy: its deletion policy: Delete, Retain, RetainExceptOnCreate or Snapshot
         force: whether to retain the resource if it cannot be deleted
     """
@@ -185,3 +179,40 @@ def _remove_nested_stack(cloud: Region, nested_stack: Stack, *, force: bool) -> 
     yield nested_stack.has_finished
     if nested_stack.status != "DELETE_COMPLETE":
         raise ResourceError(f"Embedded stack {nested_stack.id} was not successfully deleted: {nested_stack.reason}")
+
+
+UPDATE_CLEANUP_STATUS = "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"
+ROLLBACK_CLEANUP_STATUS = "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"
+NOT_DELETED = "One or more resources could not be deleted."
+
+
+def clean_up(cloud: Region, stack: Stack, final_status: str) -> Operation:
+    """Delete a stack's obsolete resources, then clean up its nested stacks; this completes the update.
+
+    A nested stack is cleaned up only together with its root, because the root may still roll back.
+
+    Args:
+        final_status: the status after the cleanup: UPDATE_COMPLETE or UPDATE_ROLLBACK_COMPLETE
+    """
+    any_not_deleted = yield from remove_obsolete(cloud, stack)
+    resources_of_nested_stacks = {
+        logical_id: resource
+        for logical_id, resource in stack.resources.items()
+        if resource.child and _awaits_cleanup(resource.child)
+    }
+    for resource in dependents_first(cloud, resources_of_nested_stacks):
+        nested_stack = resource.child
+        if nested_stack is not None:
+            cloud.simulation.start(clean_up(cloud, nested_stack, final_status))
+            yield nested_stack.has_finished
+            cloud.record_event(stack, resource, "UPDATE_COMPLETE")
+    stack.stable_state, stack.policy_during_update = None, ""
+    reason = ""
+    if any_not_deleted:
+        reason = f"Update successful. {NOT_DELETED}" if final_status == "UPDATE_COMPLETE" else NOT_DELETED
+    cloud.record_event(stack, None, final_status, reason)
+
+
+def _awaits_cleanup(child: Stack) -> bool:
+    """Whether a nested stack took part in the update of its parent, and waits for its cleanup."""
+    return child.stable_state is not None or child.status == UPDATE_CLEANUP_STATUS

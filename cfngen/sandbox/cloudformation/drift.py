@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 
 from cfngen.sandbox.cloudformation.change_set_diff import find_differences
-from cfngen.sandbox.cloudformation.drift_results import DriftDetection, PropertyDifference, ResourceDrift
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import handler_call
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import (
+    STABLE_STATUSES,
+    DriftDetection,
+    PropertyDifference,
+    Resource,
+    ResourceDrift,
+    Stack,
+)
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 
@@ -18,11 +24,6 @@ def detect_drift(cloud: Region, stack: Stack, identifier: str) -> DriftDetection
     """Compare all resources of a stack whose type supports drift detection with their actual state.
 
     Resources of its nested stacks are not compared.
-
-    Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the stack
-        identifier: the id of the new drift detection
 
     Raises:
         ValidationError: the stack's status does not allow drift detection
@@ -59,9 +60,6 @@ def _compare_resource(cloud: Region, stack: Stack, resource: Resource, actual: P
     """Compare a resource's properties in the template with its actual ones.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the resource's stack
-        resource: the resource
         actual: the actual values of the properties to compare; None if the actual resource is deleted
     """
     compared_keys = resource.properties if actual is None else actual

@@ -55,7 +55,6 @@ def check_condition_is_declared(body: TemplateBody, name: object, section: str) 
     """Refuse the name of a condition that the template does not declare; None stands for no condition.
 
     Args:
-        body: the template
         name: the name of the condition
         section: the section of the template that refers to it
     """
@@ -66,7 +65,6 @@ def check_condition_is_declared(body: TemplateBody, name: object, section: str) 
 
 
 def _check_get_att(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Refuse Fn::GetAtt of a resource that the template does not declare."""
     logical_id = logical_id_of_get_att(argument)
     if logical_id not in body["Resources"]:
         raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {logical_id}")
@@ -80,12 +78,10 @@ def _check_get_stack_output(body: TemplateBody, section: str, argument: Expressi
 
 
 def _is_list_of_length(value: object, *lengths: int) -> bool:
-    """Whether a value is a list of one of these lengths."""
     return isinstance(value, list) and len(value) in lengths
 
 
 def _check_join(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the delimiter and the list of Fn::Join."""
     if (
         not _is_list_of_length(argument, 2)
         or not isinstance(argument[0], str)
@@ -98,7 +94,6 @@ def _check_join(body: TemplateBody, section: str, argument: Expression) -> None:
 
 
 def _check_split(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the delimiter of Fn::Split."""
     if not _is_list_of_length(argument, 2) or not isinstance(argument[0], str):
         raise ValidationError(
             "Template error: every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string "
@@ -107,7 +102,6 @@ def _check_split(body: TemplateBody, section: str, argument: Expression) -> None
 
 
 def _check_select(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the index and the list of Fn::Select."""
     if not _is_list_of_length(argument, 2) or not isinstance(argument[1], (list, dict)):
         raise ValidationError(
             "Template error: Fn::Select requires a list argument with two elements: an integer index and a list"
@@ -123,7 +117,6 @@ def _check_select(body: TemplateBody, section: str, argument: Expression) -> Non
 
 
 def _check_sub(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the text, the local values and the placeholders of Fn::Sub."""
     text: Expression = argument
     local_values: Expression = {}
     if _is_list_of_length(argument, 2):
@@ -145,7 +138,6 @@ def _check_sub(body: TemplateBody, section: str, argument: Expression) -> None:
 
 
 def _check_if(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the condition of Fn::If."""
     if not _is_list_of_length(argument, 3) or not isinstance(argument[0], str):
         raise ValidationError(
             "Template error: Fn::If requires a list argument with three elements: a condition and two values"
@@ -154,7 +146,6 @@ def _check_if(body: TemplateBody, section: str, argument: Expression) -> None:
 
 
 def _check_find_in_map(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check that Fn::FindInMap names a mapping and keys that exist."""
     if not _is_list_of_length(argument, 3):
         raise ValidationError(
             "Template error: every Fn::FindInMap object requires three parameters, the map name, map key and the "
@@ -175,7 +166,6 @@ def _check_find_in_map(body: TemplateBody, section: str, argument: Expression) -
 
 
 def _check_equals(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the number of arguments of Fn::Equals."""
     if not _is_list_of_length(argument, 2):
         raise ValidationError("Template error: every Fn::Equals object requires a list of 2 string parameters.")
 
@@ -194,13 +184,11 @@ def _list_of_2_to_10_check(function: str) -> ArgumentCheck:
 
 
 def _check_not(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the number of arguments of Fn::Not."""
     if not _is_list_of_length(argument, 1):
         raise ValidationError("Template error: every Fn::Not object requires one boolean parameter.")
 
 
 def _check_cidr(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the count and the bits of Fn::Cidr."""
     if not _is_list_of_length(argument, 2, 3):
         raise ValidationError(
             "Template error: every Fn::Cidr object requires two parameters, (1) ipBlock and (2) count, and may have a "

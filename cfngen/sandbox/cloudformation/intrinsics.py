@@ -21,7 +21,6 @@ class Scope:
     """Resolves the expressions of one template.
 
     Args:
-        body: the template
         names: the values of Ref by name: of parameters, pseudo parameters and completed resources
         attribute: returns the value of GetAtt for a logical id and an attribute name
         zones: returns the names of a region's Availability Zones
@@ -78,7 +77,6 @@ class Scope:
         return function(argument)
 
     def _ref(self, name: str) -> Expression:
-        """Ref: the value of a parameter, a pseudo parameter or a resource."""
         if name == "AWS::NoValue":
             return NO_VALUE
         if name not in self._names:
@@ -86,12 +84,10 @@ class Scope:
         return self._names[name]
 
     def _fn_getatt(self, argument: Expression) -> Expression:
-        """Fn::GetAtt: an attribute of a resource."""
         logical_id, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
         return self._attribute(logical_id, self.resolve(attribute))
 
     def _fn_sub(self, argument: Expression) -> str:
-        """Fn::Sub: a text with its placeholders replaced."""
         text, local_values = (argument, {}) if isinstance(argument, str) else argument
         local_values = self.resolve(local_values)
 
@@ -108,12 +104,10 @@ class Scope:
         return _known_or_unknown(result)
 
     def _fn_join(self, argument: Expression) -> str:
-        """Fn::Join: the items of a list with a delimiter between them."""
         delimiter, items = argument
         return _known_or_unknown(str(delimiter).join(map(_text, self.resolve(items))))
 
     def _fn_select(self, argument: Expression) -> Expression:
-        """Fn::Select: the item of a list at an index."""
         index, items = self.resolve(argument)
         if items == [UNKNOWN] and not isinstance(argument[1], list):
             raise ResourceError("Template error: Fn::Select cannot select from a list that is not known yet")
@@ -122,14 +116,12 @@ class Scope:
         return items[int(index)]
 
     def _fn_split(self, argument: Expression) -> list[str]:
-        """Fn::Split: the parts of a text between delimiters."""
         delimiter, text = self.resolve(argument)
         if UNKNOWN in str(text):
             raise ResourceError("Template error: Fn::Split cannot split a value that is not known yet")
         return str(text).split(delimiter)
 
     def _fn_findinmap(self, argument: Expression) -> Expression:
-        """Fn::FindInMap: a value of the Mappings section."""
         mapping_name, top_level_key, second_level_key = self.resolve(argument)
         try:
             return self._body["Mappings"][mapping_name][top_level_key][second_level_key]
@@ -139,23 +131,19 @@ class Scope:
             ) from error
 
     def _fn_base64(self, argument: Expression) -> str:
-        """Fn::Base64: a text encoded in base64."""
         text = _text(self.resolve(argument))
         return UNKNOWN if UNKNOWN in text else base64.b64encode(text.encode()).decode()
 
     def _fn_importvalue(self, argument: Expression) -> str:
-        """Fn::ImportValue: the export of another stack."""
         return self._imported(str(self.resolve(argument)))
 
     def _fn_getstackoutput(self, argument: Expression) -> str:
-        """Fn::GetStackOutput: an output of another stack of the account and region."""
         resolved = self.resolve(argument)
         if unsupported := sorted(resolved.keys() - {"StackName", "OutputName"}):
             raise NotModelledError(f"Fn::GetStackOutput with {', '.join(unsupported)}")
         return self._output_of(str(resolved["StackName"]), str(resolved["OutputName"]))
 
     def _fn_getazs(self, argument: Expression) -> list[str]:
-        """Fn::GetAZs: the Availability Zones of a region."""
         return self._zones(self.resolve(argument) or self._names["AWS::Region"])
 
     def _fn_cidr(self, argument: Expression) -> list[str]:
@@ -167,29 +155,23 @@ class Scope:
         return [str(network) for network in itertools.islice(networks, int(count))]
 
     def _fn_if(self, argument: Expression) -> Expression:
-        """Fn::If: one of two values, by a condition."""
         name, if_true, if_false = argument
         return self.resolve(if_true if self.condition(name) else if_false)
 
     def _fn_equals(self, argument: Expression) -> bool:
-        """Fn::Equals: whether two values are the same as text."""
         first, second = self.resolve(argument)
         return _text(first) == _text(second)
 
     def _fn_and(self, argument: Expression) -> bool:
-        """Fn::And: whether all conditions are true."""
         return all(self.resolve(argument))
 
     def _fn_or(self, argument: Expression) -> bool:
-        """Fn::Or: whether at least one of the conditions is true."""
         return any(self.resolve(argument))
 
     def _fn_not(self, argument: Expression) -> bool:
-        """Fn::Not: whether the condition is false."""
         return not self.resolve(argument)[0]
 
     def _fn_contains(self, argument: Expression) -> bool:
-        """Fn::Contains: whether a list has an item."""
         items, item = self.resolve(argument)
         return item in items
 

@@ -12,9 +12,15 @@ parameters as `String`.)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from botocore.exceptions import ClientError
+from moto.ssm.models import ssm_backends
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
 from cfngen.sandbox.cloudformation.template import Template
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
@@ -27,25 +33,16 @@ ALLOWED_ATTRIBUTES = {
 MAX_VALUE_LENGTH = 4096  # characters
 _OBJECT_TYPES = ("AWS::EC2::", "AWS::Route53::")  # the beginnings of AWS-specific types
 
-# Called with an AWS-specific parameter type, such as AWS::EC2::VPC::Id, and a value.
-ParameterValueExists = Callable[[str, str], bool]
-# Returns the value of a parameter of Parameter Store, or None.
-StoredValue = Callable[[str], str | None]
-
 
 def resolve_values(
+    cloud: Region,
     template: Template,
     parameter_values: Mapping[str, str],
-    stored_value: StoredValue,
-    exists: ParameterValueExists,
 ) -> tuple[JsonDict, str]:
     """Resolve the values of a template's parameters.
 
     Args:
-        template: the template
         parameter_values: the values in the request by parameter name, all of them strings
-        stored_value: returns the value of a parameter of Parameter Store
-        exists: returns whether a value of an AWS-specific type exists in the account
 
     Returns:
         the value of Ref for each parameter, and the reason why the stack must fail although the call succeeds, or ""
@@ -53,6 +50,27 @@ def resolve_values(
     Raises:
         ValidationError: a value is missing, unknown or invalid; nothing is created
     """
+    _check_names(template, parameter_values)
+    ref_values: JsonDict = {}
+    failure_reason = ""
+    for name, definition in template.parameters.items():
+        text = parameter_values.get(name, _text(definition.get("Default")))
+        _check_constraints(name, definition, text)
+        parameter_type = definition["Type"]
+        if match := PARAMETER_STORE_TYPE.fullmatch(parameter_type):
+            stored = _stored_value(cloud, text)
+            if stored is None:
+                raise ValidationError(f"Unable to fetch parameters [{text}] from parameter store for this account.")
+            parameter_type, text = match.group(1), stored
+        ref_values[name] = _convert(name, parameter_type, text)
+        if parameter_type.startswith(_OBJECT_TYPES) and not _exists(cloud.region, parameter_type, text):
+            failure_reason = (
+                f"Parameter validation failed: parameter value {text} for parameter name {name} does not exist"
+            )
+    return ref_values, failure_reason
+
+
+def _check_names(template: Template, parameter_values: Mapping[str, str]) -> None:
     definitions = template.parameters
     if unknown := sorted(set(parameter_values) - set(definitions)):
         raise ValidationError(f"Parameters: [{', '.join(unknown)}] do not exist in the template")
@@ -61,23 +79,6 @@ def resolve_values(
     ]
     if missing:
         raise ValidationError(f"Parameters: [{', '.join(missing)}] must have values")
-    ref_values: JsonDict = {}
-    failure_reason = ""
-    for name, definition in definitions.items():
-        text = parameter_values.get(name, _text(definition.get("Default")))
-        _check_constraints(name, definition, text)
-        parameter_type = definition["Type"]
-        if match := PARAMETER_STORE_TYPE.fullmatch(parameter_type):
-            stored = stored_value(text)
-            if stored is None:
-                raise ValidationError(f"Unable to fetch parameters [{text}] from parameter store for this account.")
-            parameter_type, text = match.group(1), stored
-        ref_values[name] = _convert(name, parameter_type, text)
-        if parameter_type.startswith(_OBJECT_TYPES) and not exists(parameter_type, text):
-            failure_reason = (
-                f"Parameter validation failed: parameter value {text} for parameter name {name} does not exist"
-            )
-    return ref_values, failure_reason
 
 
 def value_strings(template: Template, parameter_values: Mapping[str, str]) -> dict[str, str]:
@@ -147,3 +148,71 @@ def _constraint_violation(name: str, definition: JsonObject, text: str) -> str:
     if "MaxValue" in definition and _number(name, text) > float(definition["MaxValue"]):
         return f"Parameter '{name}' must be a number not greater than {definition['MaxValue']}"
     return ""
+
+
+class DescribeCall(NamedTuple):
+    """A call of EC2 that finds objects by their ids or names.
+
+    Attributes:
+        method: the method of boto3's EC2 client.
+        filter_argument: the argument that takes the ids or names.
+        result_key: the key of the list of found objects in the response.
+    """
+
+    method: str
+    filter_argument: str
+    result_key: str
+
+
+DESCRIBE_CALLS_BY_PARAMETER_TYPE: Mapping[str, DescribeCall] = {
+    "AWS::EC2::AvailabilityZone::Name": DescribeCall("describe_availability_zones", "ZoneNames", "AvailabilityZones"),
+    "AWS::EC2::Image::Id": DescribeCall("describe_images", "ImageIds", "Images"),
+    "AWS::EC2::KeyPair::KeyName": DescribeCall("describe_key_pairs", "KeyNames", "KeyPairs"),
+    "AWS::EC2::SecurityGroup::Id": DescribeCall("describe_security_groups", "GroupIds", "SecurityGroups"),
+    "AWS::EC2::Subnet::Id": DescribeCall("describe_subnets", "SubnetIds", "Subnets"),
+    "AWS::EC2::VPC::Id": DescribeCall("describe_vpcs", "VpcIds", "Vpcs"),
+}
+
+
+def _exists(region: str, parameter_type: str, value: str) -> bool:
+    """Whether a parameter's value, such as a VPC id for the type AWS::EC2::VPC::Id, exists in the account.
+
+    Raises:
+        NotModelledError: the emulator does not support the parameter type
+    """
+    if parameter_type == "AWS::Route53::HostedZone::Id":
+        return _hosted_zone_exists(region, value)
+    if parameter_type not in DESCRIBE_CALLS_BY_PARAMETER_TYPE:
+        raise NotModelledError(f"parameter type {parameter_type}")
+    describe_call = DESCRIBE_CALLS_BY_PARAMETER_TYPE[parameter_type]
+    describe = getattr(client("ec2", region), describe_call.method)
+    try:
+        response = describe(**{describe_call.filter_argument: [value]})
+    except ClientError:  # EC2 refuses ids and names that do not exist
+        return False
+    return bool(response[describe_call.result_key])
+
+
+def _hosted_zone_exists(region: str, zone_id: str) -> bool:
+    try:
+        client("route53", region).get_hosted_zone(Id=zone_id)
+    except ClientError:
+        return False
+    return True
+
+
+def _stored_value(cloud: Region, name: str) -> str | None:
+    """The value of a parameter: of a public one, or of one that the account has; None if there is none.
+
+    Raises:
+        ValidationError: it is a SecureString, which CloudFormation does not support for parameters ("Unsupported
+            Systems Manager parameter types", CloudFormation User Guide)
+    """
+    if name in cloud.parameter_store:
+        return cloud.parameter_store[name]
+    parameter = ssm_backends[ACCOUNT_ID][cloud.region].get_parameter(name)
+    if parameter is None:
+        return None
+    if parameter.parameter_type == "SecureString":
+        raise ValidationError(f"Parameters [{name}] referenced by template have types not supported by CloudFormation.")
+    return str(parameter.value)

@@ -10,10 +10,9 @@ from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.handlers.handler import HandlerCall
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
 from cfngen.sandbox.cloudformation.scopes import importing_stacks, scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
-from cfngen.sandbox.cloudformation.template import ResourceDefinition
+from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, ResourceDefinition
 from cfngen.sandbox.json_types import JsonDict
 
 NESTED_STACK_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
@@ -37,10 +36,7 @@ def resolve_and_validate(
     """Resolve properties in a scope, add the stack's tags, and convert values to the types of the schema.
 
     Args:
-        region: the name of the region
-        scope: the scope
         stack_tags: the stack's tags, values by key
-        definition: the resource in the template
 
     Raises:
         ResourceError: they cannot be resolved, or the schema refuses them
@@ -124,7 +120,6 @@ def resolve_outputs(cloud: Region, stack: Stack) -> tuple[dict[str, str], dict[s
 
 
 def _check_exports(cloud: Region, stack: Stack, exports: Mapping[str, str]) -> None:
-    """Refuse exports of the same name as another stack's, and changes of exports that are in use."""
     for owner_id, name, _ in cloud.exports():
         if name in exports and owner_id != stack.id:
             raise ResourceError(f"Export with name {name} is already exported by stack {cloud.stack(owner_id).name}")

@@ -150,7 +150,6 @@ class _Converter:
         raise _property_error(path, "fits none of the allowed shapes")
 
     def _convert_object(self, schema: Schema, types: list[str], value: JsonDict, path: str) -> Expression:
-        """Check the keys of an object, and convert their values."""
         if types and "object" not in types:
             raise _property_error(path, f"expected type: {types}, found: object")
         properties, key_patterns = schema.get("properties"), schema.get("patternProperties", {})
@@ -185,7 +184,6 @@ class _Converter:
                 raise _property_error(path, f"{len(matching)} subschemas matched instead of one")
 
     def _convert_scalar(self, schema: Schema, types: list[str], value: Expression, path: str) -> Expression:
-        """Convert a string, number or boolean, and check its constraints."""
         try:
             value = _convert_to_type(types, value)
         except ValueError:
@@ -207,7 +205,6 @@ class _Converter:
 
 
 def _check_items(schema: Schema, items: list[Expression], path: str) -> None:
-    """Check the number of items of a list, and whether they are unique."""
     minimum, maximum = schema.get("minItems", 0), schema.get("maxItems", len(items))
     if len(items) < minimum:
         raise _property_error(path, f"expected minimum item count: {minimum}, found: {len(items)}")
@@ -219,13 +216,7 @@ def _check_items(schema: Schema, items: list[Expression], path: str) -> None:
 
 
 def _check_key_groups(schema: Schema, keys: set[str], path: str) -> None:
-    """Check required and exclusive groups of keys, which cfn-lint adds to the schemas from AWS documentation.
-
-    Args:
-        schema: the schema of an object
-        keys: the keys that the object has
-        path: the path of the object
-    """
+    """Check required and exclusive groups of keys, which cfn-lint adds to the schemas from AWS documentation."""
     for key_group in _normalize_key_groups(schema.get("requiredXor", [])):
         if len(keys & set(key_group)) != 1:
             raise _property_error(path, f"exactly one of {sorted(key_group)} is required")
@@ -267,5 +258,4 @@ def _convert_to_type(types: list[str], value: Expression) -> Expression:
 
 
 def _property_error(path: str, message: str) -> PropertyError:
-    """Return the error for an invalid property, with its path in the properties."""
     return PropertyError(path, message)

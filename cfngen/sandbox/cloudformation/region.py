@@ -9,15 +9,20 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 
-from cfngen.sandbox.cloudformation import generated_names, moto_patches, moto_speedups
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
-from cfngen.sandbox.cloudformation.drift_results import DriftDetection
 from cfngen.sandbox.cloudformation.errors import LimitExceededError, ResourceError, ValidationError
-from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
-from cfngen.sandbox.cloudformation.order import ResourceOrder
-from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK, WAIT_CONDITION
-from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Revision, Stack, StackEvent, mask_no_echo
+from cfngen.sandbox.cloudformation.simulation import Clock, InjectedFailures, Operation, ResourceOrder, Simulation
+from cfngen.sandbox.cloudformation.stack import (
+    DriftDetection,
+    LaunchedInstance,
+    Resource,
+    Revision,
+    Stack,
+    StackEvent,
+    mask_no_echo,
+)
+from cfngen.sandbox.cloudformation.template import NESTED_STACK, WAIT_CONDITION
+from cfngen.sandbox.moto_patches import all_patches, speedups
 from cfngen.sandbox.services import capacity, resource_tags, scaling_activities
 from cfngen.sandbox.services.rules import set_clock
 from cfngen.sandbox.services.schedule import set_schedule
@@ -37,7 +42,6 @@ class Region(abc.ABC):
     the subclass `CloudFormation` implements.
 
     Args:
-        region: the name of the region.
         parameter_store: contents of Parameter Store (values by name), for the type AWS::SSM::Parameter::Value.
         on_launch: called for each instance that a stack's Auto Scaling group launches, right after the launch. It may
             schedule on the clock what the instance does later. Without it, instances do nothing.
@@ -57,28 +61,15 @@ class Region(abc.ABC):
         durations: Mapping[str, float] | None = None,
         seed: int | None = None,
     ) -> None:
-        moto_patches.apply()
-        moto_speedups.apply()
+        all_patches.apply()
+        speedups.apply()
         self.region = region
         self.clock = Clock()
-        set_clock(region, lambda: self.clock.now)
-        capacity.reset(region)
-        resource_tags.set_tags_in_metadata(region, False)
         self.simulation = Simulation(self.clock)
         self.on_launch = on_launch
         # Called with the id of an instance that a lifecycle hook holds in Terminating:Wait.
         self.on_terminating: Callable[[str], None] = lambda instance_id: None
         self.durations = dict(durations or {})
-        set_schedule(region, self.clock.schedule, self.durations)
-        scaling_activities.set_observer(
-            region,
-            scaling_activities.Observer(
-                on_launched=self.on_group_launched,
-                # A lambda, because `on_terminating` is set after the region was created.
-                on_terminating=lambda instance_id: self.on_terminating(instance_id),
-                time=lambda: self.clock.time,
-            ),
-        )
         self.order = ResourceOrder(seed)
         self.parameter_store = dict(parameter_store or {})
         self.failures = InjectedFailures()
@@ -91,6 +82,23 @@ class Region(abc.ABC):
         self._stacks: list[Stack] = []
         self._change_sets: list[ChangeSet] = []
         self._sequence = itertools.count()
+        self._set_up_services()
+
+    def _set_up_services(self) -> None:
+        """Give the services of this region its clock, and forget what earlier emulators left there."""
+        set_clock(self.region, lambda: self.clock.now)
+        set_schedule(self.region, self.clock.schedule, self.durations)
+        capacity.reset(self.region)
+        resource_tags.set_tags_in_metadata(self.region, False)
+        scaling_activities.set_observer(
+            self.region,
+            scaling_activities.Observer(
+                on_launched=self.on_group_launched,
+                # A lambda, because `on_terminating` is set after the region was created.
+                on_terminating=lambda instance_id: self.on_terminating(instance_id),
+                time=lambda: self.clock.time,
+            ),
+        )
 
     @property
     def metadata_tags(self) -> bool:
@@ -142,7 +150,6 @@ class Region(abc.ABC):
         A wait condition takes no time: it starts to wait for signals at once.
 
         Args:
-            resource_type: the resource type
             verb: create, update or delete
         """
         if resource_type == WAIT_CONDITION:
@@ -201,7 +208,6 @@ class Region(abc.ABC):
         """Start an operation of a stack, which supersedes the current one; returns the stack's new generation.
 
         Args:
-            stack: the stack
             operation_type: the OperationType of the API, such as CREATE_STACK
             token: the ClientRequestToken of the call, or ""
         """
@@ -216,16 +222,12 @@ class Region(abc.ABC):
         """Generate a name as CloudFormation does: stack name, logical id and a unique suffix of twelve characters.
 
         Args:
-            stack: the resource's stack
-            logical_id: the resource's logical id
             limit: the maximum length of the name
             with_stack_name: whether the name begins with the stack's name
         """
         seed = f"{stack.id} {logical_id} {next(self._sequence)}"
         suffix = hashlib.sha256(seed.encode()).hexdigest()[:12].upper()
-        return generated_names.generated_name(
-            stack.name if with_stack_name else "", logical_id, random_suffix=suffix, max_length=limit
-        )
+        return generated_name(stack.name if with_stack_name else "", logical_id, random_suffix=suffix, max_length=limit)
 
     def record_event(self, stack: Stack, resource: Resource | None, status: str, reason: str = "") -> None:
         """Set the status of a resource, or of the stack itself if `resource` is None, and add the event."""
@@ -259,3 +261,26 @@ class Region(abc.ABC):
     def uuid(self) -> str:
         """A new UUID; the sequence of UUIDs is the same in every run, so that tests can be repeated."""
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.region} {next(self._sequence)}"))
+
+
+def generated_name(stack_name: str, logical_id: str, random_suffix: str, max_length: int) -> str:
+    """Return `<stack name>-<logical id>-<random suffix>`, truncated to the length that the service allows.
+
+    Stack name and logical id share the length that the suffix leaves. Each gets half of it (the stack name gets the odd
+    character), plus the characters that the other does not need (`fair_split`,
+    aws-cloudformation/cloudformation-cli-python-plugin, identifier_utils.py; names seen: KensioSoftware/yulin#1113,
+    convox/rack#2297).
+
+    Args:
+        stack_name: the stack's name; empty for resource types whose names do not include it.
+        random_suffix: a suffix that no other resource has.
+        max_length: the maximum length that the service allows.
+    """
+    remaining_length = max_length - len(f"-{random_suffix}")
+    if not stack_name:
+        return f"{logical_id[:remaining_length]}-{random_suffix}"
+    remaining_length -= len("-")  # between stack name and logical id
+    half_length = (remaining_length + 1) // 2
+    stack_length = min(len(stack_name), max(half_length, remaining_length - len(logical_id)))
+    logical_id_length = remaining_length - stack_length
+    return f"{stack_name[:stack_length]}-{logical_id[:logical_id_length]}-{random_suffix}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 from cfngen.sandbox.cloudformation import creation, deletion, modification, properties
-from cfngen.sandbox.cloudformation.cleanup import ROLLBACK_CLEANUP_STATUS, clean_up
-from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
+from cfngen.sandbox.cloudformation.deletion import ROLLBACK_CLEANUP_STATUS, clean_up
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import Resource, StableState, Stack
 
 
@@ -123,9 +123,7 @@ def _roll_back_nested(cloud: Region, resource: Resource, nested_stack: Stack) ->
     """Roll back a nested stack, or wait for its rollback if that has started already.
 
     Args:
-        cloud: the emulated CloudFormation of the region
         resource: the nested stack's resource in the parent stack
-        nested_stack: the nested stack
 
     Raises:
         ResourceError: the rollback of the nested stack failed

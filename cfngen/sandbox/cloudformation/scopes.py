@@ -44,9 +44,6 @@ def scope_of_revision(
     """The scope in which a revision's expressions are resolved.
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        revision: the template and its parameters
-        name: the stack's name
         stack_id: the stack's id, if there is a stack
         physical_ids: physical ids of resources by logical id; without them, Ref works for parameters only
         attribute: returns the value of GetAtt for a logical id and an attribute name; without it, GetAtt fails
@@ -93,13 +90,11 @@ def _refuse_attribute(logical_id: str, name: str) -> NoReturn:
 
 
 def _zone_names(region: str) -> list[str]:
-    """The names of a region's Availability Zones, for Fn::GetAZs."""
     zones = client("ec2", region).describe_availability_zones()["AvailabilityZones"]
     return [zone["ZoneName"] for zone in zones]
 
 
 def _exported_value(cloud: Region, export_name: str) -> str:
-    """The value of an export, for Fn::ImportValue."""
     for _, name, value in cloud.exports():
         if name == export_name:
             return value
@@ -131,13 +126,11 @@ def importing_stacks(cloud: Region, export_name: str) -> list[str]:
 
 
 def _imported_names(cloud: Region, stack: Stack) -> set[str]:
-    """The names of the exports that a stack imports."""
     scope = scope_of_revision(cloud, stack.revision, stack.name, stack.id)
     return {str(scope.resolve(argument)) for argument in _import_value_arguments(stack.template.body)}
 
 
 def _import_value_arguments(value: object) -> Iterator[object]:
-    """Yield the argument of each Fn::ImportValue in a value."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if key == "Fn::ImportValue":

@@ -6,20 +6,22 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from cfngen.sandbox.cloudformation import (
+    admission,
     change_set_creation,
-    change_set_execution,
+    creation,
+    deletion,
     existing_change_sets,
-    lifecycle,
+    rollback,
     signals,
-    status_checks,
+    stack_checks,
+    updating,
 )
-from cfngen.sandbox.cloudformation.admission import Submission, SubmissionArguments
+from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.drift import detect_drift, latest_drifts
-from cfngen.sandbox.cloudformation.drift_results import DriftDetection, ResourceDrift
-from cfngen.sandbox.cloudformation.errors import ValidationError
+from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ValidationError
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, DriftDetection, Resource, ResourceDrift, Stack
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -41,7 +43,7 @@ class CloudFormation(Region):
         protected: bool = False,
         policy: str = "",
         token: str = "",
-        **submission: Unpack[SubmissionArguments],
+        **submission: Unpack[Submission],
     ) -> Stack:
         """Start to create a stack; use `wait` to wait until it is complete.
 
@@ -51,20 +53,19 @@ class CloudFormation(Region):
             protected: whether to enable termination protection.
             policy: a stack policy as JSON, or "".
             token: the ClientRequestToken.
-            submission: the template and its settings.
 
         Raises:
             ApiError: the call was refused; nothing was created
         """
-        return lifecycle.create_stack(
-            self,
-            name,
-            Submission(**submission),
-            on_failure=on_failure,
-            protected=protected,
-            policy=policy,
-            token=token,
-        )
+        admission.check_name("stackName", name)
+        if any(other.name == name and other.status != "DELETE_COMPLETE" for other in self.stacks()):
+            raise AlreadyExistsError(f"Stack [{name}] already exists")
+        if policy:
+            stack_checks.check_stack_policy_body(policy)
+        stack = self.new_stack(name, admission.admit(self, submission, None, name))
+        stack.own_termination_protection, stack.policy = protected, policy
+        creation.start(self, stack, on_failure=on_failure, token=token)
+        return stack
 
     def update_stack(
         self,
@@ -74,7 +75,7 @@ class CloudFormation(Region):
         policy_during_update: str = "",
         policy: str = "",
         token: str = "",
-        **submission: Unpack[SubmissionArguments],
+        **submission: Unpack[Submission],
     ) -> Stack:
         """Start to update a stack.
 
@@ -84,28 +85,46 @@ class CloudFormation(Region):
             policy_during_update: a stack policy that applies only during this update, or "".
             policy: the new stack policy as JSON; "" keeps the current one.
             token: the ClientRequestToken.
-            submission: the template and its settings.
 
         Raises:
             ApiError: the call was refused, or there is nothing to update
         """
-        return lifecycle.update_stack(
-            self,
-            name,
-            Submission(**submission),
-            disable_rollback=disable_rollback,
-            policy_during_update=policy_during_update,
-            policy=policy,
-            token=token,
-        )
+        stack = self.stack(name)
+        stack_checks.check_update_is_allowed(stack)
+        stack_checks.check_rollback_stays_disabled(stack, disable_rollback=disable_rollback)
+        for policy_body in (policy_during_update, policy):
+            if policy_body:
+                stack_checks.check_stack_policy_body(policy_body)
+        revision = admission.admit(self, submission, stack)
+        if stack.status in STABLE_STATUSES and (
+            refusal := change_set_creation.no_updates_message(self, stack, revision)
+        ):
+            raise ValidationError(refusal)
+        stack.policy_during_update, stack.policy = policy_during_update, policy or stack.policy
+        for change_set in self.change_sets(stack.id):
+            if change_set.execution_status == "AVAILABLE":
+                change_set.execution_status = "OBSOLETE"
+        updating.start_root(self, stack, revision, token=token, disable_rollback=disable_rollback)
+        return stack
 
     def cancel_update(self, name: str, *, token: str = "") -> None:
         """Cancel an update, and roll it back."""
-        lifecycle.cancel_update(self, self.stack(name), token=token)
+        stack = self.stack(name)
+        stack_checks.check_update_can_be_cancelled(stack)
+        stack.token = token or stack.token
+        rollback.cancel(self, stack, "User Initiated")
 
     def rollback_stack(self, name: str, *, token: str = "") -> Stack:
-        """Roll back a stack that failed with rollback disabled to its last stable state."""
-        return lifecycle.rollback_stack(self, self.stack(name), token=token)
+        """Roll back a stack that failed with rollback disabled; one that was never stable is deleted."""
+        stack = self.stack(name)
+        stack_checks.check_rollback_can_be_started(stack)
+        stack.disable_rollback, stack.token = False, token
+        if stack.stable_state is None:
+            self.start_operation(stack, "ROLLBACK", token)
+            self.simulation.start(deletion.delete(self, stack, "User Initiated"))
+        else:
+            self.simulation.start(rollback.roll_back(self, stack, "User Initiated"))
+        return stack
 
     def continue_rollback(
         self, name: str, skip: Collection[str] = (), force: bool = False, *, token: str = ""
@@ -117,11 +136,33 @@ class CloudFormation(Region):
             skip: resources to skip: logical ids, or "NestedStackName.LogicalId"
             force: skip all resources that fail
             token: the ClientRequestToken
+
+        Raises:
+            ValidationError: no rollback has failed, or a resource to skip has not failed
         """
-        return lifecycle.continue_rollback(self, self.stack(name), skip=skip, force=force, token=token)
+        stack = self.stack(name)
+        stack_checks.check_rollback_can_be_continued(stack)
+        if skip and force:
+            raise ValidationError("ResourcesToSkip and ForceRollback cannot be given together")
+        resources_to_skip = [self._resource_to_skip(stack, skipped) for skipped in skip]
+        for owner, resource in resources_to_skip:
+            rollback.skip(self, owner, resource)
+        stack.force_rollback = force
+        rollback.continue_rollback(self, stack, token)
+        return stack
+
+    def _resource_to_skip(self, root: Stack, name: str) -> tuple[Stack, Resource]:
+        """The failed resource that `LogicalId` or `NestedStackName.LogicalId` names, with its stack."""
+        stack_name, _, logical_id = name.rpartition(".")
+        owner = self.stack(stack_name) if stack_name else root
+        resource = owner.resources.get(logical_id)
+        if owner.root is not root or resource is None:
+            raise ValidationError(f"Resource [{name}] does not exist in stack [{root.name}] or one that it nests")
+        stack_checks.check_resource_can_be_skipped(name, resource)
+        return owner, resource
 
     def delete_stack(self, name: str, *, retain: Collection[str] = (), force: bool = False, token: str = "") -> Stack:
-        """Start to delete a stack.
+        """Start to delete a stack, after its change sets.
 
         Args:
             name: a stack that is not nested
@@ -129,7 +170,19 @@ class CloudFormation(Region):
             force: retain all resources that cannot be deleted; only in status DELETE_FAILED
             token: the ClientRequestToken
         """
-        return lifecycle.delete_stack(self, self.stack(name), retain=retain, force=force, token=token)
+        stack = self.stack(name)
+        stack_checks.check_deletion_is_allowed(stack, retaining=bool(retain) or force)
+        if unknown := sorted(set(retain) - set(stack.resources)):
+            raise ValidationError(f"The specified resources to retain {unknown} are not resources of the stack")
+        status_before = stack.status
+        self.start_operation(stack, "DELETE_STACK", token)
+        for change_set in self.all_change_sets():
+            if change_set.stack is stack:
+                existing_change_sets.delete_without_checks(self, change_set)
+        if status_before == "CREATE_IN_PROGRESS":
+            creation.cancel_resources(self, stack)
+        self.simulation.start(deletion.delete(self, stack, "User Initiated", retain=retain, force=force))
+        return stack
 
     def signal_resource(self, stack_name: str, logical_id: str, unique_id: str, status: str) -> None:
         """Receive a signal for a resource. Each unique id counts once; a FAILURE replaces an earlier SUCCESS.
@@ -165,8 +218,8 @@ class CloudFormation(Region):
     def set_stack_policy(self, name: str, body: str) -> None:
         """Set the stack policy: a JSON document that says what updates may do to which resources."""
         stack = self.stack(name)
-        status_checks.check_stack_policy_body(body)
-        status_checks.check_stack_policy_can_be_set(stack)
+        stack_checks.check_stack_policy_body(body)
+        stack_checks.check_stack_policy_can_be_set(stack)
         stack.policy = body
 
     def stack_policy(self, name: str) -> str:
@@ -176,7 +229,7 @@ class CloudFormation(Region):
     def set_termination_protection(self, name: str, enabled: bool) -> Stack:
         """Enable or disable termination protection; nested stacks have the setting of their root stack."""
         stack = self.stack(name)
-        status_checks.check_termination_protection_can_be_set(stack)
+        stack_checks.check_termination_protection_can_be_set(stack)
         stack.own_termination_protection = enabled
         return stack
 
@@ -193,36 +246,38 @@ class CloudFormation(Region):
         description: str = "",
         express: bool = False,
         token: str = "",
-        **submission: Unpack[SubmissionArguments],
+        **submission: Unpack[Submission],
     ) -> ChangeSet:
-        """Start to create a change set for an update or a creation of a stack.
+        """Start to create a change set, and for ChangeSetType CREATE the stack in REVIEW_IN_PROGRESS.
 
         Args:
             stack_name: the stack's name; for an update also its id.
-            name: the change set's name.
+            name: the change set's name; a change set of the same name that was executed is replaced.
             kind: the ChangeSetType, CREATE or UPDATE.
             on_failure: what the execution does with the stack if it fails (OnStackFailure), or "".
             nested: whether to create change sets of the nested stacks too (IncludeNestedStacks).
             description: the change set's description.
             express: whether the execution skips waiting until resources are ready (deployment mode EXPRESS).
             token: the ClientRequestToken.
-            submission: the template and its settings.
 
         Raises:
             ApiError: the call was refused
         """
-        return change_set_creation.create(
-            self,
-            stack_name,
-            name,
-            Submission(**submission),
-            change_set_type=kind,
-            on_failure=on_failure,
-            nested=nested,
-            description=description,
-            express=express,
-            token=token,
-        )
+        admission.check_name("changeSetName", name)
+        change_set_creation.check_settings(kind, on_failure)
+        stack = change_set_creation.live_stack(self, stack_name)
+        change_set_creation.check_stack(stack, stack_name, name, kind)
+        same_name = change_set_creation.executed_with_name(self, stack, name)
+        revision = admission.admit(self, submission, stack, stack_name)
+        if stack is None:
+            stack = change_set_creation.new_stack_in_review(self, stack_name, revision, token)
+        for other in same_name:
+            self.remove_change_set(other)
+        change_set = change_set_creation.new_change_set(self, stack, name, kind, revision, token)
+        change_set.nested, change_set.on_failure = nested, on_failure
+        change_set.description, change_set.express = description, express
+        change_set_creation.start(self, change_set)
+        return change_set
 
     def change_set(self, name: str, stack_name: str = "") -> ChangeSet:
         """Find a change set by its ARN, or by its name and the stack's name or id.
@@ -246,7 +301,7 @@ class CloudFormation(Region):
     ) -> Stack:
         """Start to execute a change set; returns the stack that it creates or updates."""
         change_set = existing_change_sets.find(self, name, stack_name)
-        return change_set_execution.execute(self, change_set, disable_rollback=disable_rollback, token=token)
+        return existing_change_sets.execute(self, change_set, disable_rollback=disable_rollback, token=token)
 
     # Drift
 
@@ -272,7 +327,10 @@ class CloudFormation(Region):
 
     def cancel_nested(self, child: Stack) -> None:
         """Cancel the creation or update of a nested stack."""
-        lifecycle.cancel_nested(self, child)
+        if child.status == "CREATE_IN_PROGRESS":
+            creation.cancel(self, child)
+        elif child.status == "UPDATE_IN_PROGRESS":
+            rollback.cancel(self, child, "Resource update cancelled")
 
     def on_stack_status(self, stack: Stack) -> None:
         """Update the execution status of the change set that the stack executes."""
@@ -301,8 +359,6 @@ class CloudFormation(Region):
         """Make the next operations on a resource fail.
 
         Args:
-            logical_id: the logical id of the resource
-            reason: the status reason of the failure
             during: CREATE, UPDATE or DELETE
             times: how many operations fail
             stack: prefix of the names of the stacks in which the resource fails; "" for all stacks

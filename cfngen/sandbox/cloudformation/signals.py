@@ -9,13 +9,13 @@ from collections.abc import Collection
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
+from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack
+from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, WAIT_CONDITION
 from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services import scaling_activities
 
@@ -27,7 +27,6 @@ def parse_duration(duration: str, subject: str) -> int:
     """Return the number of seconds of an ISO 8601 duration of hours, minutes and seconds.
 
     Args:
-        duration: for example `PT1H30M`
         subject: the name of the setting, for the error message
 
     Raises:
@@ -126,8 +125,6 @@ def check_launches(cloud: Region, resource: Resource, earlier_activities: Collec
     """Check whether the group's latest launch succeeded.
 
     Args:
-        cloud: the emulated CloudFormation of the region.
-        resource: the group.
         earlier_activities: ids of scaling activities that started before this operation.
 
     Raises:
@@ -146,8 +143,6 @@ def await_pending_instances(cloud: Region, resource: Resource, earlier_activitie
     """Wait until no instance of a new group is held in Pending:Wait by a lifecycle hook.
 
     Args:
-        cloud: the emulated CloudFormation of the region.
-        resource: the group.
         earlier_activities: ids of scaling activities that started before this operation.
 
     Raises:
@@ -169,8 +164,6 @@ def await_signals(cloud: Region, resource: Resource, timeout_seconds: int) -> Op
     """Wait for a resource's expected signals; on return they have arrived, or the resource was cancelled.
 
     Args:
-        cloud: the emulated CloudFormation of the region.
-        resource: the resource.
         timeout_seconds: how long to wait, at most.
 
     Raises:

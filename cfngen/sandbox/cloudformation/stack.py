@@ -49,59 +49,6 @@ class LaunchedInstance:
     group: str
 
 
-@dataclass(eq=False)
-class Resource:
-    """A resource of a stack.
-
-    Attributes:
-        definition: the resource in the template.
-        physical_id: the value of Ref; "" until the actual resource is created.
-        attributes: the values of GetAtt by attribute name.
-        properties: the resolved properties.
-        signals: the signals received for this resource: unique id -> SUCCESS or FAILURE.
-        expected_signals: how many signals the resource waits for.
-        child: the nested stack, if the resource is of type AWS::CloudFormation::Stack and its stack was created.
-        progress: the state of the resource in the stack's current operation: "" (not started), in_progress, complete
-            or failed.
-        generation: incremented for every operation on the resource. An operation that sees a new number after waiting
-            was cancelled, and returns.
-        was_updated: whether the resource has been updated since the last stable state.
-        is_replacement: whether it replaces another resource. Until it is created, it has the physical id of the other.
-        attempted_properties: the new properties of a failed update, some of which the actual resource may have.
-        rollback_failed: whether the current rollback of the stack failed at this resource.
-        drift: the drift status: NOT_CHECKED, IN_SYNC, MODIFIED or DELETED.
-    """
-
-    logical_id: str
-    definition: ResourceDefinition
-    status: str = ""
-    reason: str = ""
-    physical_id: str = ""
-    attributes: JsonDict = field(default_factory=dict)
-    properties: JsonDict = field(default_factory=dict)
-    signals: dict[str, str] = field(default_factory=dict)
-    expected_signals: int = 0
-    child: Stack | None = None
-    last_event_time: datetime.datetime | None = None
-    progress: str = ""
-    generation: int = 0
-    was_updated: bool = False
-    is_replacement: bool = False
-    attempted_properties: JsonDict | None = None
-    rollback_failed: bool = False
-    drift: str = "NOT_CHECKED"
-
-    @property
-    def type(self) -> str:
-        """The resource type, e.g. `AWS::EC2::VPC`."""
-        return self.definition.type
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is an actual resource, which has not been deleted or retained."""
-        return bool(self.physical_id) and self.status not in ("DELETE_COMPLETE", "DELETE_SKIPPED")
-
-
 @dataclass(frozen=True)
 class Revision:
     """A stack's template with the parameters and settings of the call that submitted it.
@@ -263,6 +210,57 @@ class Stack:
         return masked_parameters(self.revision)
 
 
+@dataclass(eq=False)
+class Resource:
+    """A resource of a stack.
+
+    Attributes:
+        physical_id: the value of Ref; "" until the actual resource is created.
+        attributes: the values of GetAtt by attribute name.
+        signals: the signals received for this resource: unique id -> SUCCESS or FAILURE.
+        expected_signals: how many signals the resource waits for.
+        child: the nested stack, if the resource is of type AWS::CloudFormation::Stack and its stack was created.
+        progress: the state of the resource in the stack's current operation: "" (not started), in_progress, complete
+            or failed.
+        generation: incremented for every operation on the resource. An operation that sees a new number after waiting
+            was cancelled, and returns.
+        was_updated: whether the resource has been updated since the last stable state.
+        is_replacement: whether it replaces another resource. Until it is created, it has the physical id of the other.
+        attempted_properties: the new properties of a failed update, some of which the actual resource may have.
+        rollback_failed: whether the current rollback of the stack failed at this resource.
+        drift: the drift status: NOT_CHECKED, IN_SYNC, MODIFIED or DELETED.
+    """
+
+    logical_id: str
+    definition: ResourceDefinition
+    status: str = ""
+    reason: str = ""
+    physical_id: str = ""
+    attributes: JsonDict = field(default_factory=dict)
+    properties: JsonDict = field(default_factory=dict)
+    signals: dict[str, str] = field(default_factory=dict)
+    expected_signals: int = 0
+    child: Stack | None = None
+    last_event_time: datetime.datetime | None = None
+    progress: str = ""
+    generation: int = 0
+    was_updated: bool = False
+    is_replacement: bool = False
+    attempted_properties: JsonDict | None = None
+    rollback_failed: bool = False
+    drift: str = "NOT_CHECKED"
+
+    @property
+    def type(self) -> str:
+        """The resource type, e.g. `AWS::EC2::VPC`."""
+        return self.definition.type
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is an actual resource, which has not been deleted or retained."""
+        return bool(self.physical_id) and self.status not in ("DELETE_COMPLETE", "DELETE_SKIPPED")
+
+
 def masked_parameters(revision: Revision) -> dict[str, str]:
     """Parameters of a revision as the API returns them, with NoEcho values masked by four asterisks."""
     masked = dict(revision.parameter_strings)
@@ -280,3 +278,66 @@ def mask_no_echo(text: str, *revisions: Revision) -> str:
             if shown_value == NO_ECHO_MASK and actual_value:
                 text = text.replace(actual_value, NO_ECHO_MASK)
     return text
+
+
+@dataclass(frozen=True)
+class PropertyDifference:
+    """A property whose actual value differs from the template.
+
+    Attributes:
+        path: the path below the resource's properties, e.g. `/MaxSize`
+        expected: the value in the template; "" if the template has none
+        actual: the actual value; "" if the actual resource has none
+        kind: the DifferenceType: ADD, REMOVE or NOT_EQUAL
+    """
+
+    path: str
+    expected: str
+    actual: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class ResourceDrift:
+    """The drift of one resource.
+
+    Attributes:
+        status: IN_SYNC, MODIFIED or DELETED
+        expected: the compared properties in the template, as JSON
+        actual: the compared properties of the actual resource, as JSON; "" if it is deleted
+        time: when the resource was compared
+    """
+
+    stack_id: str
+    logical_id: str
+    physical_id: str
+    type: str
+    status: str
+    expected: str
+    actual: str
+    differences: tuple[PropertyDifference, ...]
+    time: datetime.datetime
+
+
+@dataclass(frozen=True)
+class DriftDetection:
+    """A finished drift detection.
+
+    Attributes:
+        status: DETECTION_COMPLETE
+        drift: the drift status of the stack: DRIFTED, IN_SYNC or NOT_CHECKED
+        time: when the drift detection ran
+        resources: the drift of each compared resource
+    """
+
+    id: str
+    stack_id: str
+    status: str
+    drift: str
+    time: datetime.datetime
+    resources: tuple[ResourceDrift, ...]
+
+    @property
+    def drifted_resource_count(self) -> int:
+        """The number of resources that have drifted."""
+        return sum(resource.status in ("MODIFIED", "DELETED") for resource in self.resources)

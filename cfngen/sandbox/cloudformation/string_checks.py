@@ -25,10 +25,6 @@ from cfngen.text_limits import (
 def check_properties(resource_type: str, properties: Properties) -> None:
     """Check the strings in a resource's properties as its service does.
 
-    Args:
-        resource_type: the resource type.
-        properties: the resolved properties.
-
     Raises:
         ResourceError: a string is too long or has a character that the service does not allow, or two tag keys of an
             IAM resource differ only in case.
@@ -63,8 +59,6 @@ def _error_message(limit: TextLimit, text: str, fault: str) -> str:
     """The service's error message for a string; a general message if the service's own is unknown.
 
     Args:
-        limit: the limit that the string violates
-        text: the string
         fault: what is wrong with it
     """
     return limit.refused(text) or f"Invalid {limit.what}: it {fault}"

@@ -15,6 +15,10 @@ from cfngen.sandbox.cloudformation import string_checks, template_functions
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 from cfngen.sandbox.json_types import JsonObject, TemplateBody
 
+# The resource types for which operations on stacks have special cases.
+AUTO_SCALING_GROUP = "AWS::AutoScaling::AutoScalingGroup"
+NESTED_STACK = "AWS::CloudFormation::Stack"
+WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
 SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Rules", "Mappings", "Conditions",
             "Resources", "Outputs"}  # fmt: skip
 RESOURCE_ATTRIBUTES = {"Type", "Properties", "DependsOn", "Condition", "Metadata", "CreationPolicy", "UpdatePolicy",
@@ -149,7 +153,6 @@ def attributes(value: object) -> Iterator[tuple[str, str]]:
 
 
 def _definition(body: TemplateBody, logical_id: str, resource: JsonObject) -> ResourceDefinition:
-    """Check the attributes of a resource, and return it with its dependencies."""
     if unknown := sorted(set(resource) - RESOURCE_ATTRIBUTES):
         raise ValidationError(f"Invalid template resource property {', '.join(unknown)} ({logical_id})")
     for policy, allowed in POLICY_VALUES.items():

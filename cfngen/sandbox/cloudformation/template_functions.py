@@ -84,7 +84,6 @@ def _paths_of_nulls(value: object, path: str) -> Iterator[str]:
 
 
 def _check_parameters(body: TemplateBody) -> None:
-    """Check the declarations of parameters."""
     for name, parameter in body.get("Parameters", {}).items():
         if not isinstance(parameter, dict) or "Type" not in parameter:
             raise ValidationError("Template format error: Every Parameters object must contain a Type member.")
@@ -97,7 +96,6 @@ def _check_parameters(body: TemplateBody) -> None:
 
 
 def _check_resources(body: TemplateBody) -> None:
-    """Check the attributes of resources that every resource type has."""
     for name, resource in body["Resources"].items():
         prefix = f"Template format error: [/Resources/{name}]"
         if not isinstance(resource, dict) or "Type" not in resource:
@@ -117,7 +115,6 @@ def _check_resources(body: TemplateBody) -> None:
 
 
 def _check_outputs(body: TemplateBody) -> None:
-    """Check the values and exports of outputs."""
     export_names: list[str] = []
     for name, output in body.get("Outputs", {}).items():
         if not isinstance(output, dict) or "Value" not in output:
@@ -132,7 +129,6 @@ def _check_outputs(body: TemplateBody) -> None:
 
 
 def _check_mappings(body: TemplateBody) -> None:
-    """Check that mappings have two levels of keys, and texts or lists below them."""
     for name, mapping in body.get("Mappings", {}).items():
         if not isinstance(mapping, dict) or not all(
             isinstance(second_level, dict) for second_level in mapping.values()
@@ -206,7 +202,6 @@ def _function_calls(value: Expression, owner: str = "") -> Iterator[FunctionCall
 
 
 def _check_function(body: TemplateBody, section: str, call: FunctionCall) -> None:
-    """Check that a function exists, may be used in this section, and has well-formed arguments."""
     owner, function, argument = call
     location = f"[/{section}/{owner}]"
     if function.startswith("Fn::") and function not in FUNCTIONS:

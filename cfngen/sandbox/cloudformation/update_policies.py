@@ -130,11 +130,6 @@ def _resolve_update_policy(cloud: Region, stack: Stack, resource: Resource) -> J
 
 
 def _pause_seconds(pause_time: object) -> int:
-    """PauseTime in seconds.
-
-    Raises:
-        ResourceError: it is no duration, or too long
-    """
     try:
         seconds = signals.parse_duration(str(pause_time), "PauseTime")
     except ResourceError:
@@ -145,11 +140,6 @@ def _pause_seconds(pause_time: object) -> int:
 
 
 def _number(policy: JsonObject, key: str, default: int, allowed: range) -> int:
-    """A number in a policy.
-
-    Raises:
-        ResourceError: the value is no number, or not in the range that CloudFormation allows
-    """
     try:
         value = int(policy.get(key, default))
     except (TypeError, ValueError):

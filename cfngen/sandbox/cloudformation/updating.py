@@ -11,19 +11,27 @@ import dataclasses
 
 from cfngen.sandbox.cloudformation import creation, deletion, modification, properties, property_schemas, rollback
 from cfngen.sandbox.cloudformation.change_set_diff import find_differences
-from cfngen.sandbox.cloudformation.cleanup import UPDATE_CLEANUP_STATUS, clean_up
-from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
+from cfngen.sandbox.cloudformation.deletion import UPDATE_CLEANUP_STATUS, clean_up
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
+from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Revision, StableState, Stack
-from cfngen.sandbox.cloudformation.stack_policies import denial_reason
+from cfngen.sandbox.cloudformation.stack_checks import denial_reason
+from cfngen.sandbox.cloudformation.template import NESTED_STACK
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 REPLACEMENT_REASON = "Requested update requires the creation of a new physical resource; hence creating one."
+
+
+def start_root(
+    cloud: Region, stack: Stack, revision: Revision, *, token: str, disable_rollback: bool, express: bool = False
+) -> None:
+    """Start to update a root stack to a revision that has been accepted."""
+    stack.disable_rollback, stack.express, stack.force_rollback = disable_rollback, express, False
+    start(cloud, stack, revision, token)
 
 
 def start(cloud: Region, stack: Stack, revision: Revision, token: str = "") -> None:
@@ -87,7 +95,6 @@ def _fail(cloud: Region, stack: Stack, failure_reason: str) -> Operation:
     """Cancel the remaining updates; then roll back or, if rollback is disabled, leave the stack in UPDATE_FAILED.
 
     Args:
-        cloud: the emulated CloudFormation of the region
         stack: the stack whose update has failed
         failure_reason: why the stack itself failed; "" if some of its resources failed
     """
@@ -121,8 +128,6 @@ def _fail_denied_removal(cloud: Region, stack: Stack, logical_ids: list[str]) ->
     """Fail the first resource whose removal the stack policy denies; return the status reason of the stack, or "".
 
     Args:
-        cloud: the emulated CloudFormation of the region
-        stack: the stack to update
         logical_ids: the resources of the new template
     """
     for logical_id, resource in stack.resources.items():
@@ -168,22 +173,7 @@ def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
             cloud.failures.raise_injected(stack.name, logical_id, "UPDATE")
             yield from creation.provision(cloud, stack, resource, "UPDATE_IN_PROGRESS")
         else:
-            old_properties = resource.properties
-            resource.attempted_properties = None
-            resource.definition, resource.properties = definition, new_properties
-            cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
-            try:
-                if action == "metadata":  # metadata is stored by CloudFormation itself, so no service is called
-                    yield from modification.await_update_duration(cloud, stack, resource, old_properties)
-                elif resource.type == NESTED_STACK:
-                    yield from _update_nested(cloud, stack, resource, old_properties)
-                else:
-                    yield from modification.modify(cloud, stack, resource, old_properties)
-            except RESOURCE_ERRORS:
-                if resource.attempted_properties is None:
-                    resource.attempted_properties = new_properties
-                resource.properties = old_properties
-                raise
+            yield from _modify(cloud, stack, resource, new_properties, only_metadata=action == "metadata")
     except RESOURCE_ERRORS as error:
         if resource.generation == generation:
             resource.was_updated, resource.progress = True, "failed"
@@ -194,6 +184,28 @@ def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
         if resource.generation == generation:
             resource.progress = "complete"
             cloud.record_event(stack, resource, "UPDATE_COMPLETE")
+
+
+def _modify(
+    cloud: Region, stack: Stack, resource: Resource, new_properties: JsonDict, *, only_metadata: bool
+) -> Operation:
+    """Give a resource its new definition and properties; after a failure it has the old properties again."""
+    old_properties = resource.properties
+    resource.attempted_properties = None
+    resource.definition, resource.properties = stack.template.resources[resource.logical_id], new_properties
+    cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
+    try:
+        if only_metadata:  # metadata is stored by CloudFormation itself, so no service is called
+            yield from modification.await_update_duration(cloud, stack, resource, old_properties)
+        elif resource.type == NESTED_STACK:
+            yield from _update_nested(cloud, stack, resource, old_properties)
+        else:
+            yield from modification.modify(cloud, stack, resource, old_properties)
+    except RESOURCE_ERRORS:
+        if resource.attempted_properties is None:
+            resource.attempted_properties = new_properties
+        resource.properties = old_properties
+        raise
 
 
 def _update_action(cloud: Region, stack: Stack, resource: Resource, new_type: str, new_properties: Properties) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cfngen.sandbox.api.actions import change_sets, drift, events, resources, stacks, templates
+from cfngen.sandbox.api.actions import change_sets, events, resources, stacks, templates
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 
 __all__ = ["ACTIONS", "ActionRequest", "Result"]
@@ -18,13 +18,13 @@ ACTIONS: Mapping[str, Callable[[ActionRequest], Result]] = {
     "DeleteStack": stacks.delete_stack,
     "DescribeChangeSet": change_sets.describe_change_set,
     "DescribeEvents": events.describe_events,
-    "DescribeStackDriftDetectionStatus": drift.describe_stack_drift_detection_status,
+    "DescribeStackDriftDetectionStatus": resources.describe_stack_drift_detection_status,
     "DescribeStackEvents": events.describe_stack_events,
     "DescribeStackResource": resources.describe_stack_resource,
-    "DescribeStackResourceDrifts": drift.describe_stack_resource_drifts,
+    "DescribeStackResourceDrifts": resources.describe_stack_resource_drifts,
     "DescribeStackResources": resources.describe_stack_resources,
     "DescribeStacks": stacks.describe_stacks,
-    "DetectStackDrift": drift.detect_stack_drift,
+    "DetectStackDrift": resources.detect_stack_drift,
     "ExecuteChangeSet": change_sets.execute_change_set,
     "GetStackPolicy": stacks.get_stack_policy,
     "GetTemplate": templates.get_template,

@@ -11,8 +11,7 @@ from cfngen.sandbox.json_types import JsonDict
 
 def create_change_set(request: ActionRequest) -> Result:
     """CreateChangeSet: start to create a change set."""
-    request.check_template()
-    values, with_previous_value = request.parameters()
+    submission = request.submission()
     change_set_type = request.text("ChangeSetType") or "UPDATE"
     if change_set_type == "IMPORT" or request.text("DeploymentMode"):
         raise ValidationError(
@@ -25,21 +24,13 @@ def create_change_set(request: ActionRequest) -> Result:
     change_set = request.emulator.create_change_set(
         request.text("StackName"),
         request.text("ChangeSetName"),
-        body=request.text("TemplateBody"),
-        url=request.text("TemplateURL"),
-        previous_template=request.flag("UsePreviousTemplate"),
-        parameters=values,
-        previous_parameters=with_previous_value,
-        tags=request.tags(),
-        capabilities=request.values("Capabilities"),
         kind=change_set_type,
         on_failure="DO_NOTHING" if rollback_disabled else request.text("OnStackFailure"),
         nested=request.flag("IncludeNestedStacks"),
-        role_arn=request.text("RoleARN"),
-        notification_arns=request.notification_arns(),
         description=request.text("Description"),
         express=is_express,
         token=request.token(),
+        **submission,
     )
     return {"Id": change_set.id, "StackId": change_set.stack.id}
 

@@ -32,7 +32,6 @@ def describe_events(request: ActionRequest) -> Result:
 
 
 def _select_events(request: ActionRequest) -> list[Result]:
-    """Return the events of the change set, the stack or the operation that a call names."""
     change_set_name, stack_name = request.text("ChangeSetName"), request.text("StackName")
     operation_id = request.text("OperationId")
     # A change set's name without a stack is not accepted (aws-cloudformation/cloudformation-cli#1116).
@@ -46,7 +45,6 @@ def _select_events(request: ActionRequest) -> list[Result]:
 
 
 def _all_events(request: ActionRequest) -> list[Result]:
-    """Return the events of all stacks, and the failed validations of all change sets."""
     events = [_operation_event(stack, event) for stack in request.emulator.stacks() for event in stack.events]
     return events + [
         finding for change_set in request.emulator.all_change_sets() for finding in _validation_events(change_set)
@@ -78,12 +76,10 @@ def _validation_events(change_set: ChangeSet) -> list[Result]:
 
 
 def _has_failed(event: Result) -> bool:
-    """Return whether an event reports a failure."""
     return event.get("ValidationStatus") == "FAILED" or str(event.get("ResourceStatus", "")).endswith(FAILED_SUFFIX)
 
 
 def _stack_event(stack: Stack, event: StackEvent) -> Result:
-    """Return an event in the form of DescribeStackEvents."""
     return {
         "StackId": stack.id,
         "EventId": event.id,
@@ -94,7 +90,6 @@ def _stack_event(stack: Stack, event: StackEvent) -> Result:
 
 
 def _operation_event(stack: Stack, event: StackEvent) -> Result:
-    """Return an event in the form of DescribeEvents."""
     operation_types = dict(stack.operations)
     is_about_stack_itself = event.physical_id == stack.id  # the other events are about resources
     return {

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.service import CloudFormation
 from cfngen.sandbox.json_types import JsonDict, JsonObject
@@ -49,17 +50,32 @@ class ActionRequest:
         """Return the client request token."""
         return self.text("ClientRequestToken") or self.text("ClientToken")
 
-    def notification_arns(self) -> tuple[str, ...] | None:
-        """Return the notification ARNs; None if the parameter is missing: an update then keeps the current ones."""
-        return self.values("NotificationARNs") if "NotificationARNs" in self.params else None
+    def submission(self) -> Submission:
+        """Return the template of the call and its settings; what is missing in an update keeps its current value.
 
-    def tags(self) -> dict[str, str] | None:
-        """Return the tags; None if the parameter is missing: an update then keeps the current ones."""
-        if "Tags" not in self.params:
-            return None
-        return {tag["Key"]: tag["Value"] for tag in self.params["Tags"]}
+        Raises:
+            ValidationError: the call names no source of its template, or several
+        """
+        sources = [self.text("TemplateBody"), self.text("TemplateURL"), self.flag("UsePreviousTemplate")]
+        if not any(sources):
+            raise ValidationError("Either Template URL or Template Body must be specified.")
+        if sum(map(bool, sources)) > 1:
+            raise ValidationError("Exactly one of Template URL, Template Body and Use Previous Template is allowed.")
+        values, with_previous_value = self._parameters()
+        tags = {tag["Key"]: tag["Value"] for tag in self.params["Tags"]} if "Tags" in self.params else None
+        return Submission(
+            body=self.text("TemplateBody"),
+            url=self.text("TemplateURL"),
+            previous_template=self.flag("UsePreviousTemplate"),
+            parameters=values,
+            previous_parameters=with_previous_value,
+            tags=tags,
+            capabilities=self.values("Capabilities"),
+            notification_arns=self.values("NotificationARNs") if "NotificationARNs" in self.params else None,
+            role_arn=self.text("RoleARN"),
+        )
 
-    def parameters(self) -> tuple[dict[str, str], tuple[str, ...]]:
+    def _parameters(self) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return the template parameters' values, and the names of those with `UsePreviousValue`."""
         template_parameters = self.params.get("Parameters") or ()
         with_previous_value = tuple(
@@ -74,18 +90,6 @@ class ActionRequest:
         }
         return values, with_previous_value
 
-    def check_template(self) -> None:
-        """Check that the call names exactly one source of its template.
-
-        Raises:
-            ValidationError: it names none, or several
-        """
-        sources = [self.text("TemplateBody"), self.text("TemplateURL"), self.flag("UsePreviousTemplate")]
-        if not any(sources):
-            raise ValidationError("Either Template URL or Template Body must be specified.")
-        if sum(map(bool, sources)) > 1:
-            raise ValidationError("Exactly one of Template URL, Template Body and Use Previous Template is allowed.")
-
     def has_happened(self, time: datetime.datetime) -> bool:
         """Return whether an event at this time is visible: a stale read does not show what happened later."""
         return self.stale_at is None or time <= self.stale_at
@@ -98,10 +102,7 @@ class ActionRequest:
         A token names the first item of the next page, so events that are added meanwhile do not shift the pages.
 
         Args:
-            name: name of the list in the answer.
-            items: all items.
             key_of: returns the unique key of an item.
-            describe: returns an item in the form of the API.
         """
         start = 0
         if token := self.text("NextToken"):

@@ -1,4 +1,4 @@
-"""Actions on the resources of a stack."""
+"""Actions on the resources of stacks, and on their drift."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack, resource_status
 from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.cloudformation.stack import Resource, ResourceDrift, Stack
 from cfngen.sandbox.json_types import JsonDict
 
 MAX_RESOURCES = 100  # API reference: the limit of DescribeStackResources, which has no pages
@@ -65,7 +65,6 @@ def _visible_resources(request: ActionRequest, stack: Stack) -> list[Resource]:
 
 
 def _stack_fields(stack: Stack) -> JsonDict:
-    """Return the fields that name the stack of a resource."""
     return {"StackName": stack.name, "StackId": stack.id}
 
 
@@ -87,3 +86,55 @@ def _describe_resource(request: ActionRequest, stack: Stack, resource: Resource)
     """Return a resource in the form of DescribeStackResources, whose timestamp has another name."""
     summary = _summarize(request, stack, resource)
     return {**_stack_fields(stack), "Timestamp": summary.pop("LastUpdatedTimestamp"), **summary}
+
+
+def detect_stack_drift(request: ActionRequest) -> Result:
+    """DetectStackDrift: start to compare a stack's template with its actual resources."""
+    return {"StackDriftDetectionId": request.emulator.detect_drift(request.text("StackName"))}
+
+
+def describe_stack_drift_detection_status(request: ActionRequest) -> Result:
+    """DescribeStackDriftDetectionStatus: return the progress and the outcome of a drift detection."""
+    detection = request.emulator.drift_detection(request.text("StackDriftDetectionId"))
+    return {
+        "StackId": detection.stack_id,
+        "StackDriftDetectionId": request.text("StackDriftDetectionId"),
+        "StackDriftStatus": detection.drift,
+        "DetectionStatus": detection.status,
+        "DriftedStackResourceCount": detection.drifted_resource_count,
+        "Timestamp": detection.time,
+    }
+
+
+def describe_stack_resource_drifts(request: ActionRequest) -> Result:
+    """DescribeStackResourceDrifts: return the drift of a stack's resources."""
+    statuses = request.values("StackResourceDriftStatusFilters")
+    stack = request.emulator.stack(request.text("StackName"))
+    drifts = [
+        resource_drift
+        for resource_drift in request.emulator.resource_drifts(stack.id)
+        if not statuses or resource_drift.status in statuses
+    ]
+
+    def describe_drift(drift: ResourceDrift) -> Result:
+        return {
+            "StackId": stack.id,
+            "LogicalResourceId": drift.logical_id,
+            "PhysicalResourceId": drift.physical_id or None,
+            "ResourceType": drift.type,
+            "ExpectedProperties": drift.expected or None,
+            "ActualProperties": drift.actual or None,
+            "PropertyDifferences": [
+                {
+                    "PropertyPath": difference.path,
+                    "ExpectedValue": difference.expected,
+                    "ActualValue": difference.actual,
+                    "DifferenceType": difference.kind,
+                }
+                for difference in drift.differences
+            ],
+            "StackResourceDriftStatus": drift.status,
+            "Timestamp": drift.time,
+        }
+
+    return request.page("StackResourceDrifts", drifts, key_of=lambda drift: drift.logical_id, describe=describe_drift)

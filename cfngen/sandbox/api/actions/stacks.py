@@ -11,53 +11,36 @@ from cfngen.sandbox.api.actions.views import (
     status_and_reason,
     summarize_stack,
 )
+from cfngen.sandbox.cloudformation.admission import fetch_from_s3
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.scopes import importing_stacks
-from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
 
 
 def create_stack(request: ActionRequest) -> Result:
     """CreateStack: start to create a stack."""
-    request.check_template()
-    values, _ = request.parameters()
+    submission = request.submission()
     on_failure = request.text("OnFailure") or ("DO_NOTHING" if request.flag("DisableRollback") else "ROLLBACK")
     if request.text("OnFailure") and "DisableRollback" in request.params:
         raise ValidationError("You can specify either DisableRollback or OnFailure, but not both.")
     stack = request.emulator.create_stack(
         request.text("StackName"),
-        body=request.text("TemplateBody"),
-        url=request.text("TemplateURL"),
-        parameters=values,
-        tags=request.tags(),
-        capabilities=request.values("Capabilities"),
         on_failure=on_failure,
         protected=request.flag("EnableTerminationProtection"),
         policy=_stack_policy(request, "StackPolicy"),
-        notification_arns=request.notification_arns() or (),
-        role_arn=request.text("RoleARN"),
         token=request.token(),
+        **submission,
     )
     return stack_identifiers(stack)
 
 
 def update_stack(request: ActionRequest) -> Result:
     """UpdateStack: start to update a stack."""
-    request.check_template()
-    values, with_previous_value = request.parameters()
     stack = request.emulator.update_stack(
         request.text("StackName"),
-        body=request.text("TemplateBody"),
-        url=request.text("TemplateURL"),
-        previous_template=request.flag("UsePreviousTemplate"),
-        parameters=values,
-        previous_parameters=with_previous_value,
-        tags=request.tags(),
-        capabilities=request.values("Capabilities"),
+        **request.submission(),
         disable_rollback=request.flag("DisableRollback"),
         policy_during_update=_stack_policy(request, "StackPolicyDuringUpdate"),
         policy=_stack_policy(request, "StackPolicy"),
-        notification_arns=request.notification_arns(),
-        role_arn=request.text("RoleARN"),
         token=request.token(),
     )
     return stack_identifiers(stack)
@@ -179,7 +162,6 @@ def _stack_policy(request: ActionRequest, parameter: str) -> str:
     """Return the stack policy of a call: its body, or the document at its URL.
 
     Args:
-        request: the call.
         parameter: the parameters' name without `Body` or `URL`, e.g. `StackPolicy`.
     """
     url, body = request.text(f"{parameter}URL"), request.text(f"{parameter}Body")

@@ -6,11 +6,9 @@ import json
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
-from cfngen.sandbox.cloudformation.admission import IAM_NAME_PROPERTIES, IAM_TYPES, MAX_BODY_BYTES
+from cfngen.sandbox.cloudformation.admission import IAM_NAME_PROPERTIES, IAM_TYPES, MAX_BODY_BYTES, fetch_from_s3
 from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
-from cfngen.sandbox.cloudformation.template import Template, parse
-from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
+from cfngen.sandbox.cloudformation.template import NESTED_STACK, Template, parse
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 
@@ -50,7 +48,6 @@ def validate_template(request: ActionRequest) -> Result:
 
 
 def _submitted_template(request: ActionRequest) -> Template:
-    """Return the template of a call, which is in the call itself or at a URL."""
     body, url = request.text("TemplateBody"), request.text("TemplateURL")
     if bool(body) == bool(url):
         raise ValidationError("Either Template URL or Template Body must be specified.")
@@ -80,7 +77,6 @@ def _common_fields(template: Template) -> JsonDict:
 
 
 def _describe_parameter(name: str, definition: JsonObject) -> Result:
-    """Return the declaration of a parameter in the form of the API."""
     allowed = [str(allowed_value) for allowed_value in definition.get("AllowedValues", ())]
     return {
         "ParameterKey": name,

@@ -33,7 +33,6 @@ def find_stack(request: ActionRequest, missing_message: str = "Stack with id {} 
     """Return the stack that a read names. A stale read may still find a deleted stack, or not yet find a new one.
 
     Args:
-        request: the call.
         missing_message: text of the error, which differs from action to action; `{}` stands for the stack's name.
 
     Raises:
@@ -169,15 +168,6 @@ def summarize_stack(request: ActionRequest, stack: Stack) -> Result:
 
 
 def _describe_output(key: str, value: str, definition: JsonObject, request: ActionRequest, stack: Stack) -> Result:
-    """Return an output of a stack in the form of the API.
-
-    Args:
-        key: logical id of the output.
-        value: value of the output.
-        definition: the output in the template.
-        request: the call.
-        stack: the stack.
-    """
     export_name = None
     if "Export" in definition:
         export_name = scope_of_stack(request.emulator, stack).resolve(definition["Export"]["Name"])

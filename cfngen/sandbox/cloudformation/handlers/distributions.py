@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError
-from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, client
+from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, Tag, client
 from cfngen.sandbox.json_types import AwsClient, JsonDict, JsonObject, Properties
 
 # CloudFront is a global service, whose endpoint signs for us-east-1.
@@ -64,15 +64,14 @@ class Distribution(Handler):
             self._update(call, call["DistributionConfig"])
         return {}
 
-    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
-        cloudfront = _cloudfront(call)
-        arn = cloudfront.get_distribution(Id=call.physical_id)["Distribution"]["ARN"]
-        new_tags = call.properties.get("Tags", [])
-        removed_keys = {tag["Key"] for tag in old_properties.get("Tags", [])} - {tag["Key"] for tag in new_tags}
-        if removed_keys:
-            cloudfront.untag_resource(Resource=arn, TagKeys={"Items": sorted(removed_keys)})
-        if new_tags:
-            cloudfront.tag_resource(Resource=arn, Tags={"Items": new_tags})
+    def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
+        _cloudfront(call).tag_resource(Resource=self._arn(call), Tags={"Items": tags})
+
+    def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
+        _cloudfront(call).untag_resource(Resource=self._arn(call), TagKeys={"Items": keys})
+
+    def _arn(self, call: HandlerCall) -> str:
+        return str(_cloudfront(call).get_distribution(Id=call.physical_id)["Distribution"]["ARN"])
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
         cloudfront = _cloudfront(call)
@@ -133,7 +132,6 @@ class OriginAccessControl(Handler):
         _cloudfront(call).delete_origin_access_control(Id=call.physical_id, IfMatch=self._etag(call))
 
     def _etag(self, call: HandlerCall) -> str:
-        """The version of the access control, which a change has to name."""
         return str(_cloudfront(call).get_origin_access_control(Id=call.physical_id)["ETag"])
 
 
@@ -175,7 +173,6 @@ def _to_api_origin(origin: JsonObject) -> JsonDict:
 
 
 def _counted(items: list[object]) -> JsonDict:
-    """A list in the form of CloudFront's API."""
     return {"Quantity": len(items), "Items": items}
 
 

@@ -9,12 +9,12 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     HandlerCall,
     client,
     leave_to_rollback_on_failure,
+    tag_changes,
 )
 from cfngen.sandbox.json_types import AwsClient, JsonDict, Properties
 
 
 def _route53(call: HandlerCall) -> AwsClient:
-    """A client of Route 53."""
     return client("route53", call.region)
 
 
@@ -51,7 +51,8 @@ class HostedZone(Handler):
         if "HostedZoneTags" in changed:
             old_tags, new_tags = (each.get("HostedZoneTags", []) for each in (old_properties, call.properties))
             arguments: JsonDict = {"AddTags": new_tags} if new_tags else {}
-            if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):
+            removed_keys, _ = tag_changes(old_tags, new_tags)
+            if removed_keys:
                 arguments["RemoveTagKeys"] = removed_keys
             route53.change_tags_for_resource(ResourceType="hostedzone", ResourceId=zone_id, **arguments)
         return {}

@@ -7,6 +7,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
     Handler,
     HandlerCall,
+    Tag,
     client,
     leave_to_rollback_on_failure,
 )
@@ -17,7 +18,6 @@ MAX_LOG_GROUP_NAME_LENGTH = 512
 
 
 def _logs(call: HandlerCall) -> AwsClient:
-    """A client of CloudWatch Logs."""
     return client("logs", call.region)
 
 
@@ -77,16 +77,13 @@ class LogGroup(Handler):
             self._retain(call, call.physical_id)
         return {}
 
-    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
+    def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
         arn = self._arn(call, call.physical_id).removesuffix(":*")
-        old_tags, new_tags = (
-            {tag["Key"]: tag["Value"] for tag in properties.get("Tags", [])}
-            for properties in (old_properties, call.properties)
-        )
-        if removed_keys := sorted(old_tags.keys() - new_tags.keys()):
-            _logs(call).untag_resource(resourceArn=arn, tagKeys=removed_keys)
-        if new_tags:
-            _logs(call).tag_resource(resourceArn=arn, tags=new_tags)
+        _logs(call).tag_resource(resourceArn=arn, tags={tag["Key"]: tag["Value"] for tag in tags})
+
+    def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
+        arn = self._arn(call, call.physical_id).removesuffix(":*")
+        _logs(call).untag_resource(resourceArn=arn, tagKeys=keys)
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
         groups = _logs(call).describe_log_groups(logGroupNamePrefix=call.physical_id)["logGroups"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import boto3
@@ -13,6 +14,8 @@ from botocore.exceptions import ClientError, ParamValidationError
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError, UnfinishedError
 from cfngen.sandbox.json_types import AwsClient, Expression, JsonDict, Properties
+
+Tag = dict[str, str]  # with "Key" and "Value"
 
 
 @functools.cache
@@ -23,14 +26,12 @@ def client(service: str, region: str) -> AwsClient:
 
     Args:
         service: the name of the service, such as `ec2`
-        region: the name of the region
     """
     return _session(region).client(service, config=Config(retries={"total_max_attempts": 1}))
 
 
 @functools.cache
 def _session(region: str) -> boto3.Session:
-    """A cached boto3 session with dummy credentials."""
     return boto3.Session("testing", "testing", region_name=region)
 
 
@@ -47,7 +48,6 @@ class HandlerCall:
     """The arguments of a handler's method; `call["Name"]` is short for `call.properties["Name"]`.
 
     Attributes:
-        region: the name of the region
         properties: the resource's resolved properties; for an update, the new ones
         generate_name: returns a new name for the resource, as CloudFormation generates it
         physical_id: the resource's physical id; "" if the resource is to be created
@@ -88,9 +88,6 @@ class HandlerCall:
 @contextlib.contextmanager
 def leave_to_rollback_on_failure(created: CreatedResource) -> Iterator[None]:
     """Report a resource as created although a later call for it fails, so that the stack's rollback deletes it.
-
-    Args:
-        created: the resource, which exists already
 
     Raises:
         UnfinishedError: a call inside the `with` block failed
@@ -134,7 +131,6 @@ class Handler:
 
         Args:
             call: the arguments, with the new properties
-            old_properties: the old properties
 
         Raises:
             ResourceError: the update was refused before anything was changed
@@ -157,16 +153,29 @@ class Handler:
 
         Args:
             call: the arguments, with the new properties
-            old_properties: the old properties
             changed: the names of the properties that differ
         """
         return {}
 
     def retag(self, call: HandlerCall, old_properties: Properties) -> None:
-        """Update the tags; this default works for EC2 resources."""
-        update_ec2_tags(
-            call, self.tagged_resource_id(call), old_properties.get("Tags", []), call.properties.get("Tags", [])
-        )
+        """Update the tags."""
+        self.change_tags(call, old_properties.get("Tags", []), call.properties.get("Tags", []))
+
+    def change_tags(self, call: HandlerCall, old_tags: list[Tag], new_tags: list[Tag]) -> None:
+        """Remove the tags that the resource no longer has, and set all others."""
+        removed_keys, tags = tag_changes(old_tags, new_tags)
+        if removed_keys:
+            self.remove_tags(call, removed_keys)
+        if tags:
+            self.add_tags(call, tags)
+
+    def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
+        """Set tags; this default works for EC2 resources."""
+        call.ec2.create_tags(Resources=[self.tagged_resource_id(call)], Tags=tags)
+
+    def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
+        """Remove tags; this default works for EC2 resources."""
+        call.ec2.delete_tags(Resources=[self.tagged_resource_id(call)], Tags=[{"Key": key} for key in keys])
 
     def tagged_resource_id(self, call: HandlerCall) -> str:
         """The id by which EC2 tags the resource: the physical id, unless a handler overrides this method."""
@@ -200,12 +209,45 @@ def delete_on_failure(remove: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def update_ec2_tags(
-    call: HandlerCall, resource_id: str, old_tags: list[dict[str, str]], new_tags: list[dict[str, str]]
-) -> None:
-    """Update the tags of an EC2 resource."""
-    removed_keys = {tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}
-    if removed_keys:
-        call.ec2.delete_tags(Resources=[resource_id], Tags=[{"Key": key} for key in removed_keys])
-    if new_tags:
-        call.ec2.create_tags(Resources=[resource_id], Tags=new_tags)
+def tag_changes(old_tags: list[Tag], new_tags: list[Tag]) -> tuple[list[str], list[Tag]]:
+    """The keys of the tags that are removed, and the tags that are set."""
+    return sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}), new_tags
+
+
+class Ec2Resource(Handler):
+    """A row of the table of handlers: an EC2 resource with an id, which one call creates and one deletes.
+
+    Args:
+        properties: the properties, all of which the creating call takes as arguments; only the tags can be updated.
+        create: the call that creates the resource.
+        delete: the call that deletes it.
+        path: where the response has the id; the last key is the argument of the deleting call.
+        attribute: the name by which GetAtt returns the id; by default, the last key of the path.
+        tagged_as: the resource type of its tags; "" if it has none.
+        arguments: further arguments of the creating call.
+    """
+
+    def __init__(
+        self,
+        *properties: str,
+        create: str,
+        delete: str,
+        path: tuple[str, ...],
+        attribute: str = "",
+        tagged_as: str = "",
+        arguments: Mapping[str, object] = {},
+    ) -> None:
+        self.own_properties = properties
+        self.create_call, self.delete_call, self.path = create, delete, path
+        self.attribute, self.tagged_as, self.arguments = attribute or path[-1], tagged_as, arguments
+        self.updatable_properties = frozenset({"Tags"} if tagged_as else ())
+        self.supported_properties = self.updatable_properties | set(properties)
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        tags = call.tag_specifications(self.tagged_as) if self.tagged_as else {}
+        response = getattr(call.ec2, self.create_call)(**call.pick(*self.own_properties), **tags, **self.arguments)
+        identifier = functools.reduce(operator.getitem, self.path, response)
+        return CreatedResource(identifier, {self.attribute: identifier})
+
+    def delete(self, call: HandlerCall) -> None:
+        getattr(call.ec2, self.delete_call)(**{self.path[-1]: call.physical_id})

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 
+from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
     Handler,
     HandlerCall,
+    Tag,
     client,
     leave_to_rollback_on_failure,
 )
@@ -85,10 +87,11 @@ class Role(Handler):
                 iam.delete_role_permissions_boundary(RoleName=role_name)
         return {}
 
-    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
-        if removed_keys := _removed_tag_keys(call, old_properties):
-            call.iam.untag_role(RoleName=call.physical_id, TagKeys=removed_keys)
-        call.iam.tag_role(RoleName=call.physical_id, Tags=call.properties.get("Tags", []))
+    def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
+        call.iam.tag_role(RoleName=call.physical_id, Tags=tags)
+
+    def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
+        call.iam.untag_role(RoleName=call.physical_id, TagKeys=keys)
 
     def delete(self, call: HandlerCall) -> None:
         """Delete the role; as in IAM, this fails if other policies are attached to it."""
@@ -145,7 +148,6 @@ class ManagedPolicy(Handler):
                 call.iam.delete_policy_version(PolicyArn=call.physical_id, VersionId=version["VersionId"])
 
     def _document(self, call: HandlerCall) -> str:
-        """The policy document as JSON."""
         return _to_json(call["PolicyDocument"])
 
 
@@ -190,7 +192,9 @@ class Key(Handler):
         kms = client("kms", call.region)
         # Without a key policy, KMS sets its default one, which leaves access to IAM.
         policy = {"Policy": json.dumps(call["KeyPolicy"])} if "KeyPolicy" in call.properties else {}
-        key = kms.create_key(Tags=_kms_tags(call), **policy, **call.pick("Description"))["KeyMetadata"]
+        key = kms.create_key(Tags=_kms_tags(call.properties.get("Tags", [])), **policy, **call.pick("Description"))[
+            "KeyMetadata"
+        ]
         created = CreatedResource(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
         with leave_to_rollback_on_failure(created):
             if call.properties.get("EnableKeyRotation"):
@@ -211,12 +215,11 @@ class Key(Handler):
             kms.put_key_policy(KeyId=key_id, PolicyName="default", Policy=json.dumps(call["KeyPolicy"]))
         return {}
 
-    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
-        kms = client("kms", call.region)
-        if removed_keys := _removed_tag_keys(call, old_properties):
-            kms.untag_resource(KeyId=call.physical_id, TagKeys=removed_keys)
-        if new_tags := _kms_tags(call):
-            kms.tag_resource(KeyId=call.physical_id, Tags=new_tags)
+    def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
+        client("kms", call.region).tag_resource(KeyId=call.physical_id, Tags=_kms_tags(tags))
+
+    def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
+        client("kms", call.region).untag_resource(KeyId=call.physical_id, TagKeys=keys)
 
     def delete(self, call: HandlerCall) -> None:
         kms = client("kms", call.region)
@@ -244,19 +247,18 @@ class Secret(Handler):
             client("secretsmanager", call.region).update_secret(SecretId=call.physical_id, **settings)
         return {}
 
-    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
-        secrets = client("secretsmanager", call.region)
-        if removed_keys := _removed_tag_keys(call, old_properties):
-            secrets.untag_resource(SecretId=call.physical_id, TagKeys=removed_keys)
-        secrets.tag_resource(SecretId=call.physical_id, Tags=call.properties.get("Tags", []))
+    def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
+        client("secretsmanager", call.region).tag_resource(SecretId=call.physical_id, Tags=tags)
+
+    def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
+        client("secretsmanager", call.region).untag_resource(SecretId=call.physical_id, TagKeys=keys)
 
     def delete(self, call: HandlerCall) -> None:
         client("secretsmanager", call.region).delete_secret(SecretId=call.physical_id, ForceDeleteWithoutRecovery=True)
 
 
-def _kms_tags(call: HandlerCall) -> list[dict[str, str]]:
-    """The tags of a key in the format of KMS."""
-    return [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in call.properties.get("Tags", [])]
+def _kms_tags(tags: list[Tag]) -> list[dict[str, str]]:
+    return [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in tags]
 
 
 def _inline_policies(properties: Properties) -> dict[str, str]:
@@ -272,8 +274,61 @@ def _to_json(document: object) -> str:
     return document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
 
 
-def _removed_tag_keys(call: HandlerCall, old_properties: Properties) -> list[str]:
-    """The keys of the tags that the new properties no longer have."""
-    old_keys = {tag["Key"] for tag in old_properties.get("Tags", [])}
-    new_keys = {tag["Key"] for tag in call.properties.get("Tags", [])}
-    return sorted(old_keys - new_keys)
+class OidcProvider(Handler):
+    """An identity provider: another URL replaces it, the rest is updated in place.
+
+    Ref and GetAtt of `Arn` are its ARN.
+    """
+
+    supported_properties = frozenset({"ClientIdList", "Tags", "ThumbprintList", "Url"})
+    updatable_properties = supported_properties - {"Url"}
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        if "Url" not in call.properties:
+            raise ResourceError(
+                "1 validation error detected: Value null at 'url' failed to satisfy constraint: Member must not be null"
+            )
+        renamed = {"ClientIDList": call.properties.get("ClientIdList", [])}
+        arn = call.iam.create_open_id_connect_provider(**call.pick("Tags", "ThumbprintList", "Url"), **renamed)[
+            "OpenIDConnectProviderArn"
+        ]
+        return CreatedResource(arn, {"Arn": arn})
+
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        """Update the provider; CloudFormation sends the thumbprints in every update, and fails if there are none.
+
+        So a provider without thumbprints can be created, but not updated, not even its tags (seen:
+        aws-cloudformation/cloudformation-coverage-roadmap#2092, March 2025; assumed: that this goes for all updates).
+        """
+        if not call.properties.get("ThumbprintList"):
+            raise ResourceError(
+                "1 validation error detected: Value null at 'thumbprintList' failed to satisfy constraint: Member must "
+                "not be null"
+            )
+        iam, arn = call.iam, call.physical_id
+        iam.update_open_id_connect_provider_thumbprint(
+            OpenIDConnectProviderArn=arn, ThumbprintList=call["ThumbprintList"]
+        )
+        old_ids, new_ids = set(old_properties.get("ClientIdList", [])), set(call.properties.get("ClientIdList", []))
+        for client_id in sorted(new_ids - old_ids):
+            iam.add_client_id_to_open_id_connect_provider(OpenIDConnectProviderArn=arn, ClientID=client_id)
+        for client_id in sorted(old_ids - new_ids):
+            iam.remove_client_id_from_open_id_connect_provider(OpenIDConnectProviderArn=arn, ClientID=client_id)
+        return {}
+
+    def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
+        call.iam.tag_open_id_connect_provider(OpenIDConnectProviderArn=call.physical_id, Tags=tags)
+
+    def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
+        call.iam.untag_open_id_connect_provider(OpenIDConnectProviderArn=call.physical_id, TagKeys=keys)
+
+    def read_actual(self, call: HandlerCall) -> Properties | None:
+        arns = [item["Arn"] for item in call.iam.list_open_id_connect_providers()["OpenIDConnectProviderList"]]
+        if call.physical_id not in arns:
+            return None
+        actual = call.iam.get_open_id_connect_provider(OpenIDConnectProviderArn=call.physical_id)
+        return {"ClientIdList": actual["ClientIDList"], **({"Tags": actual["Tags"]} if actual["Tags"] else {})}
+
+    def delete(self, call: HandlerCall) -> None:
+        """Delete the provider; IAM lets roles keep their trust in it (API: DeleteOpenIDConnectProvider)."""
+        call.iam.delete_open_id_connect_provider(OpenIDConnectProviderArn=call.physical_id)

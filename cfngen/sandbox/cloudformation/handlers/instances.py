@@ -1,25 +1,30 @@
-"""Handlers of AWS::EC2 and AWS::AutoScaling types: instances, their launch templates, disks and addresses."""
+"""Handlers of AWS::EC2 types for instances: launch templates, disks, addresses, keys and reserved capacity."""
 
 from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers import group_updates
-from cfngen.sandbox.cloudformation.handlers.group_updates import TARGET_GROUPS_KEY
 from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
+    Ec2Resource,
     Handler,
     HandlerCall,
-    client,
+    Tag,
     delete_on_failure,
-    update_ec2_tags,
 )
-from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
+from cfngen.sandbox.json_types import JsonObject, Properties
 from cfngen.sandbox.services import keys
 from cfngen.sandbox.services.modelled_parameters import unmodelled_parameter
 
-GROUP_SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
-NUMBER_KEYS = GROUP_SIZE_KEYS | {"MaxInstanceLifetime"}
-HOOKS_KEY = "LifecycleHookSpecificationList"
+# In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
+ELASTIC_IP_ASSOCIATION = Ec2Resource(
+    "AllocationId",
+    "NetworkInterfaceId",
+    create="associate_address",
+    delete="disassociate_address",
+    path=("AssociationId",),
+    attribute="Id",
+    arguments={"AllowReassociation": True},
+)
 
 
 class NetworkInterface(Handler):
@@ -78,18 +83,6 @@ class ElasticIp(Handler):
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.release_address(AllocationId=call.attributes["AllocationId"])
-
-
-class ElasticIpAssociation(Handler):
-    supported_properties = frozenset({"AllocationId", "NetworkInterfaceId"})
-
-    def create(self, call: HandlerCall) -> CreatedResource:
-        # In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
-        identifier = call.ec2.associate_address(**call.properties, AllowReassociation=True)["AssociationId"]
-        return CreatedResource(identifier, {"Id": identifier})
-
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.disassociate_address(AssociationId=call.physical_id)
 
 
 class Volume(Handler):
@@ -172,7 +165,7 @@ class LaunchTemplate(Handler):
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         if "TagSpecifications" in changed:
-            update_ec2_tags(call, call.physical_id, _own_tags(old_properties), _own_tags(call.properties))
+            self.change_tags(call, _own_tags(old_properties), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
             return {}
         _refuse_unmodelled_data(call["LaunchTemplateData"])
@@ -185,7 +178,7 @@ class LaunchTemplate(Handler):
         call.ec2.delete_launch_template(LaunchTemplateId=call.physical_id)
 
 
-def _own_tags(properties: Properties) -> list[dict[str, str]]:
+def _own_tags(properties: Properties) -> list[Tag]:
     """The tags of the launch template itself, not those of the instances and volumes that it launches."""
     specifications = properties.get("TagSpecifications", [])
     return [
@@ -196,125 +189,40 @@ def _own_tags(properties: Properties) -> list[dict[str, str]]:
     ]
 
 
-class AutoScalingGroup(Handler):
-    """An Auto Scaling group; this handler updates only the group itself, and `rolling` replaces its instances."""
+class CapacityReservation(Handler):
+    """A capacity reservation: another type, platform or zone replaces it, anything else is updated in place."""
+
+    modifiable = frozenset({"InstanceCount", "InstanceMatchCriteria"})
 
     supported_properties = frozenset(
         {
-            "MinSize",
-            "MaxSize",
-            "DesiredCapacity",
-            "AvailabilityZones",
-            "VPCZoneIdentifier",
-            "LaunchTemplate",
-            "MixedInstancesPolicy",
-            "CapacityRebalance",
-            "CapacityReservationSpecification",
-            "MaxInstanceLifetime",
-            TARGET_GROUPS_KEY,
-            "Tags",
-            HOOKS_KEY,
+            "AvailabilityZone",
+            "InstanceCount",
+            "InstanceMatchCriteria",
+            "InstancePlatform",
+            "InstanceType",
+            "TagSpecifications",
         }
     )
-    updatable_properties = supported_properties
+    updatable_properties = modifiable | {"TagSpecifications"}
 
     def create(self, call: HandlerCall) -> CreatedResource:
-        name = call.generate_name()
-        lifecycle_hooks = _lifecycle_hooks(call)
-        client("autoscaling", call.region).create_auto_scaling_group(
-            AutoScalingGroupName=name,
-            Tags=_group_tags(name, call.properties.get("Tags", [])),
-            **_group_settings(call, set(self.supported_properties)),
-            **({HOOKS_KEY: lifecycle_hooks} if lifecycle_hooks else {}),
-        )
-        return CreatedResource(name)
+        reservation = call.ec2.create_capacity_reservation(**call.pick(*self.supported_properties))
+        reservation_id = reservation["CapacityReservation"]["CapacityReservationId"]
+        return CreatedResource(reservation_id, {"Id": reservation_id})
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        settings = _group_settings(call, changed - {TARGET_GROUPS_KEY})
-        if settings := group_updates.with_cleared_settings(settings, removed=changed - set(call.properties)):
-            client("autoscaling", call.region).update_auto_scaling_group(
-                AutoScalingGroupName=call.physical_id, **settings
+        if changed & self.modifiable:
+            call.ec2.modify_capacity_reservation(
+                CapacityReservationId=call.physical_id, **call.pick(*sorted(self.modifiable))
             )
-        if TARGET_GROUPS_KEY in changed:
-            group_updates.update_target_groups(call, old_properties)
-        if HOOKS_KEY in changed:
-            _update_lifecycle_hooks(call, old_properties)
+        if "TagSpecifications" in changed:
+            self.change_tags(call, _tags(old_properties), _tags(call.properties))
         return {}
 
-    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
-        autoscaling = client("autoscaling", call.region)
-        old_tags = _group_tags(call.physical_id, old_properties.get("Tags", []))
-        new_tags = _group_tags(call.physical_id, call.properties.get("Tags", []))
-        new_keys = {tag["Key"] for tag in new_tags}
-        if removed_tags := [tag for tag in old_tags if tag["Key"] not in new_keys]:
-            autoscaling.delete_tags(Tags=removed_tags)
-        if new_tags:
-            autoscaling.create_or_update_tags(Tags=new_tags)
-
-    def must_replace(self, call: HandlerCall) -> bool:
-        """Reference, "UpdatePolicy": only AutoScalingReplacingUpdate replaces a group."""
-        return bool(call.update_policy.get("AutoScalingReplacingUpdate", {}).get("WillReplace", False))
-
-    def read_actual(self, call: HandlerCall) -> Properties | None:
-        groups = client("autoscaling", call.region).describe_auto_scaling_groups(
-            AutoScalingGroupNames=[call.physical_id]
-        )["AutoScalingGroups"]
-        if not groups:
-            return None
-        [group] = groups
-        actual: JsonDict = {}
-        for key in ("MinSize", "MaxSize", "DesiredCapacity"):
-            if key in call.properties:
-                actual[key] = str(group[key])
-        if group["Tags"] or "Tags" in call.properties:
-            tag_keys = ("Key", "Value", "PropagateAtLaunch")
-            actual["Tags"] = [{key: tag[key] for key in tag_keys} for tag in group["Tags"]]
-        return actual
-
     def delete(self, call: HandlerCall) -> None:
-        client("autoscaling", call.region).delete_auto_scaling_group(
-            AutoScalingGroupName=call.physical_id, ForceDelete=True
-        )
+        call.ec2.cancel_capacity_reservation(CapacityReservationId=call.physical_id)
 
 
-def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
-    """The arguments of CreateAutoScalingGroup and UpdateAutoScalingGroup, without tags and lifecycle hooks.
-
-    Args:
-        call: the call of the handler
-        keys: the properties to include, if the template sets them
-    """
-    settings = call.pick(*sorted(keys - {"Tags", HOOKS_KEY}))
-    for key in NUMBER_KEYS & set(settings):
-        settings[key] = int(settings[key])
-    if subnet_ids := settings.get("VPCZoneIdentifier"):
-        settings["VPCZoneIdentifier"] = ",".join(subnet_ids)
-    return settings
-
-
-def _update_lifecycle_hooks(call: HandlerCall, old_properties: Properties) -> None:
-    """Set a group's lifecycle hooks, and delete those that only its old properties have."""
-    autoscaling = client("autoscaling", call.region)
-    new_hooks = _lifecycle_hooks(call)
-    old_names = {hook["LifecycleHookName"] for hook in old_properties.get(HOOKS_KEY, [])}
-    new_names = {hook["LifecycleHookName"] for hook in new_hooks}
-    for name in old_names - new_names:
-        autoscaling.delete_lifecycle_hook(AutoScalingGroupName=call.physical_id, LifecycleHookName=name)
-    for hook in new_hooks:
-        autoscaling.put_lifecycle_hook(AutoScalingGroupName=call.physical_id, **hook)
-
-
-def _lifecycle_hooks(call: HandlerCall) -> list[JsonDict]:
-    """The lifecycle hooks of a group, with the heartbeat timeout as a number."""
-    hooks = []
-    for template_hook in call.properties.get(HOOKS_KEY, []):
-        hook = dict(template_hook)
-        if "HeartbeatTimeout" in hook:
-            hook["HeartbeatTimeout"] = int(hook["HeartbeatTimeout"])
-        hooks.append(hook)
-    return hooks
-
-
-def _group_tags(group_name: str, tags: list[JsonDict]) -> list[JsonDict]:
-    """A group's tags in the form of Auto Scaling's API, which names the group in each tag."""
-    return [{**tag, "ResourceId": group_name, "ResourceType": "auto-scaling-group"} for tag in tags]
+def _tags(properties: Properties) -> list[Tag]:
+    return [tag for specification in properties.get("TagSpecifications", []) for tag in specification["Tags"]]

@@ -6,6 +6,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
     Handler,
     HandlerCall,
+    Tag,
     client,
     leave_to_rollback_on_failure,
 )
@@ -27,19 +28,15 @@ HEALTH_CHECK_KEYS = frozenset(
 
 
 def _elbv2(call: HandlerCall) -> AwsClient:
-    """A client of Elastic Load Balancing."""
     return client("elbv2", call.region)
 
 
 class _Elbv2Handler(Handler):
-    """The base class of the handlers of Elastic Load Balancing, which updates the tags."""
+    def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
+        _elbv2(call).add_tags(ResourceArns=[call.physical_id], Tags=tags)
 
-    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
-        old_tags, new_tags = old_properties.get("Tags", []), call.properties.get("Tags", [])
-        if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):
-            _elbv2(call).remove_tags(ResourceArns=[call.physical_id], TagKeys=removed_keys)
-        if new_tags:
-            _elbv2(call).add_tags(ResourceArns=[call.physical_id], Tags=new_tags)
+    def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
+        _elbv2(call).remove_tags(ResourceArns=[call.physical_id], TagKeys=keys)
 
 
 class LoadBalancer(_Elbv2Handler):

@@ -86,12 +86,10 @@ class BucketPolicy(Handler):
         _s3(call).delete_bucket_policy(Bucket=call["Bucket"])
 
     def _put(self, call: HandlerCall) -> None:
-        """Set the policy of the bucket."""
         _s3(call).put_bucket_policy(Bucket=call["Bucket"], Policy=json.dumps(call["PolicyDocument"]))
 
 
 def _s3(call: HandlerCall) -> AwsClient:
-    """A client of S3."""
     return client("s3", call.region)
 
 
@@ -99,11 +97,6 @@ LIFECYCLE_RULE_KEYS = frozenset({"Id", "Status", "Prefix", "ExpirationInDays", "
 
 
 def _refuse_unsupported_settings(call: HandlerCall) -> None:
-    """Refuse settings of a bucket that the emulator does not support.
-
-    Raises:
-        NotModelledError: names the unsupported settings
-    """
     lifecycle = call.properties.get("LifecycleConfiguration", {})
     unsupported = set(lifecycle) - {"Rules"}
     for lifecycle_rule in lifecycle.get("Rules", []):
@@ -144,7 +137,6 @@ def _apply_settings(call: HandlerCall, bucket_name: str, changed_keys: set[str])
 
 
 def _to_s3_lifecycle_rule(template_rule: Properties) -> JsonDict:
-    """Convert a template's lifecycle rule to the format of PutBucketLifecycleConfiguration."""
     s3_rule: JsonDict = {"Filter": {"Prefix": template_rule.get("Prefix", "")}}
     if "Id" in template_rule:
         s3_rule["ID"] = template_rule["Id"]

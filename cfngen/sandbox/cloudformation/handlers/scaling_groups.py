@@ -1,0 +1,174 @@
+"""The handler of AWS::AutoScaling::AutoScalingGroup."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, Tag, client
+from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
+
+GROUP_SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
+NUMBER_KEYS = GROUP_SIZE_KEYS | {"MaxInstanceLifetime"}
+HOOKS_KEY = "LifecycleHookSpecificationList"
+TARGET_GROUPS_KEY = "TargetGroupARNs"
+
+
+class AutoScalingGroup(Handler):
+    """An Auto Scaling group; this handler updates only the group itself, and `rolling` replaces its instances."""
+
+    supported_properties = frozenset(
+        {
+            "MinSize",
+            "MaxSize",
+            "DesiredCapacity",
+            "AvailabilityZones",
+            "VPCZoneIdentifier",
+            "LaunchTemplate",
+            "MixedInstancesPolicy",
+            "CapacityRebalance",
+            "CapacityReservationSpecification",
+            "MaxInstanceLifetime",
+            TARGET_GROUPS_KEY,
+            "Tags",
+            HOOKS_KEY,
+        }
+    )
+    updatable_properties = supported_properties
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        name = call.generate_name()
+        lifecycle_hooks = _lifecycle_hooks(call)
+        client("autoscaling", call.region).create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            Tags=_group_tags(name, call.properties.get("Tags", [])),
+            **_group_settings(call, set(self.supported_properties)),
+            **({HOOKS_KEY: lifecycle_hooks} if lifecycle_hooks else {}),
+        )
+        return CreatedResource(name)
+
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        settings = _group_settings(call, changed - {TARGET_GROUPS_KEY})
+        if settings := with_cleared_settings(settings, removed=changed - set(call.properties)):
+            client("autoscaling", call.region).update_auto_scaling_group(
+                AutoScalingGroupName=call.physical_id, **settings
+            )
+        if TARGET_GROUPS_KEY in changed:
+            update_target_groups(call, old_properties)
+        if HOOKS_KEY in changed:
+            _update_lifecycle_hooks(call, old_properties)
+        return {}
+
+    def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
+        client("autoscaling", call.region).create_or_update_tags(Tags=_group_tags(call.physical_id, tags))
+
+    def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
+        removed = _group_tags(call.physical_id, [{"Key": key} for key in keys])
+        client("autoscaling", call.region).delete_tags(Tags=removed)
+
+    def must_replace(self, call: HandlerCall) -> bool:
+        """Reference, "UpdatePolicy": only AutoScalingReplacingUpdate replaces a group."""
+        return bool(call.update_policy.get("AutoScalingReplacingUpdate", {}).get("WillReplace", False))
+
+    def read_actual(self, call: HandlerCall) -> Properties | None:
+        groups = client("autoscaling", call.region).describe_auto_scaling_groups(
+            AutoScalingGroupNames=[call.physical_id]
+        )["AutoScalingGroups"]
+        if not groups:
+            return None
+        [group] = groups
+        actual: JsonDict = {}
+        for key in ("MinSize", "MaxSize", "DesiredCapacity"):
+            if key in call.properties:
+                actual[key] = str(group[key])
+        if group["Tags"] or "Tags" in call.properties:
+            tag_keys = ("Key", "Value", "PropagateAtLaunch")
+            actual["Tags"] = [{key: tag[key] for key in tag_keys} for tag in group["Tags"]]
+        return actual
+
+    def delete(self, call: HandlerCall) -> None:
+        client("autoscaling", call.region).delete_auto_scaling_group(
+            AutoScalingGroupName=call.physical_id, ForceDelete=True
+        )
+
+
+def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
+    """The arguments of CreateAutoScalingGroup and UpdateAutoScalingGroup, without tags and lifecycle hooks.
+
+    Args:
+        keys: the properties to include, if the template sets them
+    """
+    settings = call.pick(*sorted(keys - {"Tags", HOOKS_KEY}))
+    for key in NUMBER_KEYS & set(settings):
+        settings[key] = int(settings[key])
+    if subnet_ids := settings.get("VPCZoneIdentifier"):
+        settings["VPCZoneIdentifier"] = ",".join(subnet_ids)
+    return settings
+
+
+def _update_lifecycle_hooks(call: HandlerCall, old_properties: Properties) -> None:
+    autoscaling = client("autoscaling", call.region)
+    new_hooks = _lifecycle_hooks(call)
+    old_names = {hook["LifecycleHookName"] for hook in old_properties.get(HOOKS_KEY, [])}
+    new_names = {hook["LifecycleHookName"] for hook in new_hooks}
+    for name in old_names - new_names:
+        autoscaling.delete_lifecycle_hook(AutoScalingGroupName=call.physical_id, LifecycleHookName=name)
+    for hook in new_hooks:
+        autoscaling.put_lifecycle_hook(AutoScalingGroupName=call.physical_id, **hook)
+
+
+def _lifecycle_hooks(call: HandlerCall) -> list[JsonDict]:
+    hooks = []
+    for template_hook in call.properties.get(HOOKS_KEY, []):
+        hook = dict(template_hook)
+        if "HeartbeatTimeout" in hook:
+            hook["HeartbeatTimeout"] = int(hook["HeartbeatTimeout"])
+        hooks.append(hook)
+    return hooks
+
+
+def _group_tags(group_name: str, tags: list[JsonDict]) -> list[JsonDict]:
+    """A group's tags in the form of Auto Scaling's API, which names the group in each tag."""
+    return [{**tag, "ResourceId": group_name, "ResourceType": "auto-scaling-group"} for tag in tags]
+
+
+# What UpdateAutoScalingGroup is called with for a property that the template no longer has: its default, or the value
+# that the API documents to clear it. That CloudFormation does so is assumed.
+CLEARED_SETTINGS: JsonObject = {
+    "CapacityRebalance": False,
+    "CapacityReservationSpecification": {"CapacityReservationPreference": "default"},
+    "MaxInstanceLifetime": 0,
+}
+# What a policy has where it leaves something out (API reference, InstancesDistribution).
+DEFAULT_DISTRIBUTION: JsonObject = {
+    "OnDemandBaseCapacity": 0,
+    "OnDemandPercentageAboveBaseCapacity": 100,
+    "SpotMaxPrice": "",
+    "SpotAllocationStrategy": "lowest-price",
+}
+
+
+def with_cleared_settings(settings: JsonObject, *, removed: Collection[str]) -> JsonDict:
+    """Return the arguments of UpdateAutoScalingGroup with values that clear what the template no longer has.
+
+    Args:
+        settings: the arguments for properties that have changed
+        removed: the names of the properties that only the old template has
+    """
+    cleared = {key: value for key, value in CLEARED_SETTINGS.items() if key in removed}
+    policy = settings.get("MixedInstancesPolicy")
+    if policy is None:
+        return {**settings, **cleared}
+    distribution = {**DEFAULT_DISTRIBUTION, **(policy.get("InstancesDistribution") or {})}
+    template = {"Overrides": [], **(policy.get("LaunchTemplate") or {})}
+    complete_policy = {"LaunchTemplate": template, "InstancesDistribution": distribution}
+    return {**settings, **cleared, "MixedInstancesPolicy": complete_policy}
+
+
+def update_target_groups(call: HandlerCall, old_properties: Properties) -> None:
+    """Attach the new target groups of a group, and detach those that only its old properties have."""
+    autoscaling = client("autoscaling", call.region)
+    old_arns, new_arns = (list(source.get(TARGET_GROUPS_KEY, [])) for source in (old_properties, call.properties))
+    if detached := [arn for arn in old_arns if arn not in new_arns]:
+        autoscaling.detach_load_balancer_target_groups(AutoScalingGroupName=call.physical_id, TargetGroupARNs=detached)
+    if attached := [arn for arn in new_arns if arn not in old_arns]:
+        autoscaling.attach_load_balancer_target_groups(AutoScalingGroupName=call.physical_id, TargetGroupARNs=attached)

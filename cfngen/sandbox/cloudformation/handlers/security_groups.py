@@ -1,0 +1,186 @@
+"""Handlers of security groups and their rules."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, delete_on_failure
+from cfngen.sandbox.json_types import JsonDict, Properties
+
+# The egress rule that EC2 adds to a new security group.
+DEFAULT_EGRESS: list[JsonDict] = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
+
+
+class SecurityGroup(Handler):
+    """A security group; as in CloudFormation, egress rules in the template replace its default egress rule."""
+
+    supported_properties = frozenset(
+        {"GroupDescription", "VpcId", "SecurityGroupEgress", "SecurityGroupIngress", "Tags"}
+    )
+    updatable_properties = frozenset({"SecurityGroupEgress", "SecurityGroupIngress", "Tags"})
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        group_id = call.ec2.create_security_group(
+            GroupName=call.generate_name(), Description=call["GroupDescription"], VpcId=call["VpcId"],
+            **call.tag_specifications("security-group"),
+        )["GroupId"]  # fmt: skip
+        with delete_on_failure(lambda: call.ec2.delete_security_group(GroupId=group_id)):
+            if call.properties.get("SecurityGroupEgress"):
+                call.ec2.revoke_security_group_egress(GroupId=group_id, IpPermissions=DEFAULT_EGRESS)
+                call.ec2.authorize_security_group_egress(
+                    GroupId=group_id, IpPermissions=_egress_permissions(call.properties)
+                )
+            if ingress := _ingress_permissions(call.properties):
+                call.ec2.authorize_security_group_ingress(GroupId=group_id, IpPermissions=ingress)
+        return CreatedResource(group_id, {"GroupId": group_id, "Id": group_id, "VpcId": call["VpcId"]})
+
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        ec2 = call.ec2
+        if "SecurityGroupEgress" in changed:
+            removed, added = _changes(_egress_permissions(old_properties), _egress_permissions(call.properties))
+            if removed:
+                ec2.revoke_security_group_egress(GroupId=call.physical_id, IpPermissions=removed)
+            if added:
+                ec2.authorize_security_group_egress(GroupId=call.physical_id, IpPermissions=added)
+        if "SecurityGroupIngress" in changed:
+            removed, added = _changes(_ingress_permissions(old_properties), _ingress_permissions(call.properties))
+            if removed:
+                ec2.revoke_security_group_ingress(GroupId=call.physical_id, IpPermissions=removed)
+            if added:
+                ec2.authorize_security_group_ingress(GroupId=call.physical_id, IpPermissions=added)
+        return {}
+
+    def read_actual(self, call: HandlerCall) -> Properties | None:
+        actual_values: JsonDict = {}
+        for name, egress in (("SecurityGroupEgress", True), ("SecurityGroupIngress", False)):
+            described_rules = _read_rules(call, call.physical_id, egress=egress)
+            if described_rules is None:
+                return None
+            if name not in call.properties:
+                continue  # rules of other resources of the template, and EC2's default rule, are no drift
+            expected_rules = [_without_description(rule) for rule in call.properties.get(name, [])]
+            actual_rules = [_without_description(rule) for rule in described_rules]
+            is_same = sorted(map(str, expected_rules)) == sorted(map(str, actual_rules))
+            actual_values.update(call.pick(name) if is_same else {name: actual_rules})
+        return actual_values
+
+    def delete(self, call: HandlerCall) -> None:
+        call.ec2.delete_security_group(GroupId=call.physical_id)
+
+
+class SecurityGroupIngress(Handler):
+    supported_properties = frozenset(
+        {
+            "GroupId",
+            "SourceSecurityGroupId",
+            "SourcePrefixListId",
+            "CidrIp",
+            "IpProtocol",
+            "FromPort",
+            "ToPort",
+            "Description",
+        }
+    )
+    updatable_properties = frozenset({"Description"})
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        rule_id = call.ec2.authorize_security_group_ingress(
+            GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(call.properties)]
+        )["SecurityGroupRules"][0]["SecurityGroupRuleId"]  # fmt: skip
+        return CreatedResource(rule_id, {"Id": rule_id})
+
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        rule = {"Description": "", **call.properties}  # an empty description removes the old one
+        call.ec2.update_security_group_rule_descriptions_ingress(
+            GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(rule)]
+        )
+        return {}
+
+    def read_actual(self, call: HandlerCall) -> Properties | None:
+        expected_rule = _without_description(call.properties)
+        actual_rules = [_without_description(rule) for rule in _read_rules(call, call["GroupId"], egress=False) or []]
+        return call.properties if expected_rule in actual_rules else None
+
+    def delete(self, call: HandlerCall) -> None:
+        call.ec2.revoke_security_group_ingress(
+            GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(call.properties)]
+        )
+
+
+PROTOCOL_AND_PORT_KEYS = ("IpProtocol", "FromPort", "ToPort")
+
+
+class IpPermissionPeer(NamedTuple):
+    """Where an IpPermission of EC2 has the source or destination of a rule: a list, and the key in its items."""
+
+    list_key: str
+    item_key: str
+
+
+# By the key for the source or destination of a rule in templates: its place in an IpPermission.
+PEERS_BY_TEMPLATE_KEY = {
+    "CidrIp": IpPermissionPeer("IpRanges", "CidrIp"),
+    "SourceSecurityGroupId": IpPermissionPeer("UserIdGroupPairs", "GroupId"),
+    "DestinationSecurityGroupId": IpPermissionPeer("UserIdGroupPairs", "GroupId"),
+    "SourcePrefixListId": IpPermissionPeer("PrefixListIds", "PrefixListId"),
+    "DestinationPrefixListId": IpPermissionPeer("PrefixListIds", "PrefixListId"),
+}
+
+
+def _to_ip_permission(rule: Properties) -> JsonDict:
+    supported_keys = {*PROTOCOL_AND_PORT_KEYS, "GroupId", "Description", *PEERS_BY_TEMPLATE_KEY}
+    if unsupported := sorted(set(rule) - supported_keys):
+        raise NotModelledError(f"{unsupported} in rules of security groups")
+    peer_keys = sorted(set(rule) & set(PEERS_BY_TEMPLATE_KEY))
+    if len(peer_keys) != 1:
+        raise ResourceError(f"Specify exactly one source or destination of a rule, not {peer_keys or 'none'}")
+    [peer_key] = peer_keys
+    peer = PEERS_BY_TEMPLATE_KEY[peer_key]
+    item = {peer.item_key: rule[peer_key]}
+    if "Description" in rule:
+        item["Description"] = rule["Description"]
+    protocol_and_ports = {key: rule[key] for key in PROTOCOL_AND_PORT_KEYS if key in rule}
+    return {**protocol_and_ports, peer.list_key: [item]}
+
+
+def _egress_permissions(properties: Properties) -> list[JsonDict]:
+    return [_to_ip_permission(rule) for rule in properties.get("SecurityGroupEgress", [])] or DEFAULT_EGRESS
+
+
+def _ingress_permissions(properties: Properties) -> list[JsonDict]:
+    return [_to_ip_permission(rule) for rule in properties.get("SecurityGroupIngress", [])]
+
+
+def _changes(old: list[JsonDict], new: list[JsonDict]) -> tuple[list[JsonDict], list[JsonDict]]:
+    removed = [permission for permission in old if permission not in new]
+    return removed, [permission for permission in new if permission not in old]
+
+
+def _read_rules(call: HandlerCall, group_id: str, *, egress: bool) -> list[JsonDict] | None:
+    """Read a security group's actual rules, and return them in the format of a template; None without such a group.
+
+    Args:
+        group_id: the security group
+        egress: whether to read the egress rules instead of the ingress rules
+    """
+    groups = call.ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": [group_id]}])["SecurityGroups"]
+    if not groups:
+        return None
+    rules = []
+    for permission in groups[0]["IpPermissionsEgress" if egress else "IpPermissions"]:
+        protocol_and_ports = {key: permission[key] for key in PROTOCOL_AND_PORT_KEYS if key in permission}
+        group_key = "DestinationSecurityGroupId" if egress else "SourceSecurityGroupId"
+        peers = [{"CidrIp": ip_range["CidrIp"]} for ip_range in permission["IpRanges"]]
+        peers += [{"SourcePrefixListId": item["PrefixListId"]} for item in permission.get("PrefixListIds", [])]
+        peers += [{group_key: group_pair["GroupId"]} for group_pair in permission["UserIdGroupPairs"]]
+        rules += [{**protocol_and_ports, **peer} for peer in peers]
+    return rules
+
+
+def _without_description(rule: Properties) -> JsonDict:
+    """A rule as texts and without its description, for comparison; a rule for all protocols (-1) has no ports."""
+    keys = ["IpProtocol", "CidrIp", "SourcePrefixListId", "SourceSecurityGroupId", "DestinationSecurityGroupId"]
+    if str(rule["IpProtocol"]) != "-1":
+        keys += ["FromPort", "ToPort"]
+    return {key: str(rule[key]) for key in keys if rule.get(key) is not None}

@@ -1,0 +1,159 @@
+"""An instance of a cluster: its facts, the fault injected into its boot, its kernel's lines, its network interface."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+
+from botocore.exceptions import ClientError
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models import ec2_backends
+
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.instances.user_data import BootData
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoModel
+
+
+@dataclass(frozen=True)
+class BootFault:
+    """A fault that is injected into the boot of an instance.
+
+    Attributes:
+        step: title of the step that fails, e.g. `downloads`.
+        message: the reason that is logged; empty if the instance hangs in this step without a signal.
+        hint: advice that is logged with the reason.
+    """
+
+    step: str
+    message: str = ""
+    hint: str = "see /var/log/cfngen.log"
+
+
+@dataclass
+class Instance:
+    """An instance of a cluster.
+
+    Attributes:
+        id: the instance id.
+        zone: name of its Availability Zone.
+        type: its instance type.
+        address: its private address.
+        public_address: its public address; empty if it has none.
+        image: description or name of its image.
+        group: name of the Auto Scaling group that launched it.
+        boot_data: the content of its user data.
+        number: how many instances of the account were launched before it.
+        launched: time of the launch, in seconds of the simulated clock.
+        console: the lines of its console output.
+        name: name of the node group or of the master, e.g. `master-a`.
+        runs_drain_service: whether the service runs that watches for the instance's termination, and then evicts the
+            node's pods.
+    """
+
+    id: str
+    zone: str
+    type: str
+    address: str
+    public_address: str
+    image: str
+    boot_data: BootData
+    group: str
+    number: int
+    launched: float
+    console: list[str] = field(default_factory=list)
+    name: str = ""
+    runs_drain_service: bool = False
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The values of placeholders such as `${instanceId}` in the boot program's configuration."""
+        return {
+            **self.boot_data.references,
+            "instanceId": self.id,
+            "zone": self.zone,
+            "address": self.address,
+            "providerId": f"aws:///{self.zone}/{self.id}",
+        }
+
+
+def kernel_console_lines(instance: Instance) -> list[str]:
+    """Return the console output of kernel and cloud-init, which precedes that of the boot program."""
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}[instance.boot_data.architecture]  # as `uname -m` prints it
+    return [
+        "[    0.000000] Linux version 6.8.0-1021-aws",
+        "[    0.000000] Command line: BOOT_IMAGE=/boot/vmlinuz-6.8.0-1021-aws root=LABEL=cloudimg-rootfs console=ttyS0",
+        f"[    0.412871] smpboot: {machine}, Amazon EC2 {instance.type}",
+        "[    4.180233] cloud-init[528]: Cloud-init running 'init'",
+        f"[    4.611904] cloud-init[528]: ci-info: | ens5 | True | {instance.address} |",
+        "[    8.902145] cloud-init[590]: Cloud-init running 'modules:final'",
+        "[    9.310482] systemd[1]: Starting cfngen-boot.service - cfngen boot program...",
+    ]
+
+
+# The tags by which an instance of a group names its launch template.
+TEMPLATE_ID_TAG, TEMPLATE_VERSION_TAG = "aws:ec2launchtemplate:id", "aws:ec2launchtemplate:version"
+
+
+def attach(region: str, instance_id: str) -> None:
+    """Attach the primary interface that an instance's launch template names, if it names one that is free.
+
+    moto 5.2 launches a group's instances with a new interface (in the default VPC if the group names zones only), and
+    never detaches it from a terminated instance. EC2 attaches the interface that the template names, and detaches it
+    when the instance is terminated (EC2 user guide, "Elastic network interfaces"). A new interface, which is kept if
+    the template names none, gets a public address if the template says so, or else the subnet (VPC user guide, "Public
+    IPv4 addresses"); moto reads neither of them.
+    """
+    backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
+    instance: MotoModel = backend.get_instance(instance_id)
+    template_interface = _template_interface(region, instance)
+    interface_id = template_interface.get("NetworkInterfaceId", "")
+    if not interface_id:
+        _assign_public_address(instance.nics[0], template_interface)
+        return
+    with contextlib.suppress(EC2ClientError):
+        interface: MotoModel = backend.get_network_interface(interface_id)
+        if interface.instance and interface.instance.state != "terminated":
+            return
+        default_interface = instance.nics[0]
+        instance.attach_eni(interface, 0)
+        instance._subnet_id = interface.subnet.id  # noqa: SLF001 - moto has no other way
+        instance.source_dest_check = interface.source_dest_check
+        backend.delete_network_interface(default_interface.id)
+
+
+def release(region: str, instance_id: str) -> None:
+    """Detach the interface of a terminated instance, or delete it if it was created for this instance."""
+    backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
+    instance: MotoModel = backend.get_instance(instance_id)
+    template_interface_id = _template_interface(region, instance).get("NetworkInterfaceId", "")
+    for interface in [candidate for candidate in backend.enis.values() if candidate.instance is instance]:
+        interface.instance = interface.attachment_id = interface.attach_time = None
+        interface.status = "available"
+        if interface.id != template_interface_id:
+            backend.delete_network_interface(interface.id)
+
+
+def _assign_public_address(interface: MotoModel, template_interface: JsonObject) -> None:
+    """Give a new primary interface a public address if the launch template says so, or else its subnet."""
+    wish = template_interface.get("AssociatePublicIpAddress", interface.subnet.map_public_ip_on_launch)
+    if str(wish).lower() == "true":
+        interface.public_ip_auto_assign = True
+        interface.check_auto_public_ip()
+
+
+def _template_interface(region: str, instance: MotoModel) -> JsonObject:
+    """Return the description of the primary interface in an instance's launch template; empty if it has none."""
+    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
+    template_id, version = tags.get(TEMPLATE_ID_TAG, ""), tags.get(TEMPLATE_VERSION_TAG, "")
+    if not template_id:
+        return {}
+    try:
+        [template_version] = client("ec2", region).describe_launch_template_versions(
+            LaunchTemplateId=template_id, Versions=[version]
+        )["LaunchTemplateVersions"]
+    except ClientError:
+        return {}
+    interfaces: list[JsonObject] = template_version["LaunchTemplateData"].get("NetworkInterfaces", [])
+    return next((interface for interface in interfaces if not int(interface.get("DeviceIndex", 0))), {})

@@ -1,0 +1,112 @@
+"""Steps of the boot program without effect on the rest of the sandbox: their durations and log lines.
+
+The durations are estimates. Each function returns the text that a step logs, from the configuration in the user data
+and the instance.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.instances.instance import Instance
+from cfngen.sandbox.json_types import JsonObject
+
+CERTIFICATE_LIFETIME = datetime.timedelta(days=365)
+
+
+def settings(configuration: JsonObject, instance: Instance) -> str:
+    """Return the log line: how many files were written."""
+    files = instance.boot_data.files
+    return f"wrote {files} of {files} files"
+
+
+def proxy(configuration: JsonObject, instance: Instance) -> str:
+    """Return the log line: which services of the image were restarted, to use the proxy."""
+    return ", ".join(configuration["proxyServices"]) + " restarted if running"
+
+
+def draining(configuration: JsonObject, instance: Instance) -> str:
+    """Return the log line: how long a drain may take."""
+    return f"pods get {configuration['drain']} min to move when this instance is terminated"
+
+
+def further_volumes(configuration: JsonObject, instance: Instance) -> str:
+    """Return the log line: which further volumes were formatted, and where they are mounted."""
+    volumes = configuration["volumes"]
+    return ", ".join(f"{volume['device']} formatted and mounted at {volume['folder']}" for volume in volumes)
+
+
+def instance_storage(configuration: JsonObject, instance: Instance) -> str:
+    """Return the log line: which instance store disks were formatted."""
+    devices = disks(instance)
+    if not devices:
+        return "this instance has no instance store disks"
+    return f"{', '.join(devices)} formatted and mounted at {STORAGE_MOUNT_POINT}"
+
+
+def pre_pulled_images(configuration: JsonObject, instance: Instance) -> str:
+    """Return the log line: how many images the service pulls; the sandbox has no image store that they would be in."""
+    count = len(configuration["images"]["references"])
+    return f"{count} images are pulled in the background: `journalctl -u cfngen-images`"
+
+
+STORAGE_MOUNT_POINT = "/mnt/instance-storage"
+POD_NETWORK = "pod network"  # prepares the instance for the pods' network plug-in
+DRAINING = "draining"  # starts the service that drains the node before the instance is terminated
+SECONDS: Mapping[str, float] = {
+    "pre-boot commands": 1.0,
+    "settings": 0.6,
+    "proxy": 0.3,
+    POD_NETWORK: 0.5,
+    DRAINING: 0.3,
+    "rebalancing": 0.3,
+    "further volumes": 1.2,
+    "further files": 0.2,
+    "instance storage": 0.4,
+    "services": 2.3,
+    "further units": 0.4,
+    "pre-pulled images": 0.2,
+    "names": 0.1,
+    "serving certificates": 0.8,
+    "backups": 0.4,
+    "addresses": 0.2,
+    "post-boot commands": 1.0,
+}
+"""How long each step takes, by the title of the step."""
+LINES: Mapping[str, Callable[[JsonObject, Instance], str]] = {
+    "settings": settings,
+    "proxy": proxy,
+    DRAINING: draining,
+    "further volumes": further_volumes,
+    "instance storage": instance_storage,
+    "pre-pulled images": pre_pulled_images,
+}
+"""What a step logs; of the others the sandbox says only that they are done."""
+
+
+def gpus(instance: Instance) -> list[str]:
+    """Return the NVIDIA GPUs of an instance, equal ones with their number, as the driver names them."""
+    gpu_kinds = _describe_type(instance).get("GpuInfo", {}).get("Gpus", [])
+    counted = [(kind["Count"], " ".join((kind["Manufacturer"], kind["Name"]))) for kind in gpu_kinds]
+    return [f"{count} x {name}" for count, name in counted if name.startswith("NVIDIA")]
+
+
+def disks(instance: Instance) -> list[str]:
+    """Return the devices of the instance store disks; on Nitro they follow the root volume, which is NVMe disk 0."""
+    storage = _describe_type(instance).get("InstanceStorageInfo", {}).get("Disks", [])
+    disk_count = sum(disk_kind["Count"] for disk_kind in storage)
+    return [f"/dev/nvme{number}n1" for number in range(1, disk_count + 1)]
+
+
+def certificates_end(now: datetime.datetime) -> str:
+    """Return the expiry of certificates that a master issues now."""
+    return f"{now + CERTIFICATE_LIFETIME:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _describe_type(instance: Instance) -> JsonObject:
+    region = instance.zone.rstrip("abcdefgh")
+    [description] = client("ec2", region).describe_instance_types(InstanceTypes=[instance.type])["InstanceTypes"]
+    instance_type: JsonObject = description
+    return instance_type

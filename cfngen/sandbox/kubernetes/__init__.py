@@ -1,0 +1,1 @@
+"""A cluster of the sandbox: its Kubernetes API, its objects, and what its controllers make in AWS."""

@@ -1,0 +1,38 @@
+"""Applies all patches of moto but for the speedups."""
+
+from __future__ import annotations
+
+from cfngen.sandbox.moto_patches import (
+    instances,
+    networks,  # noqa: F401 - importing it registers its patches
+    registry,
+)
+from cfngen.sandbox.services import (
+    capacity_reservations,
+    distributions,
+    flow_logs,
+    launch_templates,
+    nat_gateways,
+    policy_simulation,
+    scaling_patches,
+    volumes,
+    vpc_endpoints,
+    web_identity,
+)
+
+
+def apply() -> None:
+    """Apply the patches, each once per process."""
+    registry.apply()
+    instances.offer_instance_types_everywhere()
+    volumes.apply()
+    scaling_patches.apply()
+    nat_gateways.apply()
+    vpc_endpoints.apply()
+    policy_simulation.apply()
+    flow_logs.apply()
+    capacity_reservations.apply()
+    launch_templates.apply()
+    distributions.apply()
+    web_identity.add_client_id_operations()
+    web_identity.apply()

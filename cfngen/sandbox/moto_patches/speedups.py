@@ -1,0 +1,84 @@
+"""Speeds up moto: caches or skips work that it does for every request."""
+
+from __future__ import annotations
+
+import functools
+
+from moto.core import loaders, models, responses
+from moto.core import utils as core_utils
+from moto.core.base_backend import AccountSpecificBackend, BaseBackend
+from moto.ec2.models.amis import AmiBackend
+from moto.ec2.models.core import TaggedEC2Resource
+from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix
+from moto.kms import models as kms_models
+from moto.kms import utils as kms_utils
+
+from cfngen.sandbox.moto_patches.registry import Patches
+from cfngen.sandbox.moto_types import MotoModel, Original
+
+_SPEEDUPS = Patches()
+apply = _SPEEDUPS.apply
+
+# moto 5.2.5 generates an RSA key for each KMS key, even a symmetric one, which takes 0.05 seconds
+# (moto/kms/models.py, `Key`).
+_SPEEDUPS.sets(kms_models, "generate_private_key", functools.cache(kms_utils.generate_private_key))
+
+# moto 5.2.5 lists all methods of a service's class for each request (moto/core/responses.py, `call_action`); EC2 has a
+# thousand.
+_SPEEDUPS.sets(responses, "method_names_from_class", functools.cache(core_utils.method_names_from_class))
+
+# moto 5.2.5 creates a new loader of botocore's models for each service (moto/core/utils.py, `_load_service_model`), and
+# each loader searches the directories of botocore's four hundred services again.
+_SPEEDUPS.sets(core_utils, "create_loader", functools.cache(loaders.create_loader))
+
+# The library `responses` answers in place of AWS for users of `requests`, which neither cfngen nor boto3 is. moto 5.2.5
+# registers 1,300 URLs with it whenever an account is opened (moto/core/models.py, `_enable_patching`).
+_SPEEDUPS.sets(models, "RESPONSES_METHODS", [])
+
+# An account has only registered images. moto 5.2.5 loads a thousand, each with a snapshot (moto/ec2/models/amis.py,
+# `_load_amis`), and searches them often. Setting `MOTO_EC2_LOAD_DEFAULT_AMIS` does not help: moto reads it when a
+# region is first used, and tests of commands have cleared the environment by then.
+_SPEEDUPS.sets(AmiBackend, "_load_amis", lambda backend: None)
+
+_URLS: dict[tuple[type, str], object] = {}  # by the class of the service's backend, and region
+
+
+@_SPEEDUPS.patches_property(BaseBackend, "urls")
+def _make_urls_once(original: Original, self: MotoModel) -> object:
+    """Make the URLs of a service in a region once.
+
+    moto 5.2.5 makes them again for each request (moto/core/base_backend.py, `urls`).
+    """
+    key = (type(self), self.region_name)
+    if key not in _URLS:
+        _URLS[key] = original(self)
+    return _URLS[key]
+
+
+@_SPEEDUPS.replaces(AccountSpecificBackend, "reset")
+def _drop_old_account(self: MotoModel) -> None:
+    """Let what is in an account go when a new one is opened, and make nothing in its place.
+
+    moto 5.2.5 first resets each service in each region, which makes EC2's default network, and then forgets them all
+    (moto/core/base_backend.py, `BackendDict.reset`). Services with a `reset` of their own, which close files, keep it.
+    """
+    for backend in self.values():
+        if type(backend).reset is not BaseBackend.reset:
+            backend.reset()
+
+
+@_SPEEDUPS.replaces(TaggedEC2Resource, "get_tags")
+def _find_tags_by_id(self: MotoModel) -> list[dict[str, str]]:
+    """Look up the tags of an EC2 resource by its id.
+
+    moto 5.2.5 searches the tags of all resources with a regular expression, for each filter of each resource
+    (moto/ec2/models/core.py, `get_tags`).
+    """
+    tags = self.ec2_backend.tags.get(self.id) if self.id else None
+    if not tags:
+        return []
+    resource_type = EC2_PREFIX_TO_RESOURCE.get(get_prefix(self.id), "")
+    return [
+        {"resource_id": self.id, "key": key, "value": value, "resource_type": resource_type}
+        for key, value in tags.items()
+    ]

@@ -181,7 +181,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     ),
     "rehearsalSteps": MessageType("rehearse.report.RehearsalSteps", ("rehearse --list",), "rehearsal.step_lines"),
     "policy": MessageType("permissions.grants.Policy", ("permissions",), "notices.policy_lines", is_verbatim=True),
-    "sandbox": MessageType("sandbox.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
+    "sandbox": MessageType("sandbox.process.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
     "versions": MessageType("cli.commands.version.Versions", ("version",), "notices.version_lines"),
 }
 """The type of each message, by its `kind`, which is its `type` in JSON and must not change."""

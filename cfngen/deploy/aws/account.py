@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cfngen.deploy.aws.errors import RegionError, translate_aws_errors
@@ -46,6 +47,11 @@ class Account:
         if service not in self._clients:
             self._clients[service] = _new_client(self.session, service, self.region, self.attempts)
         return self._clients[service]
+
+    def create_clients(self, services: Iterable[str]) -> None:
+        """Create clients before threads use them: boto3's clients are thread-safe, but their creation is not."""
+        for service in services:
+            self.client(service)
 
     @property
     def only_planning(self) -> bool:

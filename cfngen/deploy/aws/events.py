@@ -22,7 +22,7 @@ from cfngen.deploy.aws.event_lists import (
     merge_events,
     since_time,
 )
-from cfngen.deploy.aws.stacks import NESTED_STACK, stack_name
+from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, stack_name
 from cfngen.deploy.aws.types import AwsObject, Client
 from cfngen.deploy.messages.message import Event
 from cfngen.deploy.messages.stack_status import StackStatus
@@ -395,3 +395,10 @@ def read_last_event(account: Account, stack_id: str) -> Event | None:
     with translate_aws_errors():
         entries = account.client("cloudformation").describe_stack_events(StackName=stack_id)["StackEvents"]
     return parse_event(entries[0], ()) if entries else None
+
+
+def read_status_time(account: Account, stack: StackView) -> datetime | None:
+    """Return when a stack got its status: the time of the newest event of the stack itself; None without events."""
+    pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
+    events = (event for page in pages for event in page["StackEvents"])
+    return next((event["Timestamp"] for event in events if event.get("PhysicalResourceId") == stack.id), None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
@@ -175,3 +176,42 @@ def read_volume_sizes(account: Account, existing: StackView) -> Mapping[str, int
         filters = [{"Name": "volume-id", "Values": volume_ids}]
         volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"]
     return {volume["VolumeId"]: volume["Size"] for volume in volumes}
+
+
+@dataclass(frozen=True)
+class VolumeView:
+    """An EBS volume.
+
+    Attributes:
+        state: its state in EC2, e.g. `in-use`.
+        size: in GiB.
+        instance: id of the instance it is attached to; empty if none.
+    """
+
+    id: str
+    state: str
+    size: int
+    type: str
+    zone: str
+    instance: str = ""
+
+
+def read_volumes(account: Account, ids: Collection[str]) -> dict[str, VolumeView]:
+    """Return volumes by id; those that do not exist are left out."""
+    if not ids:
+        return {}
+    filters = [{"Name": "volume-id", "Values": list(ids)}]
+    volumes: list[AwsObject] = account.client("ec2").describe_volumes(Filters=filters)["Volumes"]
+    return {volume["VolumeId"]: _view_of(volume) for volume in volumes}
+
+
+def _view_of(volume: AwsObject) -> VolumeView:
+    attachment: AwsObject = next(iter(volume.get("Attachments") or ()), {})
+    return VolumeView(
+        id=volume["VolumeId"],
+        state=volume.get("State", ""),
+        size=volume.get("Size", 0),
+        type=volume.get("VolumeType", ""),
+        zone=volume.get("AvailabilityZone", ""),
+        instance=attachment.get("InstanceId", ""),
+    )

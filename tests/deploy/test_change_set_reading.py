@@ -13,6 +13,7 @@ from cfngen.deploy.aws.change_sets import (
     ChangeDetail,
     ChangeSet,
     ResourceChange,
+    ValidationFailure,
     pauses,
     read_change_set,
     read_change_set_status,
@@ -22,7 +23,6 @@ from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.plan.early_validation import (
     ChangeSetFailedError,
     EarlyValidationError,
-    ValidationFailure,
     change_set_error,
 )
 

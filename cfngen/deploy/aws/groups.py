@@ -288,6 +288,12 @@ def _describe_instances(account: Account, ids: Sequence[str]) -> dict[str, AwsOb
     return descriptions
 
 
+def count_instances(account: Account, group_name: str) -> int | None:
+    """Return how many instances an Auto Scaling group has; None if it does not exist."""
+    group = next(iter(_describe_groups(account, (group_name,))), None)
+    return len(group["Instances"]) if group else None
+
+
 def read_image_dates(account: Account, ids: Collection[str]) -> dict[str, datetime]:
     """Return when machine images were created, by id; deleted and private images are left out."""
     values = sorted(filter(None, ids))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -191,3 +192,20 @@ def object_url(account: Account, bucket: str, key: str) -> str:
     """
     host = f"s3.{account.region}.{account.url_suffix}"
     return f"https://{host}/{bucket}/{key}" if "." in bucket else f"https://{bucket}.{host}/{key}"
+
+
+def read_uploaded(account: Account, bucket: str, cluster: str, name: str) -> Iterator[TemplatePart]:
+    """Yield the templates of this name that were uploaded for a cluster, newest first; each is read when it is due.
+
+    Raises:
+        ValueError: an object is not JSON.
+    """
+    s3 = account.client("s3")
+    pages = s3.get_paginator("list_objects_v2").paginate(
+        Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
+    )
+    s3_objects = [s3_object for page in pages for s3_object in page.get("Contents", ())]
+    uploaded = [s3_object for s3_object in s3_objects if s3_object["Key"].endswith(f"/{name}.json")]
+    for s3_object in sorted(uploaded, key=lambda s3_object: s3_object["LastModified"], reverse=True):
+        response = s3.get_object(Bucket=bucket, Key=s3_object["Key"], ExpectedBucketOwner=account.id)
+        yield json.loads(response["Body"].read())

@@ -198,11 +198,11 @@ class VolumeView:
 
 def read_volumes(account: Account, ids: Collection[str]) -> dict[str, VolumeView]:
     """Return volumes by id; those that do not exist are left out."""
-    if not ids:
-        return {}
-    filters = [{"Name": "volume-id", "Values": list(ids)}]
-    volumes: list[AwsObject] = account.client("ec2").describe_volumes(Filters=filters)["Volumes"]
-    return {volume["VolumeId"]: _view_of(volume) for volume in volumes}
+    return {
+        volume["VolumeId"]: _view_of(volume)
+        for batch in _batches(sorted(ids))
+        for volume in _describe_volumes(account, [{"Name": "volume-id", "Values": batch}])
+    }
 
 
 def _view_of(volume: AwsObject) -> VolumeView:
@@ -215,3 +215,18 @@ def _view_of(volume: AwsObject) -> VolumeView:
         zone=volume.get("AvailabilityZone", ""),
         instance=attachment.get("InstanceId", ""),
     )
+
+
+def read_snapshot_sizes(account: Account, volume_ids: Collection[str]) -> dict[str, int]:
+    """Return the size in GiB of the volume of each snapshot that was made of these volumes, by snapshot id."""
+    return {
+        snapshot["SnapshotId"]: snapshot["VolumeSize"]
+        for batch in _batches(sorted(volume_ids))
+        for snapshot in _paginate(
+            account,
+            "describe_snapshots",
+            "Snapshots",
+            Filters=[{"Name": "volume-id", "Values": batch}],
+            OwnerIds=["self"],
+        )
+    }

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.change_sets import ChangeSet, read_change_set, retry_transient_errors
-from cfngen.deploy.aws.errors import DeniedError
+from cfngen.deploy.aws.change_sets import ChangeSet, ValidationFailure, read_change_set, read_validation_failures
 from cfngen.errors import CfngenError
 
 _EARLY_VALIDATION = "AWS::EarlyValidation"
@@ -36,27 +34,6 @@ class ChangeSetFailedError(CfngenError):
         )
         self.stack = stack
         self.reason = reason
-
-
-@dataclass(frozen=True)
-class ValidationFailure:
-    """One problem found by early validation.
-
-    Attributes:
-        stack: name of the stack.
-        path: path in that stack's template, e.g. `/Resources/Vpc/Properties/CidrBlock`.
-        reason: message of CloudFormation.
-        logical_id: the resource; may be empty.
-    """
-
-    stack: str
-    path: str
-    reason: str
-    logical_id: str = ""
-
-    def __str__(self) -> str:
-        location = self.path or self.logical_id
-        return f"{self.stack}: {location}: {self.reason}" if location else f"{self.stack}: {self.reason}"
 
 
 class EarlyValidationError(ChangeSetFailedError):
@@ -83,7 +60,7 @@ def change_set_error(account: Account, change_set: ChangeSet) -> ChangeSetFailed
     failed_change_sets = list(_find_innermost_failures(account, change_set, visited=set()))
     failed_by_validation = [failed for failed in failed_change_sets if _EARLY_VALIDATION in failed.reason]
     problems = tuple(
-        problem for failed in failed_by_validation for problem in _read_validation_failures(account, failed)
+        problem for failed in failed_by_validation for problem in read_validation_failures(account, failed)
     )
     failed_change_set = (failed_by_validation or failed_change_sets)[0]
     if problems:
@@ -119,29 +96,3 @@ def _find_innermost_failures(account: Account, change_set: ChangeSet, visited: s
     yield from nested_failures
     if not nested_failures or (_EARLY_VALIDATION in change_set.reason and not named_arns):
         yield change_set
-
-
-def _read_validation_failures(account: Account, change_set: ChangeSet) -> Iterator[ValidationFailure]:
-    """Yield the problems that early validation found in one stack; none if DescribeEvents is not allowed."""
-    client = account.client("cloudformation")
-    arguments = {"ChangeSetName": change_set.id, "Filters": {"FailedEvents": True}}
-    while True:
-        try:
-            page = retry_transient_errors(account.clock, lambda: client.describe_events(**arguments))
-        except DeniedError:
-            return
-        for event in page.get("OperationEvents", ()):
-            if event.get("ValidationFailureMode") == "WARN" or event.get("HookFailureMode") == "WARN":
-                continue  # a warning does not fail the change set
-            reason = event.get("ValidationStatusReason") or event.get("HookStatusReason") or ""
-            if not reason:
-                continue
-            yield ValidationFailure(
-                stack=change_set.stack_name,
-                path=event.get("ValidationPath") or "",
-                reason=reason,
-                logical_id=event.get("LogicalResourceId") or "",
-            )
-        if not page.get("NextToken"):
-            return
-        arguments["NextToken"] = page["NextToken"]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ChangeDetail, ChangeSet, ResourceChange
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.groups import count_instances
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, list_resources, read_template, stack_name
 from cfngen.deploy.messages.message import Danger, Notice, Report
 from cfngen.deploy.plan.costs.creation import summarize_creation
@@ -248,12 +249,9 @@ class _StackPlanner:
         """Return how many instances an Auto Scaling group has; None if that cannot be read."""
         try:
             with translate_aws_errors():
-                client = self._account.client("autoscaling")
-                response = client.describe_auto_scaling_groups(AutoScalingGroupNames=[group_name])
+                return count_instances(self._account, group_name)
         except AwsError:
             return None
-        groups = response["AutoScalingGroups"]
-        return len(groups[0]["Instances"]) if groups else None
 
     def _property_changes(
         self, resource_change: ResourceChange, analyzed_changes: tuple[AnalyzedChange, ...]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
 from cfngen.deploy.aws.groups import GroupView, InstanceView
+from cfngen.deploy.aws.issuer import IssuerView
 from cfngen.deploy.aws.pause import find_pause
 from cfngen.deploy.aws.pod_routes import InstanceRoute
 from cfngen.deploy.aws.private_network import PrivateNetwork
@@ -92,7 +93,7 @@ class ClusterState:
         kubernetes: the data from the Kubernetes API, or the problem that prevented reading it.
         routes: routes to instances, in the route table of the pods.
         network: the way out of a private cluster.
-        issuer_problems: what keeps AWS from accepting service-account tokens.
+        issuer: the issuer of service-account tokens; None if the cluster has none yet.
     """
 
     stack: StackView
@@ -100,7 +101,7 @@ class ClusterState:
     kubernetes: KubernetesReading | Problem
     routes: tuple[InstanceRoute, ...] = ()
     network: PrivateNetwork = field(default_factory=PrivateNetwork)
-    issuer_problems: tuple[Problem, ...] = ()
+    issuer: IssuerView | None = None
 
 
 def find_cluster_problems(state: ClusterState, cluster: Cluster) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""Finds the problems on the way out of a private cluster, each with the command that mends it.
+"""Finds the problems on the way out of a private cluster, and of the issuer of tokens, each with what mends it.
 
 CloudFormation does not notice that a part of a network was changed or deleted outside of it (`cfngen status --drift`
 shows it), so the commands are those of the AWS CLI.
@@ -6,16 +6,13 @@ shows it), so the commands are those of the AWS CLI.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 from cfngen.cluster.issuer_documents import document_keys, masters_publish_documents
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import aws_partition
 from cfngen.cluster.service_accounts import AUDIENCE, KEYS_KEY
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.issuer import IssuerView, read_issuer
 from cfngen.deploy.aws.private_network import EndpointView, NatGatewayView, PrivateNetwork, RouteTableView
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.status.cluster_problems import Problem
@@ -179,83 +176,41 @@ def _endpoint_hint(endpoint: EndpointView) -> str:
 
 
 _AREA = "issuer"
-_NO_PROVIDER = "NoSuchEntity"  # GetOpenIDConnectProvider, IAM API Reference
-_NO_OBJECT = frozenset({"NoSuchKey", "NoSuchBucket", "404"})  # GetObject, Amazon S3 API Reference
 _HINT = (
     "masters write the documents when they boot, and every hour; `journalctl -u cfngen-issuer` on a master says why "
     "they could not"
 )
 
 
-def find_issuer_problems(account: Account, cluster: Cluster, stack: StackView) -> tuple[Problem, ...]:
-    """Return the problems of the issuer of a cluster's tokens; none if the cluster has no issuer yet.
-
-    Args:
-        account: the AWS account.
-        cluster: the cluster file.
-        stack: the root stack, whose outputs name the issuer and the bucket.
-    """
+def read_cluster_issuer(account: Account, cluster: Cluster, stack: StackView) -> IssuerView | None:
+    """Return the issuer of a cluster's tokens, which the root stack's outputs name; None if there is none yet."""
     name = stack.outputs.get(ISSUER_OUTPUT, "")
-    issuer = cluster.service_account_issuer
-    if issuer is None or not name:
-        return ()
-    problems = [*_find_provider_problems(account, name)]
-    bucket = stack.outputs.get(BUCKET_OUTPUT, "")
-    if bucket and masters_publish_documents(cluster):
-        problems += _find_document_problems(account, name, bucket, document_keys(issuer))
-    return tuple(problems)
+    if cluster.service_account_issuer is None or not name:
+        return None
+    bucket = stack.outputs.get(BUCKET_OUTPUT, "") if masters_publish_documents(cluster) else ""
+    return read_issuer(account, name, bucket, document_keys(cluster.service_account_issuer) if bucket else ())
 
 
-def _find_provider_problems(account: Account, name: str) -> Iterator[Problem]:
-    """Yield a problem if IAM has no OIDC provider for the issuer, or not for the audience of pods' tokens."""
-    arn = f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{name}"
+def find_issuer_problems(issuer: IssuerView) -> Iterator[Problem]:
+    """Yield what keeps AWS from accepting tokens of pods: of the OIDC provider, then of the documents."""
+    name = issuer.name
     hint = CommandText(suggest("status", "--drift"), " shows what else of the stacks is missing.")
-    try:
-        with translate_aws_errors():
-            provider = account.client("iam").get_open_id_connect_provider(OpenIDConnectProviderArn=arn)
-    except AwsError as error:
-        if error.aws_code == _NO_PROVIDER:
-            yield Problem(_AREA, name, "has no OIDC provider in IAM, so AWS STS refuses the tokens of pods", hint=hint)
-        return
-    if AUDIENCE not in provider.get("ClientIDList", ()):
+    if not issuer.has_provider:
+        yield Problem(_AREA, name, "has no OIDC provider in IAM, so AWS STS refuses the tokens of pods", hint=hint)
+    elif issuer.audiences is not None and AUDIENCE not in issuer.audiences:
         text = f"has an OIDC provider that does not accept the audience {AUDIENCE} of pods' tokens"
         yield Problem(_AREA, name, text, hint=hint)
-
-
-def _find_document_problems(account: Account, name: str, bucket: str, keys: tuple[str, str]) -> Iterator[Problem]:
-    """Yield a problem for each of the two documents that is missing, or that STS would not understand.
-
-    Args:
-        account: the AWS account.
-        name: the issuer, without `https://`.
-        bucket: the bucket with the documents.
-        keys: keys of the discovery document and of that with the public keys.
-    """
     expected_urls = {"issuer": f"https://{name}", "jwks_uri": f"https://{name}/{KEYS_KEY}"}
-    for key in keys:
-        try:
-            with translate_aws_errors():
-                body = account.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
-        except AwsError as error:
-            if error.aws_code in _NO_OBJECT:
-                text = f"has no document {key} in the bucket {bucket}, so AWS STS cannot check the tokens of pods"
-                yield Problem(_AREA, name, text, hint=_HINT)
+    for key, document in issuer.documents.items():
+        if document is None:
+            text = f"has no document {key} in the bucket {issuer.bucket}, so AWS STS cannot check the tokens of pods"
+            yield Problem(_AREA, name, text, hint=_HINT)
             continue
-        document = _parse(body)
         is_right = (
-            all(document.get(claim) == url for claim, url in expected_urls.items())
-            if key == keys[0]
-            else bool(document.get("keys"))
+            bool(document.get("keys"))
+            if key.endswith(KEYS_KEY)
+            else all(document.get(claim) == url for claim, url in expected_urls.items())
         )
         if not is_right:
-            text = f"has a document {key} in the bucket {bucket} that is not that of this issuer"
+            text = f"has a document {key} in the bucket {issuer.bucket} that is not that of this issuer"
             yield Problem(_AREA, name, text, hint=_HINT)
-
-
-def _parse(body: bytes) -> dict[str, Any]:
-    """Return a document of JSON; empty if it is something else."""
-    try:
-        document = json.loads(body)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}

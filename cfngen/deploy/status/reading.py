@@ -21,11 +21,10 @@ from cfngen.deploy.aws import protection, stacks
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.addresses import LostAddress, find_lost_addresses
 from cfngen.deploy.aws.errors import translate_aws_errors
-from cfngen.deploy.aws.events import read_status_time
 from cfngen.deploy.aws.groups import GroupView, find_groups, read_image_dates
 from cfngen.deploy.aws.launched_versions import RetypedSlot, StaleGroup, find_retyped_slots, find_stale_groups
 from cfngen.deploy.aws.private_network import read_private_network
-from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackView, list_resources
+from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackView, list_resources, read_status_time
 from cfngen.deploy.aws.volumes import read_volumes
 from cfngen.deploy.status import parts
 from cfngen.deploy.status.cluster_problems import Problem

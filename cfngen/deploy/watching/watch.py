@@ -234,7 +234,7 @@ class _OperationWatcher:
             if self.stack is not None:
                 if self.events is None:
                     self.root_id = self.stack.id
-                    self.events = TreeEvents(self.account.client("cloudformation"), self.root_id, self.scope)
+                    self.events = TreeEvents(self.account, self.root_id, self.scope)
                 self.events.advance(calls)
         except (ClientError, BotoCoreError) as error:
             if not is_transient(error):

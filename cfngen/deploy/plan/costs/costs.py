@@ -13,15 +13,15 @@ from cfngen.deploy.aws import volumes
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.inventory import Inventory, read_inventory
-from cfngen.deploy.aws.load_balancers import find_orphaned_load_balancers
+from cfngen.deploy.aws.launched_versions import find_capacity_reservations
+from cfngen.deploy.aws.load_balancers import LoadBalancerView, find_load_balancers, find_orphaned_load_balancers
+from cfngen.deploy.aws.network import count_endpoint_interfaces
 from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT
 from cfngen.deploy.aws.stacks import StackView
-from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.preflight.quotas.demand import LOAD_BALANCER, Demand
 from cfngen.text import join_and, pluralize
 
-FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 _LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 # CloudFormation type, unit in which it is billed, and name of the billed item.
 _RESOURCES_BILLED_BY_NUMBER = (
@@ -70,11 +70,11 @@ def _find_costs(account: Account, stack: StackView, inventory: Inventory) -> Ite
         )
     yield from _volume_costs(account, inventory)
     yield from _snapshot_costs(account, inventory)
-    load_balancers = tuple(_describe_load_balancers(account, inventory))
+    load_balancers = _find_load_balancers(account, inventory)
     # Amazon VPC pricing: every public IPv4 address is charged, in use or not, Elastic or a load balancer's own.
     elastic_ips = len(inventory.existing_ids("AWS::EC2::EIP"))
     existing_ips = len({value for value in stack.values.values() if value.startswith("eipalloc-")})
-    balancer_ips = sum(_count_own_addresses(balancer) for balancer in load_balancers)
+    balancer_ips = sum(balancer.own_addresses for balancer in load_balancers)
     if address_count := elastic_ips + existing_ips + balancer_ips:
         elastic_text = pluralize(elastic_ips + existing_ips, "Elastic IP") if elastic_ips + existing_ips else ""
         detail = join_and([*filter(None, (elastic_text, f"{balancer_ips} of load balancers" if balancer_ips else ""))])
@@ -84,13 +84,14 @@ def _find_costs(account: Account, stack: StackView, inventory: Inventory) -> Ite
         of_kubernetes = len(load_balancers) - own_count
         detail = f"{of_kubernetes} made by Kubernetes" if of_kubernetes else ""
         yield Cost(len(load_balancers), "load balancer", what="Elastic Load Balancing", detail=detail)
-    if endpoint_interfaces := _count_endpoint_interfaces(account, inventory):
+    if endpoint_interfaces := count_endpoint_interfaces(account, inventory.existing_ids("AWS::EC2::VPCEndpoint")):
         detail = "interface endpoints, counted in each zone"
         yield Cost(endpoint_interfaces, "endpoint", what="PrivateLink", detail=detail)
     for resource_type, unit, label in _RESOURCES_BILLED_BY_NUMBER:
         if count := len(inventory.existing_ids(resource_type)):
             yield Cost(count, unit, what=label)
-    if reservations := _find_capacity_reservations(account, inventory):
+    named_reservations = find_capacity_reservations(account, inventory.existing_ids("AWS::EC2::LaunchTemplate"))
+    if reservations := named_reservations - set(inventory.existing_ids("AWS::EC2::CapacityReservation")):
         detail = f"charged as if they were used: {join_and(sorted(reservations))}"
         yield Cost(len(reservations), "reservation", what="capacity reservation", detail=detail)
     if bucket := _find_bucket(stack, inventory):
@@ -103,10 +104,10 @@ def _volume_costs(account: Account, inventory: Inventory) -> Iterator[Cost]:
     stack_volumes = set(inventory.existing_ids("AWS::EC2::Volume"))
     gib_by_type: Counter[str] = Counter()
     claim_gib_by_type: Counter[str] = Counter()
-    for volume in _describe_by_filter(account, "Volumes", "volume-id", claim_volumes | stack_volumes):
-        gib_by_type[volume["VolumeType"]] += volume["Size"]
-        if volume["VolumeId"] in claim_volumes:
-            claim_gib_by_type[volume["VolumeType"]] += volume["Size"]
+    for volume in volumes.read_volumes(account, claim_volumes | stack_volumes).values():
+        gib_by_type[volume.type] += volume.size
+        if volume.id in claim_volumes:
+            claim_gib_by_type[volume.type] += volume.size
     for volume_type, gib in sorted(gib_by_type.items()):
         claims = f", and {claim_gib_by_type[volume_type]} GiB of claims" if claim_gib_by_type[volume_type] else ""
         masters_gib = gib - claim_gib_by_type[volume_type]
@@ -117,88 +118,21 @@ def _volume_costs(account: Account, inventory: Inventory) -> Iterator[Cost]:
 def _snapshot_costs(account: Account, inventory: Inventory) -> Iterator[Cost]:
     """Yield the number of EBS snapshots: of the masters' volumes, and of PersistentVolumeClaims."""
     snapshots = {snapshot.id: snapshot.gigabytes for snapshot in volumes.find_claim_snapshots(account, inventory)}
-    for snapshot in _describe_by_filter(account, "Snapshots", "volume-id", inventory.ids("AWS::EC2::Volume")):
-        snapshots[snapshot["SnapshotId"]] = snapshot["VolumeSize"]
+    snapshots |= volumes.read_snapshot_sizes(account, inventory.ids("AWS::EC2::Volume"))
     if snapshots:
         detail = f"of volumes of {sum(snapshots.values())} GiB; billed by the stored data"
         yield Cost(len(snapshots), "snapshot", what="EBS", detail=detail)
 
 
-def _describe_load_balancers(account: Account, inventory: Inventory) -> Iterator[AwsObject]:
-    """Yield the load balancers of the stacks and of Kubernetes, as Elastic Load Balancing describes them."""
+def _find_load_balancers(account: Account, inventory: Inventory) -> tuple[LoadBalancerView, ...]:
+    """Return the load balancers of the stacks and of Kubernetes."""
     ids = {orphan.id for orphan in find_orphaned_load_balancers(account, inventory) if orphan.kind == "load balancer"}
-    ids.update(inventory.existing_ids(_LOAD_BALANCER))
-    if not ids:
-        return
-    for page in account.client("elb").get_paginator("describe_load_balancers").paginate():
-        yield from (item for item in page["LoadBalancerDescriptions"] if item["LoadBalancerName"] in ids)
-    for page in account.client("elbv2").get_paginator("describe_load_balancers").paginate():
-        yield from (item for item in page["LoadBalancers"] if item["LoadBalancerArn"] in ids)
-
-
-def _count_own_addresses(balancer: AwsObject) -> int:
-    """Return the number of a load balancer's public addresses: one in each zone that has no Elastic IP."""
-    if balancer.get("Scheme") != "internet-facing":
-        return 0
-    zones = balancer.get("AvailabilityZones", ())  # those of a Classic Load Balancer are names
-    return sum(
-        not isinstance(zone, dict)
-        or not any(address.get("AllocationId") for address in zone.get("LoadBalancerAddresses", ()))
-        for zone in zones
-    )
-
-
-def _count_endpoint_interfaces(account: Account, inventory: Inventory) -> int:
-    """Return the number of network interfaces of the stacks' interface endpoints: one in each zone of each."""
-    ids = inventory.existing_ids("AWS::EC2::VPCEndpoint")
-    return sum(
-        len(endpoint.get("SubnetIds", ()))
-        for endpoint in _describe_by_filter(account, "VpcEndpoints", "vpc-endpoint-id", ids)
-        if endpoint.get("VpcEndpointType") == "Interface"
-    )
-
-
-def _find_capacity_reservations(account: Account, inventory: Inventory) -> frozenset[str]:
-    """Return the ids of the existing capacity reservations that the stacks' launch templates name."""
-    reservations = set()
-    for template_id in inventory.existing_ids("AWS::EC2::LaunchTemplate"):
-        response = account.client("ec2").describe_launch_template_versions(
-            LaunchTemplateId=template_id, Versions=["$Latest"]
-        )
-        for version in response["LaunchTemplateVersions"]:
-            specification = version["LaunchTemplateData"].get("CapacityReservationSpecification") or {}
-            target = specification.get("CapacityReservationTarget") or {}
-            reservations.add(target.get("CapacityReservationId", ""))
-    return frozenset(reservations - {""} - set(inventory.existing_ids("AWS::EC2::CapacityReservation")))
+    return find_load_balancers(account, ids | set(inventory.existing_ids(_LOAD_BALANCER)))
 
 
 def _find_bucket(stack: StackView, inventory: Inventory) -> str:
     """Return the name of the bucket of etcd's snapshots; empty if there is none."""
     return next(iter(inventory.existing_ids("AWS::S3::Bucket")), "") or stack.outputs.get(BUCKET_OUTPUT, "")
-
-
-def _describe_by_filter(
-    account: Account, response_key: str, filter_name: str, values: set[str] | frozenset[str] | tuple[str, ...]
-) -> Iterator[AwsObject]:
-    """Yield the resources of EC2 that a filter matches.
-
-    Args:
-        account: the AWS account.
-        response_key: the list in the response: `Volumes`, `Snapshots` or `VpcEndpoints`.
-        filter_name: name of the filter.
-        values: its values; without any, nothing is asked for.
-    """
-    operation = {
-        "Volumes": "describe_volumes",
-        "Snapshots": "describe_snapshots",
-        "VpcEndpoints": "describe_vpc_endpoints",
-    }[response_key]
-    owners = {"OwnerIds": ["self"]} if response_key == "Snapshots" else {}
-    sorted_values = sorted(values)
-    for start in range(0, len(sorted_values), FILTER_BATCH_SIZE):
-        filters = [{"Name": filter_name, "Values": sorted_values[start : start + FILTER_BATCH_SIZE]}]
-        for page in account.client("ec2").get_paginator(operation).paginate(Filters=filters, **owners):
-            yield from page[response_key]
 
 
 UNUSED_CAPACITY = "reserved capacity without an instance"

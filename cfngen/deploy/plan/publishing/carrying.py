@@ -9,14 +9,15 @@ template, or from one uploaded before, and is identified by its digest.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.launched_versions import StaleGroup, find_retyped_slots, find_stale_groups
 from cfngen.deploy.aws.stacks import StackView, list_resource_tree, read_template
+from cfngen.deploy.aws.templates import read_uploaded
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact, Notice, Report
 from cfngen.deploy.plan.publishing import bucket as buckets
@@ -155,15 +156,6 @@ def _read_deployed_and_uploaded_templates(
     try:
         with translate_aws_errors():
             yield read_template(account, stack_id)
-            s3 = account.client("s3")
-            pages = s3.get_paginator("list_objects_v2").paginate(
-                Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
-            )
-            s3_objects = [s3_object for page in pages for s3_object in page.get("Contents", ())]
-            uploaded = [s3_object for s3_object in s3_objects if s3_object["Key"].endswith(f"/{name}.json")]
-            newest_first = sorted(uploaded, key=lambda s3_object: s3_object["LastModified"], reverse=True)
-            for s3_object in newest_first[:_MAX_SEARCHED_TEMPLATES]:
-                response = s3.get_object(Bucket=bucket, Key=s3_object["Key"], ExpectedBucketOwner=account.id)
-                yield json.loads(response["Body"].read())
+            yield from islice(read_uploaded(account, bucket, cluster, name), _MAX_SEARCHED_TEMPLATES)
     except (AwsError, ValueError):
         return

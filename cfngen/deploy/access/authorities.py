@@ -55,8 +55,6 @@ class Authority:
     """The certificate authority of a cluster's API.
 
     Attributes:
-        key_pair: its certificate and private key.
-        expires: when the certificate expires.
         initialised: when the cluster was initialised, as its first master recorded it; empty until then.
     """
 
@@ -151,7 +149,6 @@ def _read_secret(account: Account, arn: str) -> JsonObject:
 
 
 def _error_for_failed_read(account: Account, arn: str, error: Exception) -> CfngenError:
-    """Return the error to raise for an error of GetSecretValue."""
     code = error_code(error)
     hint = CommandText(suggest("status"), " shows which resources exist.")
     if code == NOT_FOUND_CODE:

@@ -39,13 +39,7 @@ class ForeignEntryError(KubeconfigError):
 
 @dataclass(frozen=True)
 class EntryOwner:
-    """The stack that kubeconfig entries belong to.
-
-    Attributes:
-        account: AWS account id.
-        region: the cluster's region.
-        stack: name of the root stack.
-    """
+    """The stack that kubeconfig entries belong to."""
 
     account: str
     region: str
@@ -61,10 +55,7 @@ class KubeconfigContent:
 
     Attributes:
         name: name of the context, the cluster and the user.
-        owner: the stack that they belong to.
-        server: URL of the API server.
         authority: PEM of the certificate authority of the API server.
-        client: certificate and key of the user.
         tls_name: name in the API server's certificate, if it is not that of the URL.
     """
 
@@ -136,7 +127,6 @@ def merge_entries(text: str, content: KubeconfigContent, *, set_current: bool) -
 
     Args:
         text: the kubeconfig; may be empty.
-        content: the content of the entries.
         set_current: whether to make the cluster's context the current one.
 
     Raises:
@@ -171,7 +161,6 @@ def remove_entries(text: str, owner: EntryOwner, *, name: str = "") -> tuple[str
     """Remove a cluster's entries from a kubeconfig.
 
     Args:
-        text: the kubeconfig.
         owner: the stack whose entries are removed; an empty account matches any.
         name: removes only entries of this name; all if empty.
 
@@ -215,9 +204,6 @@ class _OwnedEntry(NamedTuple):
 
     Attributes:
         list_key: key of the list that contains it: `clusters`, `contexts` or `users`.
-        entries: the list that contains it.
-        entry: the entry.
-        owner: the stack that it belongs to.
     """
 
     list_key: str
@@ -262,14 +248,12 @@ def _owner_extensions(owner: EntryOwner) -> list[JsonObject]:
 
 
 def _without_none(value: object) -> object:
-    """Return a value without keys whose value is None."""
     if isinstance(value, dict):
         return {key: _without_none(child) for key, child in value.items() if child is not None}
     return value
 
 
 def _base64(text: str) -> str:
-    """Return a text in base64, as kubeconfigs contain certificates and keys."""
     return base64.b64encode(text.encode()).decode()
 
 
@@ -305,7 +289,6 @@ def _parse(text: str) -> yaml.MappingNode | None:
 
 
 def _invalid_kubeconfig(problem: str) -> KubeconfigError:
-    """Return the error for an invalid kubeconfig."""
     return KubeconfigError(
         f"the kubeconfig {problem}; nothing was changed", hint="fix it, or choose another file with --file."
     )
@@ -377,7 +360,6 @@ def _set_key(node: yaml.MappingNode, key: str, value: object) -> None:
 
 
 def _to_node(value: object) -> yaml.Node:
-    """Return a Python value as a YAML node."""
     node: yaml.Node
     [node] = yaml.compose_all(yaml.safe_dump(value, sort_keys=False, default_flow_style=False), Loader=yaml.SafeLoader)
     return node

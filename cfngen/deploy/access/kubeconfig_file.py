@@ -14,12 +14,7 @@ KUBECONFIG_VARIABLE = "KUBECONFIG"
 
 
 def find_path(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the file to change: the first in the variable KUBECONFIG, else `~/.kube/config`.
-
-    Args:
-        environ: the environment.
-        home: the user's home directory.
-    """
+    """Return the file to change: the first in the variable KUBECONFIG, else `~/.kube/config`."""
     kubeconfig_path = next((entry for entry in environ.get(KUBECONFIG_VARIABLE, "").split(os.pathsep) if entry), "")
     return Path(kubeconfig_path) if kubeconfig_path else home / ".kube" / "config"
 

@@ -19,7 +19,7 @@ from cfngen.deploy.aws.change_sets import (
 )
 from cfngen.deploy.aws.errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.aws.protection import disable_termination_protection
-from cfngen.deploy.aws.stacks import NESTED_STACK, find_stack, list_resource_tree
+from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, find_stack, list_resource_tree
 from cfngen.deploy.aws.types import AwsArguments, AwsObject, Client
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
@@ -35,6 +35,10 @@ _VISIBILITY_SECONDS = 30  # after which DescribeChangeSet must find a new change
 _DELETION_TIMEOUT_SECONDS = 120
 # Error codes of a call that the current status of a change set does not allow.
 INVALID_STATUS_CODES = ("InvalidChangeSetStatus", "InvalidChangeSetStatusException")
+# CloudFormation updates a stack that failed with rollback disabled only with rollback disabled: "This stack is
+# currently in a non-terminal [CREATE_FAILED] state. To update the stack from this state, please use the
+# disable-rollback parameter" (ansible-collections/amazon.aws#1655).
+_ON_FAILURE_OF_PAUSED = "DO_NOTHING"
 _FINAL_EXECUTION_STATUSES = ("EXECUTE_COMPLETE", "EXECUTE_FAILED", "OBSOLETE")
 # Error codes of a call for a change set that does not exist, or that AWS does not find yet.
 NOT_FOUND_CODES = ("ChangeSetNotFound", "ChangeSetNotFoundException")
@@ -59,11 +63,6 @@ class UnplannableError(CfngenError):
 def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan:
     """Create a change set and return the plan of the deployment. The plan must be executed or discarded.
 
-    Args:
-        account: the account and region.
-        request: what is to be deployed.
-        report: receives notices for the user.
-
     Raises:
         UnplannableError: the stack's status allows no change set.
         EarlyValidationError: early validation found problems in the templates.
@@ -72,20 +71,11 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
     """
     with translate_aws_errors():
         existing_stack = find_stack(account, request.stack)
-    status = existing_stack.status if existing_stack else StackStatus("")
-    if not status.change_set_type:
-        raise UnplannableError(
-            f"the stack {request.stack} is in {status}; CloudFormation creates no change set in this status",
-            hint=CommandText(
-                "wait until the operation has ended, or repair the stack; ", suggest("status"), " shows how."
-            ),
-        )
+    status = _plannable_status(request.stack, existing_stack)
     operation = status.change_set_type.lower()
-    if status.health is StackHealth.PAUSED:
-        # CloudFormation updates such a stack only with rollback disabled: "This stack is currently in a non-terminal
-        # [CREATE_FAILED] state. To update the stack from this state, please use the disable-rollback parameter"
-        # (ansible-collections/amazon.aws#1655).
-        request = replace(request, on_failure="DO_NOTHING")
+    is_paused = status.health is StackHealth.PAUSED
+    if is_paused:
+        request = replace(request, on_failure=_ON_FAILURE_OF_PAUSED)
     # An empty stack with the cluster's tag was left behind by an earlier plan.
     belongs_to_cluster = existing_stack is None or not status.exists or existing_stack.cluster == request.cluster.name
     is_stack_empty = status.change_set_type == "CREATE" and belongs_to_cluster
@@ -100,12 +90,19 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
                 account, request, change_set, operation=operation, is_stack_empty=is_stack_empty, report=report
             )
             # CloudFormation may list nested stacks in which nothing changes: the update is only retried then, too.
-            if not (plan.is_empty and status.health is StackHealth.PAUSED):
+            if not (plan.is_empty and is_paused):
                 return plan
     except BaseException:
         _clean_up(account, change_set_id, empty_stack_id=empty_stack_id, report=report)
         raise
     _clean_up(account, change_set_id, empty_stack_id=empty_stack_id, report=report)
+    retries = find_failed(account, stack_id) if is_paused else ()
+    return _plan_without_changes(request, change_set, stack_id, operation, retries)
+
+
+def _plan_without_changes(
+    request: PlanRequest, change_set: ChangeSet, stack_id: str, operation: str, retries: tuple[str, ...]
+) -> Plan:
     return Plan(
         stack=request.stack,
         stack_id=stack_id,
@@ -114,8 +111,20 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         bill=request.bill,
         on_failure=request.on_failure,
         express=request.express,
-        retries=find_failed(account, stack_id) if status.health is StackHealth.PAUSED else (),
+        retries=retries,
     )
+
+
+def _plannable_status(name: str, existing: StackView | None) -> StackStatus:
+    status = existing.status if existing else StackStatus("")
+    if not status.change_set_type:
+        raise UnplannableError(
+            f"the stack {name} is in {status}; CloudFormation creates no change set in this status",
+            hint=CommandText(
+                "wait until the operation has ended, or repair the stack; ", suggest("status"), " shows how."
+            ),
+        )
+    return status
 
 
 def _create_change_set(account: Account, request: PlanRequest, status: StackStatus) -> tuple[str, str]:
@@ -183,8 +192,6 @@ def discard(account: Account, plan: Plan, report: Report | None = None) -> None:
     """Delete the change set of a plan, and its stack if it was created for the plan, unless the plan was executed.
 
     Args:
-        account: the account and region of the plan.
-        plan: the plan.
         report: receives a notice if something cannot be deleted.
     """
     if not plan.is_executed:
@@ -195,7 +202,6 @@ def _clean_up(account: Account, change_set_id: str, *, empty_stack_id: str, repo
     """Delete a change set and the empty stack that was created for it; errors are reported, but not raised.
 
     Args:
-        account: the account and region.
         change_set_id: ARN of the change set; if empty, there is none to delete.
         empty_stack_id: ARN of the stack; if empty, the stack is kept, since it existed before the change set.
         report: receives a notice if something cannot be deleted.
@@ -239,7 +245,6 @@ def _is_stale(account: Account, summary: AwsObject, name: str) -> bool:
     """Return whether nobody will execute a change set of cfngen.
 
     Args:
-        account: the account and region.
         summary: the change set in the response of ListChangeSets.
         name: name of the change set that is about to be created; an existing one with this name is stale.
     """

@@ -22,7 +22,6 @@ class ChangeSetFailedError(CfngenError):
 
     Attributes:
         stack: name of the stack whose change set failed, which may be a nested stack.
-        reason: status reason of the change set.
     """
 
     code = "change-set-failed"
@@ -37,11 +36,7 @@ class ChangeSetFailedError(CfngenError):
 
 
 class EarlyValidationError(ChangeSetFailedError):
-    """Early validation found problems in the templates, before anything was created.
-
-    Attributes:
-        problems: the problems.
-    """
+    """Early validation found problems in the templates, before anything was created."""
 
     code = "early-validation-failed"
 
@@ -51,12 +46,7 @@ class EarlyValidationError(ChangeSetFailedError):
 
 
 def change_set_error(account: Account, change_set: ChangeSet) -> ChangeSetFailedError:
-    """Return an error that says why a change set failed.
-
-    Args:
-        account: the account and region.
-        change_set: the failed change set of a root.
-    """
+    """Return an error that says why a change set failed."""
     failed_change_sets = list(_find_innermost_failures(account, change_set, visited=set()))
     failed_by_validation = [failed for failed in failed_change_sets if _EARLY_VALIDATION in failed.reason]
     problems = tuple(
@@ -77,8 +67,6 @@ def _find_innermost_failures(account: Account, change_set: ChangeSet, visited: s
     A change set that failed only because of a nested change set is left out.
 
     Args:
-        account: the account and region.
-        change_set: the failed change set of a stack.
         visited: ids of the change sets that were read already; they are not read again.
     """
     visited.add(change_set.id)

@@ -83,7 +83,6 @@ class ReplacementAnalysis:
 
         Args:
             change_set: the change set that contains the resource.
-            resource_change: the change of the resource.
         """
         # For each path, the change that is shown, and its weight among the changes with this path.
         best_by_path: dict[str, tuple[int, AnalyzedChange]] = {}
@@ -155,7 +154,6 @@ class ReplacementAnalysis:
         return Replacement.NO if resource_change.logical_id in self._rolling_update_groups else Replacement.MIGHT
 
     def _certainty_of_cause(self, change_set: ChangeSet, detail: ChangeDetail) -> Certainty:
-        """Return whether the parameter, resource or attribute that causes a change will change."""
         name, _, attribute = detail.cause.partition(".")
         if detail.source == "ParameterReference":
             # A parameter of the root is not passed by another stack: only CloudFormation's evaluation is known.
@@ -167,7 +165,6 @@ class ReplacementAnalysis:
         return self._certainty_of_reference(change_set, name, attribute)
 
     def _certainty_of_parameter(self, change_set: ChangeSet, name: str) -> Certainty:
-        """Return whether a nested stack's parameter will change."""
         parent, logical_id = self._parents[change_set.id]
         details = [
             detail
@@ -196,7 +193,6 @@ class ReplacementAnalysis:
         return _most_certain(certainties)
 
     def _certainty_of_output(self, parent: ChangeSet, logical_id: str, output: str) -> Certainty:
-        """Return whether an output of a nested stack will change."""
         resource_change = parent.resource_changes.get(logical_id)
         if resource_change is None:
             return Certainty.NO

@@ -66,9 +66,6 @@ class KubernetesReading:
     """The data that was read from the Kubernetes API.
 
     Attributes:
-        version: version of the API server.
-        readiness: whether the API server is ready.
-        nodes: all Nodes.
         pods: the pods in the namespace kube-system.
     """
 
@@ -88,8 +85,6 @@ class ClusterState:
     """The state of a cluster as it was read for one validation.
 
     Attributes:
-        stack: the root stack.
-        groups: the Auto Scaling groups.
         kubernetes: the data from the Kubernetes API, or the problem that prevented reading it.
         routes: routes to instances, in the route table of the pods.
         network: the way out of a private cluster.
@@ -105,12 +100,7 @@ class ClusterState:
 
 
 def find_cluster_problems(state: ClusterState, cluster: Cluster) -> list[Problem]:
-    """Return the problems in the state of a cluster; of a paused cluster, only that it is paused.
-
-    Args:
-        state: the state of the cluster.
-        cluster: the cluster file.
-    """
+    """Return the problems in the state of a cluster; of a paused cluster, only that it is paused."""
     pause = find_pause(state.groups)
     if pause is None:
         return find_working_problems(state, cluster)
@@ -124,10 +114,6 @@ def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem
     """Return the problems in the state of a cluster that is not paused, or is being resumed.
 
     Problems of Nodes, pods and routes are only found if the Kubernetes API could be read.
-
-    Args:
-        state: the state of the cluster.
-        cluster: the cluster file.
     """
     problems = list(_stack_problems(state.stack))
     if isinstance(state.kubernetes, Problem):
@@ -146,7 +132,6 @@ def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem
 
 
 def _stack_problems(stack: StackView) -> Iterator[Problem]:
-    """Yield a problem if the stack's status is not a healthy one."""
     is_healthy = stack.status.health is StackHealth.HEALTHY
     # During cleanup only replaced resources are deleted; the new resources are in service already.
     if not is_healthy and not stack.status.cleaning_up:
@@ -155,7 +140,6 @@ def _stack_problems(stack: StackView) -> Iterator[Problem]:
 
 
 def _api_problems(api: KubernetesReading, cluster: Cluster) -> Iterator[Problem]:
-    """Yield the problems of the API server, and of kubelets with another version than expected."""
     if not api.readiness.ready:
         failing = f": {', '.join(api.readiness.failing)}" if api.readiness.failing else ""
         hint = "on the master: journalctl -u kubelet; ls /var/log/pods"

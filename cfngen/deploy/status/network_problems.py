@@ -48,7 +48,6 @@ def find_network_problems(network: PrivateNetwork) -> list[Problem]:
 
 
 def _nat_gateway_problem(gateway: NatGatewayView, network: PrivateNetwork) -> Problem:
-    """Return the problem of a NAT gateway that is not available."""
     if gateway.state in _WAITING_STATES:
         hint = "it is available within a few minutes."
         return Problem(area="natGateway", subject=gateway.id, text=f"is {gateway.state}", hint=hint)
@@ -102,7 +101,6 @@ def _route_problems(table: RouteTableView, network: PrivateNetwork) -> Iterator[
 
 
 def _route_command(operation: str, table: str, target: str) -> str:
-    """Return the AWS CLI command that creates or replaces the default route of a table."""
     return f"aws ec2 {operation} --route-table-id {table} --destination-cidr-block 0.0.0.0/0 {target}"
 
 
@@ -158,7 +156,6 @@ def _endpoint_problems(endpoint: EndpointView, network: PrivateNetwork) -> Itera
 
 
 def _endpoint_hint(endpoint: EndpointView) -> str:
-    """Return what to do about a VPC endpoint that is not available."""
     if endpoint.state in _WAITING_STATES:
         return "it is available within a few minutes."
     if endpoint.state in ("pendingacceptance", "rejected", "expired"):

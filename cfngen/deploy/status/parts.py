@@ -133,11 +133,6 @@ MAX_MISSED_INTERVALS = 3  # backups are late if the newest snapshot is older tha
 def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> BackupState | None:
     """Return the state of etcd's backups; None if the cluster has no bucket for them.
 
-    Args:
-        account: the AWS account.
-        outputs: outputs of the cluster's stacks.
-        cluster: the cluster file.
-
     Raises:
         CfngenError: the bucket cannot be read.
     """
@@ -177,7 +172,6 @@ def parse_certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]
 
     Args:
         data: a report in JSON, by the instance id of the master that wrote it; reports of other instances are ignored.
-        masters: the current masters.
     """
     slot_by_instance = {master.instance: master.slot for master in masters if master.instance}
     slots_and_reports = [
@@ -217,8 +211,6 @@ def with_pause(status: ClusterStatus, pause: PauseState | None, authority_name: 
     """Return the status of a cluster, with its pause if it is paused.
 
     Args:
-        status: the status as it was read.
-        pause: the pause; None if the cluster is not paused.
         authority_name: what the expiry of the certificate authority is called, which also counts during a pause.
     """
     if pause is None:

@@ -237,7 +237,6 @@ def _read_kubernetes(
 
 
 def _read_serving_certificate_expiry(endpoint: Endpoint) -> datetime:
-    """Return when the certificate that the API server presents expires."""
     return server_certificate_validity(endpoint.host, endpoint.port, timeout=CONNECT_TIMEOUT_SECONDS).ends
 
 
@@ -263,7 +262,6 @@ def _read_masters_image_dates(account: Account, groups: Iterable[GroupView]) -> 
 
 
 def _read_volume_states(account: Account, stack_resources: Iterable[ResourceView]) -> tuple[VolumeState, ...]:
-    """Return the state of each master's data volume, by slot."""
     slots = {
         resource.physical_id: master.letter
         for resource in stack_resources
@@ -280,7 +278,6 @@ def _read_volume_states(account: Account, stack_resources: Iterable[ResourceView
 
 
 def _read_join_token_expiry(account: Account, stack_resources: Iterable[ResourceView]) -> datetime:
-    """Return the expiry of the token with which new nodes join the cluster."""
     arns = [
         resource.physical_id
         for resource in stack_resources

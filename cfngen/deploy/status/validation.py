@@ -130,9 +130,6 @@ def wait_until_valid(
     """Validate a cluster until it is valid or the timeout has passed; return the last validation.
 
     Args:
-        validate_once: validates the cluster once.
-        clock: the clock.
-        timeout: how long to wait.
         report: called when problems appear or are resolved.
 
     Raises:
@@ -192,13 +189,7 @@ def read_cluster_state(
 
 
 def validate_state(state: ClusterState, cluster: Cluster, now: datetime) -> Validation:
-    """Return the validation of a cluster that is in this state.
-
-    Args:
-        state: the state of the cluster.
-        cluster: the cluster file.
-        now: the current time.
-    """
+    """Return the validation of a cluster that is in this state."""
     problems = [
         *find_network_problems(state.network),
         *(find_issuer_problems(state.issuer) if state.issuer else ()),

@@ -109,7 +109,6 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
     """Find out why the last operation of a stack failed; if that is a rollback, why the operation before it failed.
 
     Args:
-        account: the AWS account.
         root_id: the root stack's ARN, or its name if it is not deleted.
 
     Raises:

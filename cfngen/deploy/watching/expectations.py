@@ -25,13 +25,7 @@ UNAWAITED_GROUP_SECONDS = 20
 
 
 class UsualSeconds(NamedTuple):
-    """How many seconds operations on a resource usually take.
-
-    Attributes:
-        create: seconds to create it.
-        update: seconds to update it in place.
-        delete: seconds to delete it.
-    """
+    """How many seconds operations on a resource usually take."""
 
     create: int
     update: int
@@ -89,7 +83,6 @@ class ExpectedResource:
 
     Attributes:
         path: logical ids from the root to the resource's stack; empty for a resource of the root.
-        logical_id: the resource's logical id.
         type: e.g. `AWS::EC2::Volume`.
         action: what the operation does with the resource.
         signals: number of instance signals that CloudFormation waits for; 0 if none or not known.
@@ -201,7 +194,6 @@ def _critical_path_seconds(
     Args:
         bodies: the template of every stack, by the stack's path.
         expected_by_resource: how long the action on each resource takes, by path and logical id.
-        path: path of the stack.
     """
     resources = bodies.get(path, {}).get("Resources", {})
     end_seconds: dict[str, int] = {}

@@ -32,7 +32,6 @@ def quota_reason(pattern: str, resources: str, service: str, code: str) -> Known
     """Return a reason for an exceeded quota, with the command that requests an increase.
 
     Args:
-        pattern: regular expression that finds the reason.
         resources: what the quota limits, in the plural.
         service: code of the service in Service Quotas.
         code: code of the quota in Service Quotas.

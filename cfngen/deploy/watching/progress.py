@@ -145,12 +145,7 @@ class ProgressTracker:
     """
 
     def __init__(self, root: str, expectation: Expectation) -> None:
-        """Start without events.
-
-        Args:
-            root: name of the root stack.
-            expectation: what the operation is expected to do.
-        """
+        """Start without events."""
         self.action = ""
         self.begun: datetime | None = None
         self._newest: datetime | None = None
@@ -230,7 +225,6 @@ class ProgressTracker:
             stack.rolled_back.add(event.logical_id)
 
     def _stack_progress(self, stack: _TrackedStack, now: datetime) -> StackProgress:
-        """Return the progress of a stack: how many of its resources are complete, or rolled back in a rollback."""
         if stack.to_roll_back:
             done, total = len(stack.rolled_back), len(stack.to_roll_back)
         else:

@@ -35,8 +35,6 @@ def explain_reason(reason: str, region: str, physical_id: str = "") -> Explanati
     """Return the explanation of a reason; an empty one if no pattern matches it.
 
     Args:
-        reason: the error message or status reason of AWS.
-        region: the region, for commands in hints.
         physical_id: the physical id of the resource that failed, for commands in hints; may be empty.
     """
     for known_reason in KNOWN_REASONS:

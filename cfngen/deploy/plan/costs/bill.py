@@ -96,8 +96,6 @@ def monthly_bill(current: Demand, planned: Demand, prices: PriceList) -> Monthly
 
     Args:
         current: what the cluster has now; an empty `Demand` for a new cluster.
-        planned: what it will have.
-        prices: the price list of the cluster's region.
     """
     current_quantities = _quantities(current, prices)
     planned_quantities = _quantities(planned, prices)
@@ -132,7 +130,6 @@ def monthly_bill(current: Demand, planned: Demand, prices: PriceList) -> Monthly
 
 
 def _round(amount: Decimal) -> Decimal:
-    """Return an amount of money with two decimals."""
     return amount.quantize(_CENT, ROUND_HALF_UP)
 
 
@@ -257,7 +254,6 @@ def read_price_list(path: Path, region: str) -> PriceList:
     """Return the price list in a YAML or JSON file.
 
     Args:
-        path: the file.
         region: the cluster's region, whose prices the file must have.
 
     Raises:

@@ -39,9 +39,6 @@ def read_remaining_costs(
     """Return what AWS still charges for; None if it cannot be read, which is reported.
 
     Args:
-        account: the AWS account.
-        stack: the root stack.
-        cluster: the cluster file.
         report: receives a notice if something cannot be read.
     """
     try:
@@ -60,7 +57,6 @@ def read_remaining_costs(
 
 
 def _find_costs(account: Account, stack: StackView, inventory: Inventory) -> Iterator[Cost]:
-    """Yield what AWS still charges for."""
     if inventory.unmanaged_instances:
         yield Cost(
             len(inventory.unmanaged_instances),
@@ -125,13 +121,11 @@ def _snapshot_costs(account: Account, inventory: Inventory) -> Iterator[Cost]:
 
 
 def _find_load_balancers(account: Account, inventory: Inventory) -> tuple[LoadBalancerView, ...]:
-    """Return the load balancers of the stacks and of Kubernetes."""
     ids = {orphan.id for orphan in find_orphaned_load_balancers(account, inventory) if orphan.kind == "load balancer"}
     return find_load_balancers(account, ids | set(inventory.existing_ids(_LOAD_BALANCER)))
 
 
 def _find_bucket(stack: StackView, inventory: Inventory) -> str:
-    """Return the name of the bucket of etcd's snapshots; empty if there is none."""
     return next(iter(inventory.existing_ids("AWS::S3::Bucket")), "") or stack.outputs.get(BUCKET_OUTPUT, "")
 
 
@@ -152,16 +146,11 @@ def cost_differences(current: Demand, planned: Demand) -> tuple[Cost, ...]:
     """Return the billed items that an update adds (quantity above 0) or removes (quantity below 0).
 
     Auto Scaling groups count with their initial size; instances that an autoscaler adds are not included.
-
-    Args:
-        current: the current resources of the cluster.
-        planned: its resources after the update.
     """
     return tuple(_cost_differences(current, planned))
 
 
 def _cost_differences(current: Demand, planned: Demand) -> Iterator[Cost]:
-    """Yield each billed item of which an update changes the quantity; see `cost_differences`."""
     for difference in _count_differences(_count_by_instance_type(current), _count_by_instance_type(planned)):
         yield Cost(difference.added, "instance", what=difference.key)
     for difference in _count_differences(Counter(current.gib_by_volume_type), Counter(planned.gib_by_volume_type)):

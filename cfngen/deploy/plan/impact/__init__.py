@@ -74,7 +74,6 @@ class ImpactAssessment:
 
         Args:
             change: the change in the plan, whose `impact` is not set yet.
-            resource_change: the change as CloudFormation lists it.
             instance_count: current number of instances of an Auto Scaling group, if known.
         """
         context = ChangeContext(

@@ -45,7 +45,6 @@ def stack_impact(cluster: Cluster, action: str) -> Impact:
 
 
 def _group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the bastion's Auto Scaling group."""
     if context.disappears:
         return Impact(f"the bastion {context.verb}; SSH sessions through it break", Danger.DISRUPTIVE)
     if not context.touches("LaunchTemplate", "AvailabilityZones"):
@@ -59,7 +58,6 @@ def _group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _interface_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the bastion's network interface."""
     if not context.disappears:
         return None
     text = f"the network interface of the bastion {context.verb}: SSH sessions through it break"
@@ -67,7 +65,6 @@ def _interface_impact(context: ChangeContext) -> Impact | None:
 
 
 def _address_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the bastion's Elastic IP."""
     if not context.disappears:
         return None
     return Impact(f"the public address of the bastion {context.verb}; {_NEW_ADDRESS}", Danger.DISRUPTIVE)
@@ -83,7 +80,6 @@ def _association_impact(context: ChangeContext) -> Impact | None:
 
 
 def _security_group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the bastion's security group itself."""
     if context.disappears:
         return Impact(f"the security group of the bastion {context.verb}, with every rule in it", Danger.DISRUPTIVE)
     if context.touches("SecurityGroupEgress"):

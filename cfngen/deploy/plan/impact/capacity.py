@@ -21,7 +21,6 @@ def capacity_texts(context: ChangeContext, owner: str) -> Iterator[str]:
     """Yield sentences about an update of an Auto Scaling group in place.
 
     Args:
-        context: the change of the Auto Scaling group.
         owner: its master or node group, in words.
     """
     if context.touches(_POLICY):
@@ -85,7 +84,6 @@ def _from_json(value: object) -> object:
 
 
 def _types_text(policy: Mapping[str, object]) -> str:
-    """Return the instance types of a mixed instances policy, in words."""
     source = policy.get("LaunchTemplate")
     overrides = source.get("Overrides") if isinstance(source, Mapping) else None
     if not isinstance(overrides, list):
@@ -99,7 +97,6 @@ def _types_text(policy: Mapping[str, object]) -> str:
 
 
 def _shares_text(policy: Mapping[str, object]) -> str:
-    """Return which instances of a mixed instances policy are On-Demand and which are Spot Instances, in words."""
     distribution = policy.get("InstancesDistribution")
     if not isinstance(distribution, Mapping):
         distribution = {}
@@ -131,7 +128,6 @@ _COST = "it costs as much as the instance while none runs in it"
 
 
 def _reservation_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the capacity reservation of a master."""
     owner = context.owner or "a master"
     instance_type = str(context.after("InstanceType") or "its type")
     if context.change.action == "add":
@@ -159,7 +155,6 @@ def autoscaler_text(context: ChangeContext, owner: str) -> str:
     Labels and taints are not mentioned: they change with the nodes' configuration.
 
     Args:
-        context: the change of the Auto Scaling group.
         owner: its node group, in words.
     """
     [enabled_key] = AUTOSCALER_TAG

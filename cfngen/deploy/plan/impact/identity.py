@@ -78,7 +78,6 @@ def _provider_impact(context: ChangeContext) -> Impact | None:
 
 
 def _key_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the KMS key that encrypts the secrets."""
     if not context.disappears:
         return Impact("who may use the key of the cluster's secrets changes") if context.touches("KeyPolicy") else None
     return Impact(
@@ -105,7 +104,6 @@ def _secret_impact(context: ChangeContext) -> Impact | None:
 
 
 def _backup_bucket_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the bucket."""
     if context.disappears:
         # Its DeletionPolicy and UpdateReplacePolicy are Retain.
         return Impact(
@@ -119,7 +117,6 @@ def _backup_bucket_impact(context: ChangeContext) -> Impact | None:
 
 
 def _program_impact(context: ChangeContext) -> Impact:
-    """Return the impact of adding or removing a boot program."""
     owner = f"of {context.owner or 'the masters'}"
     if context.change.action == "remove":
         return Impact(f"the previous boot program {owner}; no instance downloads it any more", Danger.NONE)

@@ -25,7 +25,6 @@ _LIFECYCLE_HOOKS = "LifecycleHookSpecificationList"  # property of an Auto Scali
 
 
 def _group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a master's or node group's Auto Scaling group."""
     owner = context.owner or context.change.logical_id
     if context.disappears:
         if context.is_master:
@@ -43,7 +42,6 @@ def _group_update_impact(context: ChangeContext, owner: str) -> Impact | None:
     """Return the impact of a change that updates an Auto Scaling group in place.
 
     Args:
-        context: the change of the Auto Scaling group.
         owner: its master or node group, in words.
     """
     impacts: list[tuple[str, Danger]] = []  # sentences, each with its danger
@@ -106,7 +104,6 @@ def _resize_text(context: ChangeContext, owner: str, *, is_only_change: bool) ->
     """Return the impact of a change of an Auto Scaling group's size, and whether instances may be terminated.
 
     Args:
-        context: the change of the Auto Scaling group.
         owner: its master or node group, in words.
         is_only_change: whether nothing else in the group changes.
     """
@@ -232,7 +229,6 @@ def _volume_impact(context: ChangeContext) -> Impact | None:
 
 
 def _volume_update_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change that modifies a master's data volume in place."""
     if context.change.action != "update":
         return None
     volume = f"the data volume of {context.owner or 'a master'}"
@@ -293,7 +289,6 @@ def _instance_profile_impact(context: ChangeContext) -> Impact | None:
 
 
 def _key_pair_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of removing or replacing the SSH key pair."""
     if context.change.action == "remove":
         return Impact("the SSH key pair is removed; running instances keep the key")
     if context.disappears:

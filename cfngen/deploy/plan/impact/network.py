@@ -134,7 +134,6 @@ def _target_group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _listener_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the port on which the API's load balancer listens."""
     if not context.disappears:
         return None
     return Impact(
@@ -143,7 +142,6 @@ def _listener_impact(context: ChangeContext) -> Impact | None:
 
 
 def _vpc_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of removing or replacing the VPC."""
     if not context.disappears:
         return None
     return Impact(
@@ -154,7 +152,6 @@ def _vpc_impact(context: ChangeContext) -> Impact | None:
 
 
 def _subnet_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of removing or replacing a subnet."""
     if not context.disappears:
         return None
     subnet = SubnetId.parse(context.change.logical_id)
@@ -188,7 +185,6 @@ def _further_route_impact(context: ChangeContext, route: RouteId) -> Impact | No
 
 
 def _routing_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of removing or replacing a route table, a route, or the internet gateway."""
     route = RouteId.parse(context.change.logical_id)
     if route:
         return _further_route_impact(context, route)
@@ -201,7 +197,6 @@ def _routing_impact(context: ChangeContext) -> Impact | None:
 
 
 def _association_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a subnet's association with a route table."""
     if context.disappears or not context.touches("RouteTableId"):
         return _routing_impact(context)
     subnet = SubnetId.parse(context.change.logical_id)
@@ -233,7 +228,6 @@ def _security_group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _rule_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of one ingress rule."""
     rule = RuleId.parse(context.change.logical_id)
     existing_id = existing_group(context.cluster, rule.role) if rule else None
     if existing_id and context.change.action == "remove":
@@ -291,7 +285,6 @@ _DISTINGUISHING = ("TrafficType", "LogDestination", "LogDestinationType", "LogGr
 
 
 def _flow_log_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the flow log."""
     cluster = context.cluster
     if context.change.action == "add":
         others = ", also those of others in it" if cluster.network.vpc.id else ""
@@ -312,7 +305,6 @@ def _flow_log_impact(context: ChangeContext) -> Impact | None:
 
 
 def _log_group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the log group."""
     if context.disappears:
         verb = "leaves the stack" if context.change.action == "remove" else context.verb
         return Impact(

@@ -21,7 +21,6 @@ from cfngen.text import join_and
 
 
 def _nat_gateway_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a NAT gateway."""
     zone = _zone(context)
     users = _instances_that_use(context.cluster, zone)
     if context.change.action == "remove":
@@ -65,7 +64,6 @@ def _nat_elastic_ip_impact(context: ChangeContext) -> Impact | None:
 
 
 def _private_routing_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a private route table, or of its route to a NAT gateway."""
     instances = f"instances in {_route_zones(context)}"
     if context.change.type == "AWS::EC2::RouteTable":
         if not context.disappears:
@@ -161,7 +159,6 @@ def _service(context: ChangeContext) -> str:
 
 
 def _endpoints_group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the security group of the VPC endpoints."""
     if context.disappears:
         return Impact(
             f"the security group of the VPC endpoints {context.verb}, with every rule in it", Danger.DISRUPTIVE
@@ -227,7 +224,6 @@ def _endpoint(context: ChangeContext) -> str:
 
 
 def _record_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a DNS record of the API."""
     old_name, new_name = context.before("Name"), context.after("Name")
     endpoint = _endpoint(context)
     if context.change.action == "add":
@@ -265,7 +261,6 @@ def _record_impact(context: ChangeContext) -> Impact | None:
 
 
 def _zone_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a hosted zone that the cluster's stack created."""
     is_public = context.change.logical_id == "ApiPublicZone"
     if context.change.action == "add":
         if not is_public:

@@ -22,7 +22,6 @@ class UpdatePart:
 
     Attributes:
         kind: what the part updates, e.g. `volumes` or `node-groups`.
-        stacks: the changes in each stack.
         groups: logical ids of the node group stacks that the part updates; empty for other kinds.
     """
 
@@ -162,13 +161,11 @@ def _split_volume_changes(stacks: Sequence[StackPlan]) -> tuple[tuple[StackPlan,
 
 
 def _only_modifiable_properties(change: Change) -> Change:
-    """Return a volume's change with only the properties that ModifyVolume changes."""
     properties = tuple(property_ for property_ in change.properties if property_.path in _MODIFIABLE_PATHS)
     return replace(change, properties=properties)
 
 
 def _without_modifiable_properties(change: Change) -> Change:
-    """Return a volume's change without the properties that ModifyVolume changes."""
     properties = tuple(property_ for property_ in change.properties if property_.path not in _MODIFIABLE_PATHS)
     # The impact and the danger describe the modification.
     return replace(change, properties=properties, impact=None, danger=Danger.NONE)

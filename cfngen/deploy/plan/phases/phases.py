@@ -1,10 +1,11 @@
-"""Carries out an update phase by phase; the change set of each phase is created just before it."""
+"""Plans an update phase by phase; the change set of each phase is created just before it is executed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
 from cfngen.cluster.security_group_ids import RuleId
 from cfngen.deploy.aws.account import Account
@@ -25,8 +26,6 @@ from cfngen.templates.document import Document
 PlanPart = Callable[[UpdatePart, Sequence[Document], int], Plan]
 """Takes a part, the templates to deploy, and the part's position, which becomes part of the change set's name."""
 
-"""Takes a plan and its templates, executes the plan, and watches the stack until the operation ends."""
-
 
 @dataclass
 class PhasedUpdate:
@@ -37,8 +36,6 @@ class PhasedUpdate:
         first_plan: the plan of the first phase, whose change set can be executed.
         parts: all parts, including the first.
         deployed: the templates and parameters before the update.
-        requested: the requested templates of the cluster.
-        plan_part: makes the plan of a part.
     """
 
     overall_plan: Plan
@@ -64,55 +61,47 @@ def plan_phases(
 
     Args:
         overall_plan: the plan of the whole update; its change set is deleted if there are several phases.
-        deployed: the templates and parameters before the update.
-        requested: the requested templates of the cluster.
-        plan_part: makes the plan of a part.
-        discard: removes a plan's change set.
         parallel_groups: how many node groups with disruptive changes are updated together.
     """
     root = next(document for document in requested if document.children)
-    # If nodes get another security group, the rules for the old one must stay until the last node has the new one.
-    changes_nodes_group = any(
-        _is_for_other_nodes_group(change) for stack in overall_plan.stacks for change in stack.changes
-    )
-    separable_groups = frozenset() if changes_nodes_group else documents.separable_groups(deployed, requested)
+    separable_groups = _separable_groups(overall_plan, deployed, requested)
     parts = divide_into_parts(
         overall_plan, separable_groups, list(root.body["Resources"]), parallel_groups=parallel_groups
     )
+    make_update = partial(PhasedUpdate, deployed=deployed, requested=tuple(requested), plan_part=plan_part)
     if len(parts) == 1 and parts[0].kind == "volumes":
         plan = replace(overall_plan, on_failure=NO_ROLLBACK)
-        return PhasedUpdate(
-            overall_plan=plan,
-            first_plan=plan,
-            parts=parts,
-            deployed=deployed,
-            requested=tuple(requested),
-            plan_part=plan_part,
-        )
+        return make_update(overall_plan=plan, first_plan=plan, parts=parts)
     if len(parts) < 2:
         return None
     discard(overall_plan)
     for position, part in enumerate(parts):
-        first_plan = plan_part(part, phase_documents(deployed, requested, remaining_parts=parts[position:]), position)
-        if first_plan.is_empty:
-            continue  # nothing changes in this part, so the update starts with the next one
-        later_parts = parts[position + 1 :]
-        first_phase = Phase(part.kind, part.groups, predicted=False, stacks=first_plan.stacks)
-        return PhasedUpdate(
-            overall_plan=replace(
-                overall_plan,
-                change_set_id=first_plan.change_set_id,
-                created=first_plan.created,
-                # The plan lists phases only if there are several.
-                phases=(first_phase, *(later.phase(predicted=True) for later in later_parts)) if later_parts else (),
-            ),
-            first_plan=first_plan,
-            parts=parts[position:],
-            deployed=deployed,
-            requested=tuple(requested),
-            plan_part=plan_part,
-        )
+        remaining_parts = parts[position:]
+        first_plan = plan_part(part, phase_documents(deployed, requested, remaining_parts), position)
+        if not first_plan.is_empty:  # else nothing changes in this part, and the update starts with the next one
+            plan = _plan_with_phases(overall_plan, first_plan, remaining_parts)
+            return make_update(overall_plan=plan, first_plan=first_plan, parts=remaining_parts)
     return None
+
+
+def _separable_groups(overall_plan: Plan, deployed: DeployedTemplates, requested: Sequence[Document]) -> frozenset[str]:
+    # If nodes get another security group, the rules for the old one must stay until the last node has the new one.
+    changes_nodes_group = any(
+        _is_for_other_nodes_group(change) for stack in overall_plan.stacks for change in stack.changes
+    )
+    return frozenset() if changes_nodes_group else documents.separable_groups(deployed, requested)
+
+
+def _plan_with_phases(overall_plan: Plan, first_plan: Plan, parts: Sequence[UpdatePart]) -> Plan:
+    """Return the plan of the whole update with the change set of its first part; a single phase is not listed."""
+    first, *later_parts = parts
+    first_phase = Phase(first.kind, first.groups, predicted=False, stacks=first_plan.stacks)
+    return replace(
+        overall_plan,
+        change_set_id=first_plan.change_set_id,
+        created=first_plan.created,
+        phases=(first_phase, *(later.phase(predicted=True) for later in later_parts)) if later_parts else (),
+    )
 
 
 def _is_for_other_nodes_group(change: Change) -> bool:
@@ -149,10 +138,7 @@ class PartPlanner:
     """Plans the phases of one update.
 
     Attributes:
-        account: the account and region.
         request: the request for the plan of the whole update.
-        upload: uploads templates to S3.
-        report: receives progress messages.
         cleanup: callbacks that run when the command ends; they delete the change sets that were not executed.
     """
 
@@ -166,8 +152,6 @@ class PartPlanner:
         """Create a change set for a part of the update and return its plan.
 
         Args:
-            part: the part.
-            documents: the templates to deploy.
             position: position of the part in the update, which is used in the change set's name.
 
         Raises:

@@ -27,6 +27,9 @@ _MAX_SEARCHED_TEMPLATES = 50
 """Maximum number of uploaded templates of one stack that are searched, newest first."""
 
 
+_HINT = "the next change of its configuration replaces its instances, or set the launch template of {group} yourself."
+
+
 @dataclass(frozen=True)
 class TemplatesToUpload:
     """Templates to upload.
@@ -52,15 +55,41 @@ def add_old_programs(
     """Return the templates with the boot programs of groups that use an old launch template version.
 
     Args:
-        account: the account and region.
-        documents: the generated templates.
         existing: the root stack; None if it does not exist yet.
         cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket for templates; cfngen's own if empty.
         report: receives a notice for each group that uses an old launch template version.
     """
-    if existing is None:
+    stale_groups = _read_stale_groups(account, existing, report) if existing else []
+    if not stale_groups:
         return TemplatesToUpload(tuple(documents))
+    documents_to_upload = list(documents)
+    impacts: list[Impact] = []
+    for group, stack_id in stale_groups:
+        hint = _HINT.format(group=group.id)
+        report(Notice(group.text, hint))
+        index = _index_of_nested_template(documents_to_upload, group.group)
+        if index is None or not group.program or _has_resource(documents_to_upload[index], group.program):
+            continue
+        document = documents_to_upload[index]
+        program_resource = _find_program_resource(
+            account, group, name=document.name, stack_id=stack_id, cluster=cluster, bucket=bucket
+        )
+        if program_resource is None:
+            report(Notice(f"the boot program {group.program} is no longer in any uploaded template", hint))
+            continue
+        resources = {**document.body["Resources"], group.program: program_resource}
+        documents_to_upload[index] = replace(document, body={**document.body, "Resources": resources})
+        text = f"{group.text}. The stack contains this program until the group uses the stack's launch template version"
+        impacts.append(Impact(text, Danger.DISRUPTIVE))
+    return TemplatesToUpload(tuple(documents_to_upload), tuple(impacts))
+
+
+def _read_stale_groups(account: Account, existing: StackView, report: Report) -> list[tuple[StaleGroup, str]]:
+    """Return the groups that use an old launch template version, each with the ARN of its stack.
+
+    Empty if they cannot be read, which is reported, as are masters of another type than their stack's.
+    """
     try:
         with translate_aws_errors():
             resources = list_resource_tree(account, existing.id)
@@ -70,38 +99,9 @@ def add_old_programs(
             report(Notice(slot.text))
     except AwsError as error:
         report(Notice(f"cannot find out which groups use an old launch template version: {error}", error.hint))
-        return TemplatesToUpload(tuple(documents))
+        return []
     stack_ids = {resource.view.logical_id: resource.stack_id for resource in resources}
-    documents_to_upload = list(documents)
-    impacts: list[Impact] = []
-    for group in stale:
-        hint = (
-            f"the next change of its configuration replaces its instances, or set the launch template of {group.id} "
-            "yourself."
-        )
-        report(Notice(group.text, hint))
-        index = _index_of_nested_template(documents_to_upload, group.group)
-        if index is None or not group.program or _has_resource(documents_to_upload[index], group.program):
-            continue
-        program_resource = _find_program_resource(
-            account,
-            group,
-            name=documents_to_upload[index].name,
-            stack_id=stack_ids[group.group],
-            cluster=cluster,
-            bucket=bucket,
-        )
-        if program_resource is None:
-            report(Notice(f"the boot program {group.program} is no longer in any uploaded template", hint))
-            continue
-        body = {
-            **documents_to_upload[index].body,
-            "Resources": {**documents_to_upload[index].body["Resources"], group.program: program_resource},
-        }
-        documents_to_upload[index] = replace(documents_to_upload[index], body=body)
-        text = f"{group.text}. The stack contains this program until the group uses the stack's launch template version"
-        impacts.append(Impact(text, Danger.DISRUPTIVE))
-    return TemplatesToUpload(tuple(documents_to_upload), tuple(impacts))
+    return [(group, stack_ids[group.group]) for group in stale]
 
 
 def _index_of_nested_template(documents: Sequence[Document], logical_id: str) -> int | None:
@@ -124,10 +124,6 @@ def _find_program_resource(
     """Return the resource with the boot program that a group uses; None if no template that can be read has it.
 
     Args:
-        account: the account and region.
-        group: the group that uses an old launch template version.
-        name: name of the nested template that has the group.
-        stack_id: ARN of the nested stack that has the group.
         cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket for templates; cfngen's own if empty.
     """
@@ -147,11 +143,7 @@ def _read_deployed_and_uploaded_templates(
     """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first.
 
     Args:
-        account: the account and region.
-        name: name of the template.
-        stack_id: ARN of the nested stack.
         cluster: name of the cluster, the folder in the bucket.
-        bucket: the bucket for templates.
     """
     try:
         with translate_aws_errors():

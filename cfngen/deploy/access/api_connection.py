@@ -212,7 +212,6 @@ def _no_proxy_networks(no_proxy: str) -> Iterator[ipaddress.IPv4Network | ipaddr
 
 
 def _make_connection_pool(endpoint: Endpoint, ssl_context: ssl.SSLContext) -> PoolManager:
-    """Return a connection pool to the API server, through the proxy if there is one."""
     from urllib3 import PoolManager, ProxyManager, make_headers
 
     # The name for SNI and for checking the certificate; None means the host of the URL.

@@ -111,10 +111,7 @@ def read_join_information(account: Account, arn: str) -> JoinInformation:
     """Return the join information from its secret.
 
     Raises:
-        EmptySecretError: no master has written the secret yet.
-        MissingSecretError: the secret does not exist, or is being deleted.
-        SecretDeniedError: the caller has no permission to read or decrypt the secret.
-        MalformedSecretError: the secret does not contain join information.
+        CfngenError: as `read_authority`.
     """
     secret = _read_secret(account, arn)
     try:
@@ -127,7 +124,6 @@ def read_join_information(account: Account, arn: str) -> JoinInformation:
 
 
 def _read_secret(account: Account, arn: str) -> JsonObject:
-    """Return the JSON object in a secret."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -189,6 +185,5 @@ def _describe_kms_key(account: Account, arn: str) -> str:
 
 
 def _error_message(error: Exception) -> str:
-    """Return AWS's message in an error of boto3, without the error code and the name of the operation."""
     response = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Message") or error)

@@ -47,7 +47,6 @@ def find_api_endpoint(
 
     Args:
         stack_outputs: the result of `read_outputs`.
-        find_url_override: returns the URL at which the API listens, if it is not the URL in the outputs.
 
     Raises:
         NoEndpointError: the stack has no output with the API's URL.
@@ -69,7 +68,6 @@ def find_internal_api_endpoint(
 
     Args:
         stack_outputs: the result of `read_outputs`.
-        find_url_override: returns the URL at which the API listens, if it is not the URL in the outputs.
 
     Raises:
         NoEndpointError: the stack has no output with the internal endpoint's URL.
@@ -101,9 +99,6 @@ def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[st
 
 def connect_as_administrator(api_endpoint: Endpoint, ca: Authority, caller: str, now: datetime) -> KubernetesClient:
     """Return a client of the API with all permissions, and with a short-lived certificate that is issued for it.
-
-    Args:
-        caller: ARN of the AWS caller.
 
     Raises:
         CertificateError: the certificate authority has expired.

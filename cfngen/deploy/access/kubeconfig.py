@@ -125,10 +125,6 @@ def build_kubeconfig(content: KubeconfigContent, *, set_current: bool = True) ->
 def merge_entries(text: str, content: KubeconfigContent, *, set_current: bool) -> str:
     """Return a kubeconfig with the cluster's entries added or updated; other keys of existing entries are unchanged.
 
-    Args:
-        text: the kubeconfig; may be empty.
-        set_current: whether to make the cluster's context the current one.
-
     Raises:
         KubeconfigError: the text is no valid kubeconfig.
         ForeignEntryError: an entry of that name belongs to another stack, or was not written by cfngen.
@@ -312,7 +308,6 @@ def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
 
 
 def _entry_body(entry: yaml.MappingNode, singular: str) -> yaml.MappingNode:
-    """Return the mapping with an entry's content: the value of its key `cluster`, `context` or `user`."""
     body = _child(entry, singular)
     if not isinstance(body, yaml.MappingNode):
         raise _invalid_kubeconfig(f"has a {singular} that is not a mapping (line {entry.start_mark.line + 1})")
@@ -332,7 +327,6 @@ def _entry_owner(entry: yaml.MappingNode, singular: str) -> EntryOwner | None:
 
 
 def _key_value_pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    """Yield the keys and values of a mapping node; none if the node is no mapping."""
     yield from node.value if isinstance(node, yaml.MappingNode) else ()
 
 
@@ -366,6 +360,5 @@ def _to_node(value: object) -> yaml.Node:
 
 
 def _node_to_yaml(root: yaml.Node) -> str:
-    """Return a kubeconfig as YAML, from its root node; long lines are not wrapped."""
     text: str = yaml.serialize(root, Dumper=yaml.SafeDumper, width=1_000_000, allow_unicode=True)
     return text

@@ -106,7 +106,6 @@ class KubernetesClient:
                 return tuple(items)
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> JsonObject:
-        """Return the JSON object at a path, or raise the error of the response."""
         response = self._connection.request("GET", path, query, accept="application/json")
         if response.status != HTTP_OK:
             raise self._connection.error_for_response(response)

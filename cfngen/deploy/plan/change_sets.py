@@ -189,11 +189,7 @@ def _wait_for_change_set(account: Account, change_set_id: str) -> ChangeSet:
 
 
 def discard(account: Account, plan: Plan, report: Report | None = None) -> None:
-    """Delete the change set of a plan, and its stack if it was created for the plan, unless the plan was executed.
-
-    Args:
-        report: receives a notice if something cannot be deleted.
-    """
+    """Delete the change set of a plan, and its stack if it was created for the plan, unless the plan was executed."""
     if not plan.is_executed:
         _clean_up(account, plan.change_set_id, empty_stack_id=plan.stack_id if plan.shell else "", report=report)
 
@@ -204,7 +200,6 @@ def _clean_up(account: Account, change_set_id: str, *, empty_stack_id: str, repo
     Args:
         change_set_id: ARN of the change set; if empty, there is none to delete.
         empty_stack_id: ARN of the stack; if empty, the stack is kept, since it existed before the change set.
-        report: receives a notice if something cannot be deleted.
     """
     try:
         if change_set_id:
@@ -245,7 +240,6 @@ def _is_stale(account: Account, summary: AwsObject, name: str) -> bool:
     """Return whether nobody will execute a change set of cfngen.
 
     Args:
-        summary: the change set in the response of ListChangeSets.
         name: name of the change set that is about to be created; an existing one with this name is stale.
     """
     is_of_cfngen = str(summary["ChangeSetName"]).startswith(CHANGE_SET_PREFIX)

@@ -139,13 +139,7 @@ class _StackPlanner:
     def _plan_nested_stack(
         self, parent: ChangeSet, resource_change: ResourceChange, path: tuple[str, ...]
     ) -> Iterator[StackPlan]:
-        """Yield the plans of a nested stack and of all stacks in it; none if no change set says that it changes.
-
-        Args:
-            parent: the change set of the stack that contains the nested stack.
-            resource_change: the change of the nested stack, as a resource of its parent.
-            path: logical ids from the root to the nested stack.
-        """
+        """Yield the plans of a nested stack and of all stacks in it; none if no change set says that it changes."""
         child = parent.children.get(resource_change.logical_id)
         if resource_change.action == "Remove":
             yield self._plan_removed_stack(resource_change, child, path)
@@ -164,9 +158,7 @@ class _StackPlanner:
         If CloudFormation has created no change set for it, its resources are read with ListStackResources.
 
         Args:
-            stack_change: the removal of the nested stack, as a resource of its parent.
             child: the nested stack's change set; None if there is none.
-            path: logical ids from the root to the nested stack.
         """
         removed = list(child.resource_changes.values()) if child else []
         if not removed and stack_change.physical_id:
@@ -207,12 +199,6 @@ class _StackPlanner:
         ]
 
     def _plan_change(self, change_set: ChangeSet, resource_change: ResourceChange, *, stack_exists: bool) -> Change:
-        """Return the change of one resource.
-
-        Args:
-            stack_exists: whether the resource's stack is deployed already. The impact of a change is described only
-                for stacks that exist.
-        """
         analyzed_changes = (
             self._analysis.effective_changes(change_set, resource_change) if resource_change.action == "Modify" else ()
         )
@@ -319,8 +305,6 @@ def _note_on_unreadable_value(detail: ChangeDetail) -> str:
 
 
 def _count_changes(changes: list[Change]) -> Counts:
-    """Return how many resources are added, updated, replaced and removed; nested stacks do not count."""
-
     def count(action: str, replacement: Replacement = Replacement.NO) -> int:
         return sum(
             change.action == action and change.replacement is replacement and change.type != NESTED_STACK

@@ -174,7 +174,6 @@ def _api_problems(api: KubernetesReading, cluster: Cluster) -> Iterator[Problem]
 
 
 def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator[Problem]:
-    """Yield the problems of a group, its instances and their Nodes; `nodes` is None if they could not be read."""
     if group.missing:
         yield Problem(
             area="group",

@@ -326,12 +326,7 @@ class ClusterStatus(Message):
 def stack_state(
     stack: StackView, since: datetime | Unknown | None, without_policy: tuple[str, ...] | Unknown = ()
 ) -> StackState:
-    """Return the state of a root stack.
-
-    Args:
-        since: when it got its status.
-        without_policy: names of the stacks that should have a stack policy and have none.
-    """
+    """Return the state of a root stack."""
     status = stack.status
     return StackState(
         name=stack.name,

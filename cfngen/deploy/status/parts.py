@@ -37,7 +37,6 @@ def masters_and_node_groups(
     """Return the states of the masters and of the node groups, each `Unknown` if their groups could not be read.
 
     Args:
-        groups: the Auto Scaling groups of the masters and the node groups.
         image_dates: when the masters' machine images were created, by image id.
         nodes: the Nodes; None if the Kubernetes API could not be read.
     """
@@ -56,7 +55,6 @@ def masters_and_node_groups(
 def _master_states(
     group: GroupView, image_dates: dict[str, datetime], ready_instance_ids: set[str] | None
 ) -> list[MasterState]:
-    """Return the state of each instance of a master's group; if it has none, one state without an instance."""
     if not group.instances:
         return [MasterState(slot=group.name)]
     return [

@@ -59,7 +59,6 @@ def read_status(
     """Return the status of a cluster.
 
     Args:
-        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         detect_drift: whether to let CloudFormation detect drift, which takes some time.
         report: called when a slow step starts.
 

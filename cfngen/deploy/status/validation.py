@@ -129,9 +129,6 @@ def wait_until_valid(
 ) -> Validation:
     """Validate a cluster until it is valid or the timeout has passed; return the last validation.
 
-    Args:
-        report: called when problems appear or are resolved.
-
     Raises:
         CfngenError: as `validate`; transient errors such as throttling only after the timeout.
     """

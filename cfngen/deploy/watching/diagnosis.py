@@ -273,7 +273,6 @@ def _find_group_of_condition(account: Account, event: Event) -> str:
 
 
 def _describe_interfaces(account: Account, event: Event) -> Iterator[str]:
-    """Yield in words the network interfaces that still use a resource which could not be deleted."""
     interfaces = list_interfaces(account, _INTERFACE_FILTER_BY_TYPE[event.type], event.physical_id)
     for interface in interfaces[:_MAX_INTERFACES]:
         purpose = interface.description or interface.instance or "no description"

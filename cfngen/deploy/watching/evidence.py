@@ -33,11 +33,7 @@ _UNREACHABLE_SERVER = re.compile(
 
 
 def explain_consoles(consoles: Iterable[ConsoleExcerpt], region: str) -> Explanation:
-    """Return what instances could not reach, and what leads there; an empty explanation if the cause is another one.
-
-    Args:
-        consoles: the console output of instances that did not boot.
-    """
+    """Return what instances could not reach, and what leads there; an empty explanation if the cause is another one."""
     lines = [line for console in consoles for line in reversed(console.lines)]
     return next(_explanations(lines, region), Explanation())
 

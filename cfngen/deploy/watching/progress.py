@@ -181,7 +181,6 @@ class ProgressTracker:
         return ((root.ended_at or now) - self.begun).total_seconds() if self.begun else 0.0
 
     def _update_stack(self, stack: _TrackedStack, event: Event) -> None:
-        """Update the state of a stack from an event about the stack itself."""
         stack.name, stack.status = event.stack, event.status
         if not event.path and not self.action:
             self.begun = event.time
@@ -245,7 +244,6 @@ class ProgressTracker:
         )
 
     def _resource_progress(self, resource: _TrackedResource, path: StackPath, now: datetime) -> ResourceProgress:
-        """Return the progress of a resource in the stack with this path, with the usual duration of the operation."""
         expected = self._expectation.find(path, resource.logical_id)
         action: ResourceAction = "update"
         if resource.status.startswith("CREATE_"):

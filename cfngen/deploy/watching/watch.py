@@ -141,7 +141,6 @@ def watch(
         since: where the operation starts: the creation time of its change set, or the last event before the operation
             (see `read_last_event`). None means the newest operation, whether it has ended or not.
         on_interrupt: called after Ctrl-C; asks the user what to do. Another Ctrl-C at this question means to detach.
-        budget: how often CloudFormation is called.
 
     Raises:
         WatchEndedError: AWS refuses to answer, and waiting would not help; the operation itself continues.
@@ -283,7 +282,6 @@ class _OperationWatcher:
             del self.events_to_report[0]
 
     def _report_progress(self, *, fresh: bool) -> None:
-        """Report the progress; `fresh` is whether CloudFormation has answered since the last progress message."""
         now = self.account.clock.now()
         self.report(
             Progress(
@@ -334,7 +332,6 @@ class _OperationWatcher:
                 self._report_progress(fresh=False)
 
     def _cancel(self) -> WatchResult | None:
-        """Cancel the operation if possible, else report why not; return the outcome if the watch ends with it."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:

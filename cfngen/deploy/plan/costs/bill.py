@@ -139,7 +139,6 @@ def _order(item: _Item) -> tuple[bool, str, str]:
 
 
 def _quantities(demand: Demand, prices: PriceList, *, at_maximum: bool = False) -> Counter[_Item]:
-    """Return how much a cluster has of each item, with its node groups at their initial or maximum size."""
     quantities: Counter[_Item] = Counter()
     for item, quantity in _items(demand, prices, at_maximum=at_maximum):
         if quantity:
@@ -253,9 +252,6 @@ class PriceListError(CfngenError):
 def read_price_list(path: Path, region: str) -> PriceList:
     """Return the price list in a YAML or JSON file.
 
-    Args:
-        region: the cluster's region, whose prices the file must have.
-
     Raises:
         PriceListError: the file has problems; it lists all of them.
     """
@@ -316,7 +312,6 @@ def _mapping(
 
 
 def _describe(error: ValidationError, lines: Mapping[tuple[str, ...], int]) -> Iterator[str]:
-    """Yield a sentence for each value that is not allowed."""
     for details in error.errors(include_url=False):
         path = tuple(str(part) for part in details["loc"])
         line = f":{lines[path]}" if path in lines else ""

@@ -36,11 +36,7 @@ _RESOURCES_BILLED_BY_NUMBER = (
 def read_remaining_costs(
     account: Account, stack: StackView, cluster: Cluster, report: Report
 ) -> tuple[Cost, ...] | None:
-    """Return what AWS still charges for; None if it cannot be read, which is reported.
-
-    Args:
-        report: receives a notice if something cannot be read.
-    """
+    """Return what AWS still charges for; None if it cannot be read, which is reported."""
     try:
         with translate_aws_errors():
             inventory = read_inventory(
@@ -171,7 +167,6 @@ def _cost_differences(current: Demand, planned: Demand) -> Iterator[Cost]:
 
 
 def _count_addresses(demand: Demand) -> int:
-    """Return the number of public IPv4 addresses, including Elastic IPs."""
     return demand.count_by_resource_type.get("AWS::EC2::EIP", 0) + demand.public_addresses
 
 

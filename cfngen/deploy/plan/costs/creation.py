@@ -268,7 +268,6 @@ def _add_volumes(usage: _Usage, group: _InstanceGroup, launch_template_data: Tem
 
 
 def _merge_equal_components(components: Iterable[ComponentCount]) -> tuple[ComponentCount, ...]:
-    """Return the components with equal ones, such as masters, counted together."""
     counts: Counter[tuple[str, str]] = Counter()
     for component in components:
         counts[component.what, component.detail] += component.count

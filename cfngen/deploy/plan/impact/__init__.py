@@ -59,7 +59,6 @@ class ImpactAssessment:
     """Describes the impact of changes on one cluster.
 
     Args:
-        cluster: the cluster as it is to be deployed.
         master_count: current number of masters; 0 if not known, in which case the number of the cluster file is used.
     """
 

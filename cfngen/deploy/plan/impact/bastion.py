@@ -28,7 +28,6 @@ def stack_impact(cluster: Cluster, action: str) -> Impact:
     """Return the impact of creating or deleting the bastion's stack.
 
     Args:
-        cluster: the cluster as it is to be deployed.
         action: `create` or `delete`.
     """
     bastion = cluster.bastion
@@ -71,7 +70,6 @@ def _address_impact(context: ChangeContext) -> Impact | None:
 
 
 def _association_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of associating an Elastic IP with the bastion's interface anew."""
     if not context.disappears:
         return None
     if context.change.action == "remove" or context.touches("AllocationId"):
@@ -88,7 +86,6 @@ def _security_group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _rule_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the rule by which the bastion reaches masters or nodes."""
     rule = RuleId.parse(context.change.logical_id)
     instances = "masters" if rule and rule.role == "Master" else "nodes"
     if context.change.action == "remove":

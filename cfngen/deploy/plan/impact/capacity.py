@@ -18,11 +18,7 @@ _SECONDS_PER_DAY = 86_400
 
 
 def capacity_texts(context: ChangeContext, owner: str) -> Iterator[str]:
-    """Yield sentences about an update of an Auto Scaling group in place.
-
-    Args:
-        owner: its master or node group, in words.
-    """
+    """Yield sentences about an update of an Auto Scaling group in place."""
     if context.touches(_POLICY):
         yield from _policy_texts(context, owner)
     if context.touches("CapacityRebalance"):
@@ -61,9 +57,6 @@ def _policy(value_of: Callable[..., object]) -> Mapping[str, object]:
 
     They are asked for by themselves, since the policy as a whole is not known before the update: it has the version of
     the launch template.
-
-    Args:
-        value_of: returns the value at a path, before or after the change.
     """
     overrides = _from_json(value_of(_POLICY, "LaunchTemplate", "Overrides"))
     distribution = _from_json(value_of(_POLICY, "InstancesDistribution"))
@@ -153,9 +146,6 @@ def autoscaler_text(context: ChangeContext, owner: str) -> str:
     """Return what changes for cluster-autoscaler with the tags of an Auto Scaling group; empty if nothing does.
 
     Labels and taints are not mentioned: they change with the nodes' configuration.
-
-    Args:
-        owner: its node group, in words.
     """
     [enabled_key] = AUTOSCALER_TAG
     for property_ in context.change.properties:

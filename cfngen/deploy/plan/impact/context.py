@@ -106,11 +106,7 @@ class ChangeContext:
         }
 
     def _value(self, properties: object, path: tuple[str, ...], *, is_new: bool) -> object:
-        """Return the old or new value of a property: from the listed changes, else from the resource's definition.
-
-        Args:
-            is_new: whether the new value is wanted.
-        """
+        """Return the old or new value of a property: from the listed changes, else from the resource's definition."""
         for property_ in self.change.properties:
             if property_.path == "/Properties/" + "/".join(path):
                 return property_.after if is_new else property_.before

@@ -39,11 +39,6 @@ def _group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _group_update_impact(context: ChangeContext, owner: str) -> Impact | None:
-    """Return the impact of a change that updates an Auto Scaling group in place.
-
-    Args:
-        owner: its master or node group, in words.
-    """
     impacts: list[tuple[str, Danger]] = []  # sentences, each with its danger
     if context.touches(*_ROLLING_UPDATE_PROPERTIES) and context.instance_count == 0:
         impacts.append((f"{owner} has no instances now; future instances get the new configuration", Danger.NONE))
@@ -101,12 +96,7 @@ def _drained_text(context: ChangeContext) -> str:
 
 
 def _resize_text(context: ChangeContext, owner: str, *, is_only_change: bool) -> tuple[str, bool]:
-    """Return the impact of a change of an Auto Scaling group's size, and whether instances may be terminated.
-
-    Args:
-        owner: its master or node group, in words.
-        is_only_change: whether nothing else in the group changes.
-    """
+    """Return the impact of a change of an Auto Scaling group's size, and whether instances may be terminated."""
     old_min, old_max = (number_if_decimal(context.before(name)) for name in ("MinSize", "MaxSize"))
     new_min, new_max = (number_if_decimal(context.after(name)) for name in ("MinSize", "MaxSize"))
     if old_min is None or old_max is None or new_min is None or new_max is None:
@@ -175,12 +165,7 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
 
 
 def _volume_difference(context: ChangeContext, key: str) -> str:
-    """Return how the volumes of new instances differ; the root volume is the first block device mapping.
-
-    Args:
-        context: the change of the launch template.
-        key: the path of the block device mappings in the template's properties.
-    """
+    """Return how the volumes of new instances differ; the root volume is the first block device mapping."""
     prefix = f"/Properties/{key}"
     paths = [property_.path for property_ in context.change.properties if property_.path.startswith(prefix)]
     if context.is_master or not _has_further_volumes(context, key):
@@ -195,7 +180,6 @@ def _volume_difference(context: ChangeContext, key: str) -> str:
 
 
 def _has_further_volumes(context: ChangeContext, key: str) -> bool:
-    """Return whether instances had, or will have, volumes beside the root volume."""
     mappings = (context.before(*key.split("/")), context.after(*key.split("/")))
     return any(isinstance(value, list) and len(value) > 1 for value in mappings)
 
@@ -260,7 +244,6 @@ def _volume_update_impact(context: ChangeContext) -> Impact | None:
 
 
 def _role_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the IAM role of masters, of nodes, or of the delivery of flow logs."""
     if context.owner:
         users = f"the nodes of {context.owner}"
     else:
@@ -310,11 +293,7 @@ _MANY_BATCHES = 10
 
 
 def pace(context: ChangeContext) -> str:
-    """Return at what pace the nodes of a group are replaced: `one at a time`, or how many, and in which time.
-
-    Args:
-        context: the change of the node group's Auto Scaling group.
-    """
+    """Return at what pace the nodes of a group are replaced: `one at a time`, or how many, and in which time."""
     group = _node_group(context)
     if group is None:
         return "one at a time"

@@ -22,7 +22,6 @@ _ROLE_NAMES: Mapping[RuleRole, str] = {
 
 
 def _network_interface_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a master's network interface, which has the address of the API."""
     owner = context.owner or "a master"
     if context.disappears:
         old_address, new_address = context.before("PrivateIpAddress"), context.after("PrivateIpAddress")
@@ -55,7 +54,6 @@ def _elastic_ip_impact(context: ChangeContext) -> Impact | None:
 
 
 def _elastic_ip_association_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of attaching a public address to another network interface."""
     if not context.disappears:
         return None
     if context.has_api_load_balancer:
@@ -71,12 +69,10 @@ def _elastic_ip_association_impact(context: ChangeContext) -> Impact | None:
 
 
 def _move_verb(context: ChangeContext) -> str:
-    """Return `moves`, or `might move` if the replacement is not certain."""
     return "might move" if context.might_be_replaced else "moves"
 
 
 def _load_balancer_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a load balancer of the API."""
     is_internal = context.change.logical_id == "InternalApiLoadBalancer"
     if is_internal and context.cluster.api.public:
         return _internal_load_balancer_impact(context)
@@ -119,7 +115,6 @@ def _internal_load_balancer_impact(context: ChangeContext) -> Impact | None:
 
 
 def _target_group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the masters to which the API's load balancer forwards."""
     if context.disappears:
         return Impact(
             f"the target group of the API's load balancer {context.verb}; the API is unavailable until the masters are "
@@ -163,7 +158,6 @@ def _subnet_impact(context: ChangeContext) -> Impact | None:
 
 
 def _vpc_range_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of removing or replacing a further range of the VPC."""
     if not context.disappears:
         return None
     vpc_range = VpcRangeId.parse(context.change.logical_id)
@@ -175,7 +169,6 @@ def _vpc_range_impact(context: ChangeContext) -> Impact | None:
 
 
 def _further_route_impact(context: ChangeContext, route: RouteId) -> Impact | None:
-    """Return the impact of a change of a route to a network beyond the VPC."""
     if context.disappears:
         text = f"network: the route to {route.destination} {context.verb}; connections to it are interrupted"
         return Impact(text, Danger.DISRUPTIVE)
@@ -248,13 +241,6 @@ def _rule_impact(context: ChangeContext) -> Impact | None:
 
 
 def _source_impact(context: ChangeContext, rule: RuleId, *, target: str) -> Impact | None:
-    """Return the impact of a change of a rule by which addresses outside of the cluster reach it.
-
-    Args:
-        context: the change of the rule.
-        rule: the rule's logical id. If CloudFormation does not show a range, it is taken from there (`rule.origin`).
-        target: what the rule makes reachable, in words.
-    """
     old_source = context.before("CidrIp") or context.before("SourcePrefixListId")
     new_source = context.after("CidrIp") or context.after("SourcePrefixListId")
     if context.change.action == "remove":

@@ -41,7 +41,6 @@ def _nat_gateway_impact(context: ChangeContext) -> Impact | None:
 
 
 def _nat_elastic_ip_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a NAT gateway's Elastic IP, the address that others see."""
     zone = _zone(context)
     users = _instances_that_use(context.cluster, zone)
     if context.change.action == "remove":
@@ -117,7 +116,6 @@ def _public_subnet_impact(context: ChangeContext) -> Impact | None:
 
 
 def _endpoint_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a VPC endpoint: which service instances reach in another way, or lose."""
     service = _service(context)
     if context.change.action == "add":
         return Impact(f"instances reach {service} through a VPC endpoint from now on")
@@ -183,13 +181,11 @@ def _route_zones(context: ChangeContext) -> str:
 
 
 def _instances_that_use(cluster: Cluster, gateway_zone: str) -> str:
-    """Return the instances that will use the NAT gateway in a zone, in words."""
     zones = [zone for zone in _zones_with_created_table(cluster) if nat_gateway_zone(cluster, zone) == gateway_zone]
     return f"instances in {join_and(zones or [gateway_zone])}"
 
 
 def _zones_with_created_table(cluster: Cluster) -> list[str]:
-    """Return the zones of the private subnets whose route tables cfngen creates."""
     return [subnet.zone for subnet in created_subnets(cluster) if not subnet.route_table]
 
 
@@ -219,7 +215,6 @@ def private_network_impact(change: Change) -> _ImpactFunction | None:
 
 
 def _endpoint(context: ChangeContext) -> str:
-    """Return which endpoint the record leads to, in words."""
     return "internal endpoint" if context.change.logical_id == "ApiPrivateRecord" else "public endpoint"
 
 

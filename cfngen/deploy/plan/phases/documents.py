@@ -104,7 +104,6 @@ def with_unchanged_groups(
     If such a stack is not deployed yet, it is removed from the root, and a later phase creates it.
 
     Args:
-        deployed: the deployed templates and parameters.
         unchanged: logical ids of the node group stacks that must not change, including stacks that the requested root
             no longer has.
     """

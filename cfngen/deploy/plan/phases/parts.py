@@ -50,7 +50,6 @@ def divide_into_parts(
     replacements exist.
 
     Args:
-        plan: the plan of the whole update.
         separable_groups: logical ids of the node group stacks that can be updated separately from everything else.
         resource_order: logical ids of the requested root's resources; node groups are updated in this order.
         parallel_groups: how many node groups with disruptive changes are updated together.
@@ -86,7 +85,6 @@ def _node_group_parts(
     """Yield the parts that update node groups; a part without stacks is dropped by the caller.
 
     Args:
-        changes_by_group: the changes of each node group, by the logical id of its stack.
         resource_order: logical ids of the requested root's resources; node groups are updated in this order.
         parallel_groups: how many node groups with disruptive changes are updated together.
     """
@@ -116,7 +114,6 @@ def _node_group_parts(
 
 
 def _modifies_volume(change: Change) -> bool:
-    """Return whether a change modifies a volume in place with ModifyVolume."""
     is_update_in_place = change.action == "update" and change.replacement is Replacement.NO
     return (
         is_update_in_place

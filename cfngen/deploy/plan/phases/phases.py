@@ -151,9 +151,6 @@ class PartPlanner:
     def __call__(self, part: UpdatePart, documents: Sequence[Document], position: int) -> Plan:
         """Create a change set for a part of the update and return its plan.
 
-        Args:
-            position: position of the part in the update, which is used in the change set's name.
-
         Raises:
             CfngenError: CloudFormation cannot create the change set.
         """

@@ -56,7 +56,6 @@ def add_old_programs(
 
     Args:
         existing: the root stack; None if it does not exist yet.
-        cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket for templates; cfngen's own if empty.
         report: receives a notice for each group that uses an old launch template version.
     """
@@ -124,7 +123,6 @@ def _find_program_resource(
     """Return the resource with the boot program that a group uses; None if no template that can be read has it.
 
     Args:
-        cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket for templates; cfngen's own if empty.
     """
     for body in _read_deployed_and_uploaded_templates(
@@ -140,11 +138,7 @@ def _find_program_resource(
 def _read_deployed_and_uploaded_templates(
     account: Account, name: str, stack_id: str, cluster: str, bucket: str
 ) -> Iterator[TemplatePart]:
-    """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first.
-
-    Args:
-        cluster: name of the cluster, the folder in the bucket.
-    """
+    """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first."""
     try:
         with translate_aws_errors():
             yield read_template(account, stack_id)

@@ -191,7 +191,6 @@ def _public_access_correction(current: AwsObject) -> _S3Call | None:
 
 
 def _ownership_correction(current: AwsObject) -> _S3Call | None:
-    """Return the call that lets the owner of the bucket own all objects, which turns ACLs off."""
     rules = [{"ObjectOwnership": "BucketOwnerEnforced"}]
     if current.get("OwnershipControls", {}).get("Rules") == rules:
         return None
@@ -265,7 +264,6 @@ def _lifecycle_correction(current: AwsObject) -> _S3Call | None:
 
 
 def _tags_correction(current: AwsObject) -> _S3Call | None:
-    """Return the call that adds cfngen's tags; other tags stay."""
     tags = {tag["Key"]: tag["Value"] for tag in current.get("TagSet", ())}
     if TAGS.items() <= tags.items():
         return None

@@ -115,9 +115,7 @@ def publish(
 
     Args:
         documents: the generated templates; `standalone` is not needed and not uploaded.
-        cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket; cfngen's own if empty.
-        kms_key: see `bucket.ensure_bucket`.
 
     Raises:
         TemplateTooLargeError: a template exceeds CloudFormation's limit; nothing was uploaded.
@@ -150,7 +148,6 @@ def assign_template_urls(
     """Return the templates with their keys and URLs, the root last; nothing is uploaded.
 
     Args:
-        cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket; cfngen's own if empty.
 
     Raises:
@@ -175,11 +172,7 @@ def assign_template_urls(
 
 
 def with_template_urls(root: Document, urls: Mapping[str, str]) -> JsonObject:
-    """Return the root's body with the URLs of uploaded templates, and without the parameters for their location.
-
-    Args:
-        urls: URL of each nested template by its name.
-    """
+    """Return the root's body with the URLs of uploaded templates, and without the parameters for their location."""
     body: JsonObject = json.loads(json.dumps(root.body))
     for resource in body["Resources"].values():
         if resource["Type"] == NESTED_STACK:
@@ -232,11 +225,6 @@ def _is_uploaded(account: Account, bucket: str, template: LocatedTemplate) -> bo
 
 
 def _upload(account: Account, bucket: str, template: LocatedTemplate) -> None:
-    """Upload one template.
-
-    Raises:
-        UploadError: S3 refuses the upload.
-    """
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

@@ -20,11 +20,7 @@ from cfngen.deploy.aws.change_sets import (
     retry_transient_errors,
 )
 from cfngen.deploy.aws.errors import AwsError
-from cfngen.deploy.plan.early_validation import (
-    ChangeSetFailedError,
-    EarlyValidationError,
-    change_set_error,
-)
+from cfngen.deploy.plan.change_sets import ChangeSetFailedError, EarlyValidationError, change_set_error
 
 MARK = "failed: [AWS::EarlyValidation::PropertyValidation]"
 

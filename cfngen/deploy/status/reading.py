@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from cfngen.cluster.logical_ids import MasterId
@@ -24,16 +24,11 @@ from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView, find_groups, read_image_dates
 from cfngen.deploy.aws.launched_versions import RetypedSlot, StaleGroup, find_retyped_slots, find_stale_groups
 from cfngen.deploy.aws.private_network import read_private_network
+from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT, REQUEST_KEY, SnapshotStore
 from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackView, list_resources, read_status_time
 from cfngen.deploy.aws.volumes import read_volumes
-from cfngen.deploy.status import parts
 from cfngen.deploy.status.cluster_problems import Problem
-from cfngen.deploy.status.cluster_status import (
-    ApiState,
-    BackupState,
-    Unknown,
-    VolumeState,
-)
+from cfngen.deploy.status.cluster_status import ApiState, BackupState, Unknown, VolumeState
 from cfngen.deploy.status.network_problems import find_network_problems
 from cfngen.errors import CfngenError
 
@@ -127,7 +122,7 @@ class _Reader:
         endpoint = read_or_unknown(lambda: cluster_access.find_api_endpoint(stack, require(outputs), find_url_override))
         kubernetes = self.pool.submit(_read_kubernetes, account, stack, outputs, endpoint)
         serving_expiry = self._submit(lambda: _read_serving_certificate_expiry(require(endpoint)))
-        backups = self._submit(lambda: parts.read_backups(account, require(outputs), cluster))
+        backups = self._submit(lambda: read_backups(account, require(outputs), cluster))
         resources = read_or_unknown(lambda: _read_all_resources(account, stack, self.pool))
         groups = self._submit(lambda: find_groups(account, cluster, require(resources)))
         image_dates = self._submit(lambda: _read_masters_image_dates(account, require(groups.result())))
@@ -228,8 +223,8 @@ def _read_kubernetes(
                 api=ApiState(version=api.version(), ready=readiness.ready, failing=readiness.failing),
                 nodes=api.nodes(),
                 volumes=read_or_unknown(lambda: len(api.persistent_volumes())),
-                certificates=read_or_unknown(lambda: api.config_map(parts.CERTIFICATES_CONFIG_MAP)),
-                addons=read_or_unknown(lambda: api.config_map(parts.ADDONS_CONFIG_MAP)),
+                certificates=read_or_unknown(lambda: api.config_map(CERTIFICATES_CONFIG_MAP)),
+                addons=read_or_unknown(lambda: api.config_map(ADDONS_CONFIG_MAP)),
             )
 
     kubernetes = read_or_unknown(read_api)
@@ -286,3 +281,30 @@ def _read_join_token_expiry(account: Account, stack_resources: Iterable[Resource
     if not arns:
         raise _UnknownError("the stack has no join secret yet")
     return read_join_information(account, arns[0]).expires
+
+
+CERTIFICATES_CONFIG_MAP, ADDONS_CONFIG_MAP = "cfngen-certificates", "cfngen-addons"  # names of the ConfigMaps
+MAX_MISSED_INTERVALS = 3  # backups are late if the newest snapshot is older than this number of intervals
+
+
+def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> BackupState | None:
+    """Return the state of etcd's backups; None if the cluster has no bucket for them.
+
+    Raises:
+        CfngenError: the bucket cannot be read.
+    """
+    bucket = outputs.get(BUCKET_OUTPUT, "")
+    if not bucket:
+        return None
+    store = SnapshotStore(account, bucket, cluster.name)
+    interval = cluster.etcd.backups.interval  # minutes
+    snapshots = store.snapshots()
+    newest = snapshots[0].time if snapshots else None
+    is_late = newest is None or account.clock.now() - newest > timedelta(minutes=MAX_MISSED_INTERVALS * interval)
+    return BackupState(
+        bucket=bucket,
+        newest=newest,
+        interval=interval,
+        late=is_late,
+        restoring=str(store.read(REQUEST_KEY).get("snapshot", "")),
+    )

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
+from itertools import chain
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
+from cfngen.deploy.access.kubernetes_objects import Node
 from cfngen.deploy.aws import drift
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.drift import Drift
 from cfngen.deploy.aws.errors import translate_aws_errors
-from cfngen.deploy.aws.pause import find_pause
+from cfngen.deploy.aws.groups import GroupView
+from cfngen.deploy.aws.pause import PauseState, find_pause
 from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackView, find_stack, stack_name
+from cfngen.deploy.aws.types import JsonObject
 from cfngen.deploy.messages.message import Report, Step
-from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.status import parts
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.status.cluster_problems import target_version
 from cfngen.deploy.status.cluster_status import (
     AddonState,
+    BackupState,
+    BastionState,
     ClusterStatus,
     Expiry,
+    GroupState,
     MasterState,
     StackState,
     Unknown,
     next_command,
     stack_state,
 )
-from cfngen.deploy.status.parts import all_nodes_ready, bastion_state, masters_and_node_groups, with_pause
 from cfngen.deploy.status.reading import (
     ClusterReading,
     Differences,
@@ -39,7 +47,7 @@ from cfngen.deploy.status.reading import (
     read_status_since,
     require,
 )
-from cfngen.hints import SuggestedCommand
+from cfngen.hints import SuggestedCommand, suggest
 
 # Statuses of stacks without resources: nothing has been created, or everything has been deleted again.
 STATUSES_WITHOUT_RESOURCES = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE")
@@ -148,11 +156,7 @@ def _expiries(reading: ClusterReading, masters: tuple[MasterState, ...] | Unknow
         Expiry(what=AUTHORITY_NAME, ends=reading.authority_expiry),
         Expiry(what=SERVING_CERTIFICATE_NAME, ends=reading.serving_expiry),
         Expiry(what=JOIN_TOKEN_NAME, ends=reading.token_expiry),
-        *(
-            ()
-            if isinstance(reports, Unknown) or isinstance(masters, Unknown)
-            else parts.parse_certificates(reports, masters)
-        ),
+        *(() if isinstance(reports, Unknown) or isinstance(masters, Unknown) else parse_certificates(reports, masters)),
     )
 
 
@@ -162,7 +166,7 @@ def _addon_states(kubernetes: KubernetesState | Unknown) -> tuple[AddonState, ..
         return None
     if isinstance(kubernetes.addons, Unknown):
         return kubernetes.addons
-    return parts.parse_addons(kubernetes.addons) or None
+    return parse_addons(kubernetes.addons) or None
 
 
 def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> dict[str, str]:
@@ -174,3 +178,178 @@ def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> d
     }
     # A nested stack that has not been created yet has no ARN.
     return {stack.id: stack.name, **{arn: name for arn, name in nested.items() if arn}}
+
+
+def masters_and_node_groups(
+    groups: tuple[GroupView, ...] | Unknown,
+    image_dates: dict[str, datetime] | Unknown,
+    nodes: tuple[Node, ...] | None,
+) -> tuple[tuple[MasterState, ...] | Unknown, tuple[GroupState, ...] | Unknown]:
+    """Return the states of the masters and of the node groups, each `Unknown` if their groups could not be read.
+
+    Args:
+        image_dates: when the masters' machine images were created, by image id.
+        nodes: the Nodes; None if the Kubernetes API could not be read.
+    """
+    if isinstance(groups, Unknown):
+        return groups, groups
+    if isinstance(image_dates, Unknown):
+        image_dates = {}
+    ready_instance_ids = None if nodes is None else {node.instance_id or node.name for node in nodes if node.ready}
+    masters = chain.from_iterable(
+        _master_states(group, image_dates, ready_instance_ids) for group in groups if group.role == "master"
+    )
+    node_groups = (_group_state(group, ready_instance_ids) for group in groups if group.role == "node")
+    return tuple(masters), tuple(node_groups)
+
+
+def _master_states(
+    group: GroupView, image_dates: dict[str, datetime], ready_instance_ids: set[str] | None
+) -> list[MasterState]:
+    if not group.instances:
+        return [MasterState(slot=group.name)]
+    return [
+        MasterState(
+            slot=group.name,
+            instance=instance.id,
+            lifecycle=instance.lifecycle_and_health,
+            state=instance.state,
+            zone=instance.zone,
+            address=instance.address,
+            type=instance.type,
+            image=instance.image,
+            image_created=image_dates.get(instance.image),
+            launched=instance.launched,
+            current=instance.current,
+            ready=None if ready_instance_ids is None else instance.id in ready_instance_ids,
+        )
+        for instance in group.instances
+    ]
+
+
+def _group_state(group: GroupView, ready_instance_ids: set[str] | None) -> GroupState:
+    """Return the state of a node group; `ready_instance_ids` is None if the Kubernetes API could not be read."""
+    return GroupState(
+        name=group.name,
+        desired=group.desired,
+        in_service=group.in_service,
+        ready=None
+        if ready_instance_ids is None
+        else sum(instance.id in ready_instance_ids for instance in group.instances),
+        minimum=group.minimum,
+        maximum=group.maximum,
+        types=tuple(sorted({instance.type for instance in group.instances if instance.type})),
+        outdated=sum(not instance.current for instance in group.instances if not instance.leaving),
+    )
+
+
+def bastion_state(groups: tuple[GroupView, ...] | Unknown) -> BastionState | Unknown | None:
+    """Return the state of the bastion: of its newest instance; None if the cluster has no bastion."""
+    if isinstance(groups, Unknown):
+        return None
+    group = next((group for group in groups if group.role == "bastion"), None)
+    if group is None:
+        return None
+    # While the bastion is replaced, its group has an instance that is terminating beside the new one.
+    instances = sorted(group.instances, key=lambda instance: instance.leaving)
+    if not instances:
+        return BastionState()
+    instance = instances[0]
+    return BastionState(
+        instance=instance.id,
+        in_service=instance.in_service,
+        lifecycle=instance.lifecycle_and_health,
+        state=instance.state,
+        zone=instance.zone,
+        address=instance.public_address,
+        type=instance.type,
+        launched=instance.launched,
+        current=instance.current,
+    )
+
+
+def all_nodes_ready(masters: tuple[MasterState, ...] | Unknown, node_groups: tuple[GroupState, ...] | Unknown) -> bool:
+    """Return whether every master and every desired instance of the node groups is a Ready Node."""
+    if isinstance(masters, Unknown) or isinstance(node_groups, Unknown):
+        return False
+    return all(master.ready for master in masters) and all(group.ready == group.desired for group in node_groups)
+
+
+def parse_addons(data: Mapping[str, str]) -> tuple[AddonState, ...]:
+    """Return the add-ons in the data of the masters' ConfigMap."""
+    return tuple(
+        AddonState(
+            name=name,
+            version=str(report.get("version", "")),
+            status=str(report.get("status", "")),
+            time=_parse_time(report.get("time")),
+            message=str(report.get("message", "")),
+        )
+        for name, report in _parse_reports(data)
+    )
+
+
+def parse_certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]) -> tuple[Expiry, ...]:
+    """Return when the masters' certificates expire, from the data of their ConfigMap.
+
+    Args:
+        data: a report in JSON, by the instance id of the master that wrote it; reports of other instances are ignored.
+    """
+    slot_by_instance = {master.instance: master.slot for master in masters if master.instance}
+    slots_and_reports = [
+        (slot_by_instance[instance], report)
+        for instance, report in _parse_reports(data)
+        if instance in slot_by_instance
+    ]
+    slots_and_reports.sort(key=lambda slot_and_report: slot_and_report[0])
+    return tuple(
+        Expiry(what=f"master {slot}: {report.get('which', 'certificate')}", ends=ends)
+        for slot, report in slots_and_reports
+        if (ends := _parse_time(report.get("expires")))
+    )
+
+
+def _parse_reports(data: Mapping[str, str]) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the keys and JSON objects in the data of a ConfigMap; anything else in it is ignored."""
+    for name, text in sorted(data.items()):
+        try:
+            content = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(content, dict):
+            yield name, content
+
+
+def _parse_time(text: object) -> datetime | None:
+    """Return a time in ISO 8601 with its time zone; None if the text is anything else."""
+    try:
+        time = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return time if time.tzinfo else None
+
+
+def with_pause(status: ClusterStatus, pause: PauseState | None, authority_name: str) -> ClusterStatus:
+    """Return the status of a cluster, with its pause if it is paused.
+
+    Args:
+        authority_name: what the expiry of the certificate authority is called, which also counts during a pause.
+    """
+    if pause is None:
+        return status
+    status = replace(status, pause=pause)
+    if status.stack.health == StackHealth.HEALTHY.value:
+        status = replace(status, next_command=suggest("resume"))
+    if not pause.complete:
+        return status
+    backups = status.backups
+    return replace(
+        status,
+        api=Unknown("the cluster is paused"),
+        kubelets=None,
+        persistent_volumes=None,
+        addons=None,
+        # The masters make the other certificates and the join token anew when they boot.
+        certificates=tuple(expiry for expiry in status.certificates if expiry.what == authority_name),
+        backups=replace(backups, late=False) if isinstance(backups, BackupState) else backups,
+    )

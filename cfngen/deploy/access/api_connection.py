@@ -119,7 +119,7 @@ class ApiResponse:
 
     @property
     def message(self) -> str:
-        """The error message of a response: that of its Status object, or the HTTP reason phrase."""
+        """The error message of a response: from its Status object, or else the HTTP reason phrase."""
         with contextlib.suppress(ValueError, TypeError, KeyError):
             return str(json.loads(self.body)["message"])
         return " ".join(self.reason.split())

@@ -68,7 +68,7 @@ def certificate_validity(certificate: str) -> Validity:
     """Return from when to when a certificate is valid.
 
     Raises:
-        CertificateError: the text is no certificate.
+        CertificateError: the text is not a certificate.
     """
     return _validity(_load_certificate(certificate))
 

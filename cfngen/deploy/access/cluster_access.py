@@ -1,6 +1,6 @@
 """Gives an operator access to the Kubernetes API of a deployed cluster: its endpoint, and a client certificate.
 
-The endpoint is an output of the stack. Whoever has permission to read the secret with the certificate authority can
+The endpoint is an output of the stack. A caller with permission to read the secret with the certificate authority can
 issue an administrator's certificate. The certificates and keys that this module creates are never stored.
 """
 

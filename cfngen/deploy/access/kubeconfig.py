@@ -126,7 +126,7 @@ def merge_entries(text: str, content: KubeconfigContent, *, set_current: bool) -
     """Return a kubeconfig with the cluster's entries added or updated; other keys of existing entries are unchanged.
 
     Raises:
-        KubeconfigError: the text is no valid kubeconfig.
+        KubeconfigError: the text is not a valid kubeconfig.
         ForeignEntryError: an entry of that name belongs to another stack, or was not written by cfngen.
     """
     root = _parse(text)
@@ -164,7 +164,7 @@ def remove_entries(text: str, owner: EntryOwner, *, name: str = "") -> tuple[str
         The kubeconfig without the entries, and the names of the contexts, clusters and users that were removed.
 
     Raises:
-        KubeconfigError: the text is no valid kubeconfig, or there are entries of several accounts.
+        KubeconfigError: the text is not a valid kubeconfig, or there are entries of several accounts.
     """
     root = _parse(text)
     if root is None:
@@ -257,7 +257,7 @@ def _parse(text: str) -> yaml.MappingNode | None:
     """Return a kubeconfig's root node, or None if it is empty.
 
     Raises:
-        KubeconfigError: the text is no valid kubeconfig.
+        KubeconfigError: the text is not a valid kubeconfig.
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -331,12 +331,12 @@ def _key_value_pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.N
 
 
 def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    """Return the value of a key of a mapping node; None if the key is missing or the node is no mapping."""
+    """Return the value of a key of a mapping node; None if the key is missing or the node is not a mapping."""
     return next((value for name, value in _key_value_pairs(node) if name.value == key), None)
 
 
 def _child_text(node: yaml.Node | None, key: str) -> str:
-    """Return the value of a key as text; empty if the key is missing or its value is no scalar."""
+    """Return the value of a key as text; empty if the key is missing or its value is not a scalar."""
     child = _child(node, key)
     return str(child.value) if isinstance(child, yaml.ScalarNode) else ""
 

@@ -83,7 +83,7 @@ def _replace_atomically(target: Path, text: str) -> None:
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     temporary = Path(name)
     try:
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor is no path
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor is not a path
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -157,7 +157,7 @@ def _not_ready_reason(
         state = _mapping_at(container, "state")
         for state_name in ("waiting", "terminated"):
             details = _mapping_at(state, state_name)
-            # An init container that succeeded is terminated, too, and is no reason.
+            # An init container that succeeded is terminated too, and not a reason.
             has_succeeded = state_name == "terminated" and details.get("exitCode") == 0
             if details and not has_succeeded:
                 return str(details.get("reason") or state_name), str(details.get("message") or "")

@@ -1,6 +1,9 @@
-"""Creates the change set that a plan is read from, waits for it, and executes or deletes it.
+"""Creates the change set that a plan is read from, waits for it, says why it failed, and deletes it.
 
 The root has one change set and, through it, each nested stack has one. Those of cfngen are named `cfngen-plan-…`.
+
+Early validation checks a template's properties, existing names and quotas before anything is created. The status
+reason of the change set only says that early validation failed; DescribeEvents returns the problems.
 """
 
 from __future__ import annotations

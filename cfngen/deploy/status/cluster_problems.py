@@ -124,7 +124,7 @@ def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem
     nodes = state.kubernetes.nodes_by_instance_id
     problems += _api_problems(state.kubernetes, cluster)
     for group in state.groups:
-        # The bastion is no Node.
+        # The bastion is not a Node.
         problems += _group_problems(group, None if group.role == "bastion" else nodes)
     problems += _node_and_pod_problems(state.kubernetes, state.groups)
     problems += _route_problems(state, nodes)

@@ -1,7 +1,7 @@
 """Finds the problems on the way out of a private cluster, and of the issuer of tokens, each with what mends it.
 
 CloudFormation does not notice that a part of a network was changed or deleted outside of it (`cfngen status --drift`
-shows it), so the commands are those of the AWS CLI.
+shows it), so the commands are the AWS CLI's.
 """
 
 from __future__ import annotations

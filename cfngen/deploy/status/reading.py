@@ -149,7 +149,7 @@ class _Reader:
     def _compare(self, resources: tuple[ResourceView, ...] | Unknown) -> Differences:
         account, cluster, stack = self.account, self.cluster, self.stack
         if stack.status.in_progress:
-            # Groups, addresses and routes are being changed, so a difference is no problem.
+            # Groups, addresses and routes are being changed, so a difference is not a problem.
             return Differences()
         stale_groups = self._submit(lambda: find_stale_groups(account, require(resources)))
         retyped_slots = self._submit(lambda: find_retyped_slots(account, require(resources)))

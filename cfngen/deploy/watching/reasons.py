@@ -17,12 +17,7 @@ from cfngen.hints import CommandText, Hint, suggest
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a reason means and what to do about it.
-
-    Attributes:
-        meaning: what it means; empty where AWS's own text is clear, or if it is not known.
-        hint: what to do; empty if it is not known.
-    """
+    """What a reason means and what to do about it; empty texts where that is clear from AWS's own, or not known."""
 
     meaning: str = ""
     hint: Hint = ""
@@ -97,13 +92,7 @@ def reason(pattern: str, meaning: str, hint: Hint) -> KnownReason:
 
 
 def quota_reason(pattern: str, resources: str, service: str, code: str) -> KnownReason:
-    """Return a reason for an exceeded quota, with the command that requests an increase.
-
-    Args:
-        resources: what the quota limits, in the plural.
-        service: code of the service in Service Quotas.
-        code: code of the quota in Service Quotas.
-    """
+    """Return a reason for an exceeded quota of resources (a plural), with the command that requests an increase."""
     return reason(
         pattern,
         f"the account's quota of {resources} in this region is used up",

@@ -1,4 +1,4 @@
-"""What AWS charges for a cluster in a month, according to a price list."""
+"""What AWS charges for a cluster in a month, according to a price list in a file."""
 
 from __future__ import annotations
 

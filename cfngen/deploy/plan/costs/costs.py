@@ -1,4 +1,4 @@
-"""Counts what AWS still charges for while a cluster is paused, from what exists: of the stacks and of Kubernetes."""
+"""What AWS charges for: while a cluster is paused, counted from what exists; and what an update adds or removes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,52 @@ from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.preflight.quotas.demand import LOAD_BALANCER, Demand
 from cfngen.text import join_and, pluralize
+
+
+@dataclass(frozen=True)
+class ComponentCount:
+    """A kind of component that a new cluster consists of, and how many there are.
+
+    Attributes:
+        count: how many components of this kind.
+        what: the kind, e.g. `master`, `node`, `VPC`.
+        detail: further information, e.g. `t3.medium, group gpu`; may be empty.
+    """
+
+    count: int
+    what: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Something that AWS charges for as long as it exists; prices are not included.
+
+    Attributes:
+        quantity: how much.
+        unit: e.g. `instance`, `GiB`, `address`.
+        what: the billed item, e.g. `t3.medium`, `gp3 volume`.
+        detail: what the item is used for; may be empty.
+    """
+
+    quantity: int
+    unit: str
+    what: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class CreationSummary:
+    """What a deployment creates if the cluster does not exist yet.
+
+    Attributes:
+        items: what it consists of.
+        costs: what AWS charges for as long as it exists; traffic, requests and snapshots are not included.
+    """
+
+    items: tuple[ComponentCount, ...] = ()
+    costs: tuple[Cost, ...] = ()
+
 
 _LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 # CloudFormation type, unit in which it is billed, and name of the billed item.
@@ -91,7 +137,7 @@ def _find_costs(account: Account, stack: StackView, inventory: Inventory) -> Ite
 
 
 def _volume_costs(account: Account, inventory: Inventory) -> Iterator[Cost]:
-    """Yield the GiB of volumes by volume type: those of the stacks, and those of PersistentVolumeClaims."""
+    """Yield the GiB of volumes of the stacks and of PersistentVolumeClaims, by volume type."""
     claim_volumes = {volume.id for volume in volumes.find_claim_volumes(account, inventory)}
     stack_volumes = set(inventory.existing_ids("AWS::EC2::Volume"))
     gib_by_type: Counter[str] = Counter()
@@ -126,6 +172,7 @@ def _find_bucket(stack: StackView, inventory: Inventory) -> str:
 
 
 UNUSED_CAPACITY = "reserved capacity without an instance"
+"""The billed item of capacity reservations: an instance in one is charged itself, and the reservation is not."""
 # CloudFormation type, unit in which it is billed, and name of the billed item.
 _PRICED_RESOURCES = (
     ("AWS::EC2::CapacityReservation", "reservation", UNUSED_CAPACITY),
@@ -191,51 +238,3 @@ def _count_differences(current: Counter[str], planned: Counter[str]) -> Iterator
     for key in sorted(current.keys() | planned.keys()):
         if current[key] != planned[key]:
             yield _CountDifference(key, added=planned[key] - current[key])
-
-
-"""The billed item of capacity reservations: an instance in one is charged itself, and the reservation is not."""
-
-
-@dataclass(frozen=True)
-class ComponentCount:
-    """A kind of component that a new cluster consists of, and how many there are.
-
-    Attributes:
-        count: how many components of this kind.
-        what: the kind, e.g. `master`, `node`, `VPC`.
-        detail: further information, e.g. `t3.medium, group gpu`; may be empty.
-    """
-
-    count: int
-    what: str
-    detail: str = ""
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Something that AWS charges for as long as it exists; prices are not included.
-
-    Attributes:
-        quantity: how much.
-        unit: e.g. `instance`, `GiB`, `address`.
-        what: the billed item, e.g. `t3.medium`, `gp3 volume`.
-        detail: what the item is used for; may be empty.
-    """
-
-    quantity: int
-    unit: str
-    what: str
-    detail: str = ""
-
-
-@dataclass(frozen=True)
-class CreationSummary:
-    """What a deployment creates if the cluster does not exist yet.
-
-    Attributes:
-        items: what it consists of.
-        costs: what AWS charges for as long as it exists; traffic, requests and snapshots are not included.
-    """
-
-    items: tuple[ComponentCount, ...] = ()
-    costs: tuple[Cost, ...] = ()

@@ -78,7 +78,7 @@ _COMPONENT_DETAILS = {
 
 @dataclass(frozen=True)
 class _InstanceGroup:
-    """An Auto Scaling group of a new cluster: that of one master, of a node group, or of the bastion.
+    """An Auto Scaling group of a new cluster: of one master, a node group, or the bastion.
 
     Attributes:
         id_prefix: start of the logical ids of the group's resources.
@@ -345,7 +345,7 @@ def _listed_costs(
 
 
 def _instance_groups(cluster: Cluster) -> Iterator[_InstanceGroup]:
-    """Yield the Auto Scaling group of each master, then that of each node group, then that of the bastion."""
+    """Yield the Auto Scaling groups: each master's, each node group's, then the bastion's."""
     for slot in cluster.slots:
         yield _InstanceGroup("master", master_prefix(slot.letter), cluster.control_plane)
     for node_group in cluster.node_groups:

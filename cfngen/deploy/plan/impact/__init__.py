@@ -1,4 +1,4 @@
-"""Describes what a change of a resource means for the cluster, for somebody who runs Kubernetes.
+"""Describes what a change of a resource means for the cluster, for people who run Kubernetes.
 
 The texts rely on the current templates: the instances of a node group are replaced one at a time, each new instance
 has to signal success before the next is replaced, and an old instance is drained first if its group has a lifecycle

@@ -1,4 +1,4 @@
-"""The impact of changes of the network: addresses, load balancer, subnets, routes and security groups."""
+"""The impact of changes of the network: addresses, load balancer, subnets, routes, security groups and flow logs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _network_interface_impact(context: ChangeContext) -> Impact | None:
 
 
 def _elastic_ip_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a new public address; the address of a single master is that of the API."""
+    """Return the impact of a new public address; the address of a single master is the API's, too."""
     if not context.disappears:
         return None
     if context.has_api_load_balancer:

@@ -1,4 +1,4 @@
-"""The impact of changes of a private cluster's ways out: NAT gateways, private and public subnets, and VPC endpoints.
+"""The impact of changes of a private cluster's ways out, and of the names by which the API is found.
 
 An update creates first and removes last, also across nested stacks: what is removed is removed once the whole update
 has succeeded. So a route has its new target before the old NAT gateway goes; only open connections break.

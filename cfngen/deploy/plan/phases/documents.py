@@ -171,7 +171,7 @@ def _available_outputs(documents: Sequence[Document]) -> frozenset[Reference]:
 
 
 def _unchanged_parameters(stack_resource: TemplatePart, deployed_stack: DeployedStack) -> JsonObject:
-    """Return the `Parameters` with which the root passes a nested stack the values that the stack has now.
+    """Return `Parameters` by which the root passes a nested stack the values that the stack has now.
 
     A reference to an output of another stack stays a reference, since the output may change in this phase.
     """

@@ -50,7 +50,7 @@ def find_network_problems(network: PrivateNetwork) -> list[Problem]:
 def _nat_gateway_problem(gateway: NatGatewayView, network: PrivateNetwork) -> Problem:
     if gateway.state in _WAITING_STATES:
         hint = "it is available within a few minutes."
-        return Problem(area="natGateway", subject=gateway.id, text=f"is {gateway.state}", hint=hint)
+        return Problem("natGateway", gateway.id, f"is {gateway.state}", hint=hint)
     text = f"is {gateway.state}" if gateway.state else "does not exist any more"
     tables = [table.id for table in network.tables if gateway.id in (table.target, table.expected_target)]
     replace_routes = " and ".join(_route_command("replace-route", table, "--nat-gateway-id nat-…") for table in tables)
@@ -58,9 +58,9 @@ def _nat_gateway_problem(gateway: NatGatewayView, network: PrivateNetwork) -> Pr
     with_address = f" with the Elastic IP {gateway.elastic_ip}" if gateway.elastic_ip else ""
     subnet = gateway.subnet or "subnet-…"
     return Problem(
-        area="natGateway",
-        subject=gateway.id,
-        text=f"{text}: instances that use it reach nothing outside of the VPC",
+        "natGateway",
+        gateway.id,
+        f"{text}: instances that use it reach nothing outside of the VPC",
         detail=gateway.failure,
         hint=f"{_REMEDY_BY_FAILURE_CODE.get(gateway.failure_code, '')}create another one{with_address}: aws ec2 "
         f"create-nat-gateway --subnet-id {subnet} --allocation-id eipalloc-…{then}",
@@ -71,9 +71,9 @@ def _route_problems(table: RouteTableView, network: PrivateNetwork) -> Iterator[
     """Yield the problem of a route table that does not exist, or whose default route does not lead where it should."""
     if not table.exists:
         yield Problem(
-            area="route",
-            subject=table.id,
-            text="does not exist any more: its subnets use the main route table of the VPC",
+            "route",
+            table.id,
+            "does not exist any more: its subnets use the main route table of the VPC",
             hint="create it again in the console, with its routes, and associate the subnets with it.",
         )
         return
@@ -92,12 +92,7 @@ def _route_problems(table: RouteTableView, network: PrivateNetwork) -> Iterator[
     target_id = table.expected_target or ("nat-…" if is_nat else "igw-…")
     option = "--nat-gateway-id" if is_nat else "--gateway-id"
     operation = "replace-route" if table.target else "create-route"
-    yield Problem(
-        area="route",
-        subject=table.id,
-        text=text,
-        hint=_route_command(operation, table.id, f"{option} {target_id}"),
-    )
+    yield Problem("route", table.id, text, hint=_route_command(operation, table.id, f"{option} {target_id}"))
 
 
 def _route_command(operation: str, table: str, target: str) -> str:
@@ -117,9 +112,9 @@ def _association_problems(network: PrivateNetwork) -> Iterator[Problem]:
         else:
             command = f"associate-route-table --subnet-id {subnet}"
         yield Problem(
-            area="subnet",
-            subject=subnet,
-            text=f"uses {other.id if other else 'another route table'} instead of the route table {expected}",
+            "subnet",
+            subnet,
+            f"uses {other.id if other else 'another route table'} instead of the route table {expected}",
             hint=f"aws ec2 {command} --route-table-id {expected}",
         )
 
@@ -130,26 +125,22 @@ def _endpoint_problems(endpoint: EndpointView, network: PrivateNetwork) -> Itera
     if endpoint.state != "available":
         state = f"is {endpoint.state}" if endpoint.state else "does not exist any more"
         yield Problem(
-            area="endpoint",
-            subject=endpoint.id,
-            text=f"{service}{state}",
-            detail=endpoint.failure,
-            hint=_endpoint_hint(endpoint),
+            "endpoint", endpoint.id, f"{service}{state}", detail=endpoint.failure, hint=_endpoint_hint(endpoint)
         )
         return
     if not endpoint.has_private_dns:
         yield Problem(
-            area="endpoint",
-            subject=endpoint.id,
-            text=f"{service}does not have the service's usual name (private DNS), so instances do not use it",
+            "endpoint",
+            endpoint.id,
+            f"{service}does not have the service's usual name (private DNS), so instances do not use it",
             hint=f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {endpoint.id} --private-dns-enabled",
         )
     missing = [table.id for table in network.tables if table.is_private and table.id not in endpoint.tables]
     if endpoint.is_gateway and missing:
         yield Problem(
-            area="endpoint",
-            subject=endpoint.id,
-            text=f"{service}is not in the route table {', '.join(missing)}",
+            "endpoint",
+            endpoint.id,
+            f"{service}is not in the route table {', '.join(missing)}",
             hint=f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {endpoint.id} --add-route-table-ids "
             f"{' '.join(missing)}",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -23,13 +23,11 @@ from cfngen.deploy.aws.addresses import LostAddress, find_lost_addresses
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView, find_groups, read_image_dates
 from cfngen.deploy.aws.launched_versions import RetypedSlot, StaleGroup, find_retyped_slots, find_stale_groups
-from cfngen.deploy.aws.private_network import read_private_network
+from cfngen.deploy.aws.private_network import PrivateNetwork, read_private_network
 from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT, REQUEST_KEY, SnapshotStore
 from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackView, list_resources, read_status_time
 from cfngen.deploy.aws.volumes import read_volumes
-from cfngen.deploy.status.cluster_problems import Problem
 from cfngen.deploy.status.cluster_status import ApiState, BackupState, Unknown, VolumeState
-from cfngen.deploy.status.network_problems import find_network_problems
 from cfngen.errors import CfngenError
 
 # Services whose clients the reading threads use.
@@ -57,12 +55,12 @@ class KubernetesState:
 
 @dataclass(frozen=True)
 class Differences:
-    """How launch templates, addresses and networks differ from the stacks."""
+    """What shows how launch templates, addresses and a private cluster's network differ from the stacks."""
 
     stale_groups: tuple[StaleGroup, ...] | Unknown = ()
     retyped_slots: tuple[RetypedSlot, ...] | Unknown = ()
     lost_addresses: tuple[LostAddress, ...] | Unknown = ()
-    network_problems: tuple[Problem, ...] | Unknown = ()
+    network: PrivateNetwork | Unknown = field(default_factory=PrivateNetwork)
 
 
 @dataclass(frozen=True)
@@ -154,11 +152,10 @@ class _Reader:
         stale_groups = self._submit(lambda: find_stale_groups(account, require(resources)))
         retyped_slots = self._submit(lambda: find_retyped_slots(account, require(resources)))
         lost_addresses = self._submit(lambda: find_lost_addresses(account, require(resources), stack.parameters))
-        network_problems: tuple[Problem, ...] | Unknown = ()
+        network: PrivateNetwork | Unknown = PrivateNetwork()
         if is_private(cluster):
             network = read_or_unknown(lambda: read_private_network(account, cluster, stack, require(resources)))
-            network_problems = network if isinstance(network, Unknown) else tuple(find_network_problems(network))
-        return Differences(stale_groups.result(), retyped_slots.result(), lost_addresses.result(), network_problems)
+        return Differences(stale_groups.result(), retyped_slots.result(), lost_addresses.result(), network)
 
     def _submit(self, read: Callable[[], Value]) -> Future[Value | Unknown]:
         """Call a function in a thread of the pool; its result is `Unknown` if the function fails."""

@@ -38,6 +38,7 @@ from cfngen.deploy.status.cluster_status import (
     next_command,
     stack_state,
 )
+from cfngen.deploy.status.network_problems import find_network_problems
 from cfngen.deploy.status.reading import (
     ClusterReading,
     Differences,
@@ -102,7 +103,8 @@ def _status_of_reading(
     make_status: partial[ClusterStatus], stack: StackView, reading: ClusterReading, drift_state: Drift | Unknown | None
 ) -> ClusterStatus:
     """Return the status of a cluster with resources; `make_status` knows already what all statuses have."""
-    kubernetes, differences = reading.kubernetes, reading.differences
+    kubernetes, differences, network = reading.kubernetes, reading.differences, reading.differences.network
+    network_problems = network if isinstance(network, Unknown) else tuple(find_network_problems(network))
     nodes = None if isinstance(kubernetes, Unknown) else kubernetes.nodes
     masters, node_groups = masters_and_node_groups(reading.groups, reading.image_dates, nodes)
     bastion = bastion_state(reading.groups)
@@ -111,7 +113,7 @@ def _status_of_reading(
         and kubernetes.api.ready
         and all_nodes_ready(masters, node_groups)
         and (bastion is None or isinstance(bastion, Unknown) or bastion.in_service)
-        and (not differences.network_problems or isinstance(differences.network_problems, Unknown))
+        and (not network_problems or isinstance(network_problems, Unknown))
     )
     status = make_status(
         stack=stack_state(stack, reading.since, reading.without_policy),
@@ -133,7 +135,7 @@ def _status_of_reading(
         stale_groups=differences.stale_groups or None,
         retyped_slots=differences.retyped_slots or None,
         lost_addresses=differences.lost_addresses or None,
-        network_problems=differences.network_problems or None,
+        network_problems=network_problems or None,
     )
     pause = None if isinstance(reading.groups, Unknown) else find_pause(reading.groups)
     return with_pause(status, pause, AUTHORITY_NAME)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cfngen.deploy.aws.errors import RegionError, translate_aws_errors
@@ -48,11 +47,6 @@ class Account:
             self._clients[service] = _new_client(self.session, service, self.region, self.attempts)
         return self._clients[service]
 
-    def create_clients(self, services: Iterable[str]) -> None:
-        """Create clients before threads use them: boto3's clients are thread-safe, but their creation is not."""
-        for service in services:
-            self.client(service)
-
     @property
     def only_planning(self) -> bool:
         """Whether this account may only be used for a plan, which changes nothing permanently."""
@@ -67,6 +61,11 @@ class Account:
         return next(
             str(partition["outputs"]["dnsSuffix"]) for partition in partitions if partition["id"] == self.partition
         )
+
+    def create_clients(self, services: tuple[str, ...]) -> None:
+        """Create clients before threads use them: boto3's clients are thread-safe, but their creation is not."""
+        for service in services:
+            self.client(service)
 
 
 def connect(

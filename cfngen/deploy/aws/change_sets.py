@@ -281,48 +281,6 @@ def _parse_change_set(page: AwsObject, resource_changes: list[ResourceChange]) -
     )
 
 
-def _parse_resource_change(change: AwsObject) -> ResourceChange:
-    """Return the change that a `ResourceChange` of DescribeChangeSet describes."""
-    return ResourceChange(
-        action=change["Action"],
-        logical_id=change["LogicalResourceId"],
-        physical_id=change.get("PhysicalResourceId") or "",
-        type=change["ResourceType"],
-        replacement=change.get("Replacement") or "",
-        policy=change.get("PolicyAction") or "",
-        scope=tuple(change.get("Scope") or ()),
-        details=tuple(_parse_detail(detail) for detail in change.get("Details") or ()),
-        change_set_id=change.get("ChangeSetId") or "",
-        before=_parse_definition(change.get("BeforeContext")),
-        after=_parse_definition(change.get("AfterContext")),
-    )
-
-
-def _parse_detail(detail: AwsObject) -> ChangeDetail:
-    """Return the reason for a change that one of its `Details` in DescribeChangeSet describes."""
-    target = detail.get("Target") or {}
-    return ChangeDetail(
-        attribute=target.get("Attribute") or "Properties",
-        name=target.get("Name") or "",
-        path=target.get("Path") or "",
-        recreation=target.get("RequiresRecreation") or "Never",
-        before=target.get("BeforeValue"),
-        after=target.get("AfterValue"),
-        evaluation=detail.get("Evaluation") or "Static",
-        source=detail.get("ChangeSource") or "DirectModification",
-        cause=detail.get("CausingEntity") or "",
-    )
-
-
-def _parse_definition(text: str | None) -> AwsObject:
-    """Parse a resource's definition; return an empty one if there is none, or CloudFormation has truncated it."""
-    try:
-        definition = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return definition if isinstance(definition, dict) else {}
-
-
 @dataclass(frozen=True)
 class ValidationFailure:
     """One problem found by early validation.
@@ -368,3 +326,45 @@ def read_validation_failures(account: Account, change_set: ChangeSet) -> Iterato
         if not page.get("NextToken"):
             return
         arguments["NextToken"] = page["NextToken"]
+
+
+def _parse_resource_change(change: AwsObject) -> ResourceChange:
+    """Return the change that a `ResourceChange` of DescribeChangeSet describes."""
+    return ResourceChange(
+        action=change["Action"],
+        logical_id=change["LogicalResourceId"],
+        physical_id=change.get("PhysicalResourceId") or "",
+        type=change["ResourceType"],
+        replacement=change.get("Replacement") or "",
+        policy=change.get("PolicyAction") or "",
+        scope=tuple(change.get("Scope") or ()),
+        details=tuple(_parse_detail(detail) for detail in change.get("Details") or ()),
+        change_set_id=change.get("ChangeSetId") or "",
+        before=_parse_definition(change.get("BeforeContext")),
+        after=_parse_definition(change.get("AfterContext")),
+    )
+
+
+def _parse_detail(detail: AwsObject) -> ChangeDetail:
+    """Return the reason for a change that one of its `Details` in DescribeChangeSet describes."""
+    target = detail.get("Target") or {}
+    return ChangeDetail(
+        attribute=target.get("Attribute") or "Properties",
+        name=target.get("Name") or "",
+        path=target.get("Path") or "",
+        recreation=target.get("RequiresRecreation") or "Never",
+        before=target.get("BeforeValue"),
+        after=target.get("AfterValue"),
+        evaluation=detail.get("Evaluation") or "Static",
+        source=detail.get("ChangeSource") or "DirectModification",
+        cause=detail.get("CausingEntity") or "",
+    )
+
+
+def _parse_definition(text: str | None) -> AwsObject:
+    """Parse a resource's definition; return an empty one if there is none, or CloudFormation has truncated it."""
+    try:
+        definition = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return definition if isinstance(definition, dict) else {}

@@ -170,6 +170,23 @@ def _read_parameter_values(account: Account, stack_id: str, stack_template: Temp
 LOCATION_PARAMETERS = ("TemplateBucket", "TemplatePrefix")
 
 
+def read_uploaded(account: Account, bucket: str, cluster: str, name: str) -> Iterator[TemplatePart]:
+    """Yield the templates of this name that were uploaded for a cluster, newest first; each is read when it is due.
+
+    Raises:
+        ValueError: an object is not JSON.
+    """
+    s3 = account.client("s3")
+    pages = s3.get_paginator("list_objects_v2").paginate(
+        Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
+    )
+    s3_objects = [s3_object for page in pages for s3_object in page.get("Contents", ())]
+    uploaded = [s3_object for s3_object in s3_objects if s3_object["Key"].endswith(f"/{name}.json")]
+    for s3_object in sorted(uploaded, key=lambda s3_object: s3_object["LastModified"], reverse=True):
+        response = s3.get_object(Bucket=bucket, Key=s3_object["Key"], ExpectedBucketOwner=account.id)
+        yield json.loads(response["Body"].read())
+
+
 def name_in_template_url(template_url: object) -> str:
     """Return the name of the nested template in a TemplateURL, which is a URL or an expression that makes one."""
     return known_ending(template_url).rpartition("/")[2].removesuffix(".json")
@@ -192,20 +209,3 @@ def object_url(account: Account, bucket: str, key: str) -> str:
     """
     host = f"s3.{account.region}.{account.url_suffix}"
     return f"https://{host}/{bucket}/{key}" if "." in bucket else f"https://{bucket}.{host}/{key}"
-
-
-def read_uploaded(account: Account, bucket: str, cluster: str, name: str) -> Iterator[TemplatePart]:
-    """Yield the templates of this name that were uploaded for a cluster, newest first; each is read when it is due.
-
-    Raises:
-        ValueError: an object is not JSON.
-    """
-    s3 = account.client("s3")
-    pages = s3.get_paginator("list_objects_v2").paginate(
-        Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
-    )
-    s3_objects = [s3_object for page in pages for s3_object in page.get("Contents", ())]
-    uploaded = [s3_object for s3_object in s3_objects if s3_object["Key"].endswith(f"/{name}.json")]
-    for s3_object in sorted(uploaded, key=lambda s3_object: s3_object["LastModified"], reverse=True):
-        response = s3.get_object(Bucket=bucket, Key=s3_object["Key"], ExpectedBucketOwner=account.id)
-        yield json.loads(response["Body"].read())

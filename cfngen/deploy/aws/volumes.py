@@ -124,60 +124,6 @@ def _batches(values: Sequence[str]) -> Iterator[list[str]]:
         yield list(values[start : start + FILTER_BATCH_SIZE])
 
 
-def _tags(resource: AwsObject) -> dict[str, str]:
-    """Return the tags of a volume or snapshot, from its description by EC2."""
-    return tag_map(resource.get("Tags"))
-
-
-def _is_for_claim(volume: AwsObject, inventory: Inventory) -> bool:
-    """Return whether a volume was created for a PersistentVolumeClaim, and not by a stack."""
-    tags = _tags(volume)
-    return is_created_for_claim(tags) and not is_created_by_stack(tags) and volume["VolumeId"] not in inventory.ids()
-
-
-def _names_a_cluster(tags: Mapping[str, str]) -> bool:
-    """Return whether the tags name any cluster."""
-    return any(key.startswith(cluster_tag("")) or key in CLUSTER_NAME_TAGS for key in tags)
-
-
-def _names_another_cluster(tags: Mapping[str, str], cluster: str) -> bool:
-    """Return whether the tags name a cluster, but not this one as the only owner."""
-    return _names_a_cluster(tags) and not is_owned_by(tags, cluster)
-
-
-def _make_orphan(kind: OrphanKind, *, resource_id: str, gigabytes: int, description: AwsObject) -> OrphanedResource:
-    """Return a volume or snapshot, from its description by EC2, as an orphan of its PersistentVolumeClaim."""
-    tags = _tags(description)
-    claim = claim_name(tags)
-    name = tags.get("Name") or tags.get("CSIVolumeName") or tags.get("CSIVolumeSnapshotName") or resource_id
-    return OrphanedResource(
-        kind=kind, id=resource_id, name=name, purpose=f"claim {claim}" if claim else "", gigabytes=gigabytes
-    )
-
-
-_VOLUME_TYPE = "AWS::EC2::Volume"
-
-
-def read_volume_sizes(account: Account, existing: StackView) -> Mapping[str, int]:
-    """Return the size of each volume of a cluster's stacks in GiB, by volume id.
-
-    Raises:
-        AwsError: AWS refuses a call.
-    """
-    with translate_aws_errors():
-        volume_ids = [
-            resource.view.physical_id
-            for resource in list_resource_tree(account, existing.id)
-            if resource.view.type == _VOLUME_TYPE and resource.exists
-        ]
-        if not volume_ids:
-            return {}
-        # A filter, since a call with ids fails if a volume no longer exists.
-        filters = [{"Name": "volume-id", "Values": volume_ids}]
-        volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"]
-    return {volume["VolumeId"]: volume["Size"] for volume in volumes}
-
-
 @dataclass(frozen=True)
 class VolumeView:
     """An EBS volume.
@@ -230,3 +176,57 @@ def read_snapshot_sizes(account: Account, volume_ids: Collection[str]) -> dict[s
             OwnerIds=["self"],
         )
     }
+
+
+def _tags(resource: AwsObject) -> dict[str, str]:
+    """Return the tags of a volume or snapshot, from its description by EC2."""
+    return tag_map(resource.get("Tags"))
+
+
+def _is_for_claim(volume: AwsObject, inventory: Inventory) -> bool:
+    """Return whether a volume was created for a PersistentVolumeClaim, and not by a stack."""
+    tags = _tags(volume)
+    return is_created_for_claim(tags) and not is_created_by_stack(tags) and volume["VolumeId"] not in inventory.ids()
+
+
+def _names_a_cluster(tags: Mapping[str, str]) -> bool:
+    """Return whether the tags name any cluster."""
+    return any(key.startswith(cluster_tag("")) or key in CLUSTER_NAME_TAGS for key in tags)
+
+
+def _names_another_cluster(tags: Mapping[str, str], cluster: str) -> bool:
+    """Return whether the tags name a cluster, but not this one as the only owner."""
+    return _names_a_cluster(tags) and not is_owned_by(tags, cluster)
+
+
+def _make_orphan(kind: OrphanKind, *, resource_id: str, gigabytes: int, description: AwsObject) -> OrphanedResource:
+    """Return a volume or snapshot, from its description by EC2, as an orphan of its PersistentVolumeClaim."""
+    tags = _tags(description)
+    claim = claim_name(tags)
+    name = tags.get("Name") or tags.get("CSIVolumeName") or tags.get("CSIVolumeSnapshotName") or resource_id
+    return OrphanedResource(
+        kind=kind, id=resource_id, name=name, purpose=f"claim {claim}" if claim else "", gigabytes=gigabytes
+    )
+
+
+_VOLUME_TYPE = "AWS::EC2::Volume"
+
+
+def read_volume_sizes(account: Account, existing: StackView) -> Mapping[str, int]:
+    """Return the size of each volume of a cluster's stacks in GiB, by volume id.
+
+    Raises:
+        AwsError: AWS refuses a call.
+    """
+    with translate_aws_errors():
+        volume_ids = [
+            resource.view.physical_id
+            for resource in list_resource_tree(account, existing.id)
+            if resource.view.type == _VOLUME_TYPE and resource.exists
+        ]
+        if not volume_ids:
+            return {}
+        # A filter, since a call with ids fails if a volume no longer exists.
+        filters = [{"Name": "volume-id", "Values": volume_ids}]
+        volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"]
+    return {volume["VolumeId"]: volume["Size"] for volume in volumes}

@@ -10,9 +10,13 @@ from cfngen.cluster.existing_security_groups import group_parameter
 from cfngen.cluster.logical_ids import MASTER_STACK, is_node_group_stack
 from cfngen.deploy.aws.templates import SSM_TYPE_PREFIX, DeployedStack, DeployedTemplates, nested_template_names
 from cfngen.deploy.aws.types import JsonObject, TemplatePart
-from cfngen.deploy.plan.phases.parts import MODIFIABLE_PROPERTIES, VOLUME
 from cfngen.templates.document import Document
 from cfngen.templates.expressions import Reference, references
+
+VOLUME = "AWS::EC2::Volume"
+# Properties that ModifyVolume changes. They are changed together, since EC2 accepts the next modification of a volume
+# only after some hours ("Request modifications to your EBS volumes", EC2 User Guide).
+MODIFIABLE_PROPERTIES = ("Size", "Iops", "Throughput", "VolumeType")
 
 
 def separable_groups(deployed: DeployedTemplates, documents: Sequence[Document]) -> frozenset[str]:

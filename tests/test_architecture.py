@@ -89,6 +89,23 @@ def test_only_a_type_checker_reads_the_boot_program() -> None:
     assert [room for room, others in imports(types=False).items() if "boot" in others] == []
 
 
+# Rooms of `cfngen.deploy` that leave calls of AWS to `aws`, and what in them calls it nevertheless: it writes, or, of
+# `plan/deletion`, finds what remains.
+JUDGING_ROOMS = ("plan", "status", "watching")
+CALLERS = ("plan/change_sets.py", "plan/deletion/", "plan/publishing/", "watching/cancellation.py")
+
+
+def test_rooms_that_judge_leave_calls_of_aws_to_the_room_that_reads() -> None:
+    deploy = ROOT / "cfngen/deploy"
+    calling = {
+        str(path.relative_to(deploy))
+        for room in JUDGING_ROOMS
+        for path in (deploy / room).rglob("*.py")
+        if ".client(" in path.read_text()
+    }
+    assert sorted(path for path in calling if not path.startswith(CALLERS)) == []
+
+
 WHERE = re.compile(r"(?ms)^## Where do I put …\?$.*?(?=^## )")
 
 

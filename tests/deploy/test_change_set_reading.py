@@ -13,18 +13,14 @@ from cfngen.deploy.aws.change_sets import (
     ChangeDetail,
     ChangeSet,
     ResourceChange,
+    ValidationFailure,
     pauses,
     read_change_set,
     read_change_set_status,
     retry_transient_errors,
 )
 from cfngen.deploy.aws.errors import AwsError
-from cfngen.deploy.plan.early_validation import (
-    ChangeSetFailedError,
-    EarlyValidationError,
-    ValidationFailure,
-    change_set_error,
-)
+from cfngen.deploy.plan.change_sets import ChangeSetFailedError, EarlyValidationError, change_set_error
 
 MARK = "failed: [AWS::EarlyValidation::PropertyValidation]"
 

@@ -25,8 +25,14 @@ from recorded import (
 from cfngen.deploy.aws.errors import DeniedError, ThrottledError
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.operations.deployment.execution import PlanOutdatedError, ReplacementRefusedError, execute
-from cfngen.deploy.plan.change_sets import ChangeSetTimeoutError, UnplannableError, discard, make_plan
-from cfngen.deploy.plan.early_validation import ChangeSetFailedError, EarlyValidationError
+from cfngen.deploy.plan.change_sets import (
+    ChangeSetFailedError,
+    ChangeSetTimeoutError,
+    EarlyValidationError,
+    UnplannableError,
+    discard,
+    make_plan,
+)
 from cfngen.deploy.plan.plan import Plan
 from cfngen.deploy.plan.publishing.publish import with_template_urls
 

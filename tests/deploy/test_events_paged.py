@@ -66,7 +66,7 @@ class Histories(Recorded):
         ]
 
     def reader(self, scope: Any = all_events, path: tuple[str, ...] = ()) -> StackEvents:
-        return StackEvents(self.account.client("cloudformation"), STACK_ID, path, scope)
+        return StackEvents(self.account, STACK_ID, path, scope)
 
 
 def nested(status: str, **more: Any) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def test_one_that_is_begun_at_the_same_moment_has_begun() -> None:
 
 
 def tree(api: Histories, scope: Any = all_events) -> TreeEvents:
-    return TreeEvents(api.account.client("cloudformation"), STACK_ID, scope)
+    return TreeEvents(api.account, STACK_ID, scope)
 
 
 def test_nested_stacks_are_read_once_they_have_an_id() -> None:

@@ -18,8 +18,7 @@ from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.operations.deployment.execution import execute
 from cfngen.deploy.operations.deployment.phase_execution import UnfinishedError, carry_out
 from cfngen.deploy.operations.interaction import Interaction
-from cfngen.deploy.plan.phases.parts import UpdatePart
-from cfngen.deploy.plan.phases.phases import PartPlanner, PhasedUpdate, plan_phases
+from cfngen.deploy.plan.phases.phases import PartPlanner, PhasedUpdate, UpdatePart, plan_phases
 from cfngen.deploy.plan.plan import Plan, StackPlan
 from cfngen.deploy.plan.publishing.publish import PublishedTemplates
 from cfngen.deploy.watching.watch import WatchResult

@@ -18,8 +18,7 @@ from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Danger
 from cfngen.deploy.operations.deployment.execution import execute
-from cfngen.deploy.plan.change_sets import discard, make_plan
-from cfngen.deploy.plan.early_validation import ChangeSetFailedError, EarlyValidationError
+from cfngen.deploy.plan.change_sets import ChangeSetFailedError, EarlyValidationError, discard, make_plan
 from cfngen.deploy.plan.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.plan.publishing.publish import publish
 from cfngen.userdata import user_data_diff

@@ -326,7 +326,7 @@ def test_what_one_stack_did_waits_until_all_were_looked_at(operator: Operator):
     """Where the calls of one look do not suffice for all nested stacks, none is told before the others."""
     root_id = operator.create()
     operator.engine.advance(60)
-    tree = TreeEvents(operator.cloudformation, root_id, all_events)
+    tree = TreeEvents(operator.account, root_id, all_events)
     told: list[list[Event]] = []
     while not any(told):
         tree.advance(2)

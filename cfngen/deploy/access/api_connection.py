@@ -110,8 +110,6 @@ class ApiResponse:
     """A response of the API server.
 
     Attributes:
-        status: HTTP status code.
-        body: the response's body as text.
         reason: HTTP reason phrase.
     """
 
@@ -121,7 +119,7 @@ class ApiResponse:
 
     @property
     def message(self) -> str:
-        """The error message of a response: that of its Status object, or the HTTP reason phrase."""
+        """The error message of a response: from its Status object, or else the HTTP reason phrase."""
         with contextlib.suppress(ValueError, TypeError, KeyError):
             return str(json.loads(self.body)["message"])
         return " ".join(self.reason.split())
@@ -131,9 +129,7 @@ class ApiConnection:
     """A connection to the API server; close it when it is no longer needed.
 
     Args:
-        endpoint: the address of the API server.
         ca_certificate: PEM of the certificate authority that issued the API server's certificate.
-        client: client certificate and key.
     """
 
     def __init__(self, endpoint: Endpoint, ca_certificate: str, client: KeyPair) -> None:
@@ -150,9 +146,7 @@ class ApiConnection:
         There are no retries: callers that wait for the API poll it anyway.
 
         Args:
-            method: HTTP method.
             path: path of the URL, with a leading slash.
-            query: query parameters.
             accept: media type of the response.
 
         Raises:
@@ -218,7 +212,6 @@ def _no_proxy_networks(no_proxy: str) -> Iterator[ipaddress.IPv4Network | ipaddr
 
 
 def _make_connection_pool(endpoint: Endpoint, ssl_context: ssl.SSLContext) -> PoolManager:
-    """Return a connection pool to the API server, through the proxy if there is one."""
     from urllib3 import PoolManager, ProxyManager, make_headers
 
     # The name for SNI and for checking the certificate; None means the host of the URL.
@@ -253,7 +246,6 @@ def _make_ssl_context(ca_certificate: str, client: KeyPair) -> ssl.SSLContext:
 
 
 def _error_without_response(error: Exception, endpoint: Endpoint) -> KubernetesError:
-    """Return the error to raise for a request that got no response, because of this error of urllib3."""
     from urllib3.exceptions import ProxyError, SSLError
 
     url = endpoint.connect_url

@@ -55,8 +55,6 @@ class Authority:
     """The certificate authority of a cluster's API.
 
     Attributes:
-        key_pair: its certificate and private key.
-        expires: when the certificate expires.
         initialised: when the cluster was initialised, as its first master recorded it; empty until then.
     """
 
@@ -113,10 +111,7 @@ def read_join_information(account: Account, arn: str) -> JoinInformation:
     """Return the join information from its secret.
 
     Raises:
-        EmptySecretError: no master has written the secret yet.
-        MissingSecretError: the secret does not exist, or is being deleted.
-        SecretDeniedError: the caller has no permission to read or decrypt the secret.
-        MalformedSecretError: the secret does not contain join information.
+        CfngenError: as `read_authority`.
     """
     secret = _read_secret(account, arn)
     try:
@@ -129,7 +124,6 @@ def read_join_information(account: Account, arn: str) -> JoinInformation:
 
 
 def _read_secret(account: Account, arn: str) -> JsonObject:
-    """Return the JSON object in a secret."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -151,7 +145,6 @@ def _read_secret(account: Account, arn: str) -> JsonObject:
 
 
 def _error_for_failed_read(account: Account, arn: str, error: Exception) -> CfngenError:
-    """Return the error to raise for an error of GetSecretValue."""
     code = error_code(error)
     hint = CommandText(suggest("status"), " shows which resources exist.")
     if code == NOT_FOUND_CODE:
@@ -192,6 +185,5 @@ def _describe_kms_key(account: Account, arn: str) -> str:
 
 
 def _error_message(error: Exception) -> str:
-    """Return AWS's message in an error of boto3, without the error code and the name of the operation."""
     response = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Message") or error)

@@ -11,12 +11,19 @@ import socket
 import ssl
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
     from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.types import (
+        CertificateIssuerPrivateKeyTypes,
+        CertificateIssuerPublicKeyTypes,
+        PrivateKeyTypes,
+        PublicKeyTypes,
+    )
 
 ADMINISTRATORS_GROUP = "system:masters"
 CLOCK_SKEW = timedelta(minutes=1)  # tolerated difference between the clocks of the operator and of the masters
@@ -43,7 +50,6 @@ class Identity:
 
     Attributes:
         user: name of the user, as shown in the audit log.
-        groups: its groups, to which roles are bound.
     """
 
     user: str
@@ -61,11 +67,8 @@ class Validity:
 def certificate_validity(certificate: str) -> Validity:
     """Return from when to when a certificate is valid.
 
-    Args:
-        certificate: the certificate as PEM.
-
     Raises:
-        CertificateError: the text is no certificate.
+        CertificateError: the text is not a certificate.
     """
     return _validity(_load_certificate(certificate))
 
@@ -84,12 +87,6 @@ def is_matching_pair(pair: KeyPair) -> bool:
 def issue_client_certificate(authority: KeyPair, identity: Identity, *, now: datetime, duration: timedelta) -> KeyPair:
     """Issue a client certificate with a new private key.
 
-    Args:
-        authority: the cluster's certificate authority.
-        identity: the user and groups in the certificate.
-        now: the current time.
-        duration: how long the client certificate is valid.
-
     Raises:
         CertificateError: the authority expires before the client certificate, or cannot be read; or a name is too long.
     """
@@ -98,19 +95,7 @@ def issue_client_certificate(authority: KeyPair, identity: Identity, *, now: dat
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
     issuer = _load_certificate(authority.certificate)
-    expiry = _validity(issuer).ends
-    if now + duration > expiry:
-        raise CertificateError(
-            f"the cluster's certificate authority expires at {expiry:%Y-%m-%d %H:%M} UTC, before the certificate would",
-            hint="choose a shorter --duration." if expiry > now else "renew the certificate authority of the cluster.",
-        )
-    for name in (identity.user, *identity.groups):
-        if not 0 < len(name) <= MAX_NAME_LENGTH:
-            raise CertificateError(
-                f"{name!r} does not fit into a certificate: names of users and groups have 1 to {MAX_NAME_LENGTH} "
-                "characters",
-                hint="choose a shorter one.",
-            )
+    _ensure_issuable(_validity(issuer).ends, identity, now, duration)
     attributes = [
         *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in identity.groups),
         x509.NameAttribute(NameOID.COMMON_NAME, identity.user),
@@ -133,8 +118,27 @@ def issue_client_certificate(authority: KeyPair, identity: Identity, *, now: dat
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         .add_extension(_authority_key_identifier(issuer), critical=False)
     )
-    certificate, private_key = _sign(certificate_builder, client_key, signer=_load_private_key(authority.private_key))
+    signer = cast("CertificateIssuerPrivateKeyTypes", _load_private_key(authority.private_key))
+    certificate, private_key = _sign(certificate_builder, client_key, signer=signer)
     return KeyPair(certificate, private_key)
+
+
+def _ensure_issuable(authority_expiry: datetime, identity: Identity, now: datetime, duration: timedelta) -> None:
+    if now + duration > authority_expiry:
+        raise CertificateError(
+            f"the cluster's certificate authority expires at {authority_expiry:%Y-%m-%d %H:%M} UTC, before the "
+            "certificate would",
+            hint="choose a shorter --duration."
+            if authority_expiry > now
+            else "renew the certificate authority of the cluster.",
+        )
+    for name in (identity.user, *identity.groups):
+        if not 0 < len(name) <= MAX_NAME_LENGTH:
+            raise CertificateError(
+                f"{name!r} does not fit into a certificate: names of users and groups have 1 to {MAX_NAME_LENGTH} "
+                "characters",
+                hint="choose a shorter one.",
+            )
 
 
 def server_certificate_validity(host: str, port: int, *, timeout: float) -> Validity:
@@ -143,8 +147,6 @@ def server_certificate_validity(host: str, port: int, *, timeout: float) -> Vali
     The certificate is not verified, so that an expired one can be read too. No data is sent to the server.
 
     Args:
-        host: name or address of the server.
-        port: its port.
         timeout: seconds.
 
     Raises:
@@ -169,7 +171,6 @@ def server_certificate_validity(host: str, port: int, *, timeout: float) -> Vali
 
 
 def _load_certificate(pem: str) -> x509.Certificate:
-    """Return a certificate from PEM; an invalid one raises CertificateError."""
     from cryptography import x509
 
     try:
@@ -178,7 +179,7 @@ def _load_certificate(pem: str) -> x509.Certificate:
         raise CertificateError(f"not a certificate in PEM form: {error}") from error
 
 
-def _load_private_key(pem: str) -> Any:
+def _load_private_key(pem: str) -> PrivateKeyTypes:
     """Return a private key without a passphrase from PEM; an invalid one raises CertificateError."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -191,16 +192,14 @@ def _load_private_key(pem: str) -> Any:
 
 
 def _validity(certificate: x509.Certificate) -> Validity:
-    """Return from when to when a loaded certificate is valid."""
     return Validity(begins=certificate.not_valid_before_utc, ends=certificate.not_valid_after_utc)
 
 
-def _public_key_bytes(key: Any) -> bytes:
+def _public_key_bytes(key: PublicKeyTypes) -> bytes:
     """Return a public key in DER, in which equal keys are equal bytes."""
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-    encoded: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return encoded
+    return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
 def _authority_key_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
@@ -210,12 +209,14 @@ def _authority_key_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIden
     try:
         identifier = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except x509.ExtensionNotFound:
-        key: Any = issuer.public_key()
+        key = cast("CertificateIssuerPublicKeyTypes", issuer.public_key())
         return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
 
 
-def _sign(builder: x509.CertificateBuilder, key: Any, *, signer: Any) -> tuple[str, str]:
+def _sign(
+    builder: x509.CertificateBuilder, key: EllipticCurvePrivateKey, *, signer: CertificateIssuerPrivateKeyTypes
+) -> tuple[str, str]:
     """Sign a certificate with the authority's key, `signer`; return it and its private key `key`, both PEM."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat

@@ -1,6 +1,6 @@
 """Gives an operator access to the Kubernetes API of a deployed cluster: its endpoint, and a client certificate.
 
-The endpoint is an output of the stack. Whoever has permission to read the secret with the certificate authority can
+The endpoint is an output of the stack. A caller with permission to read the secret with the certificate authority can
 issue an administrator's certificate. The certificates and keys that this module creates are never stored.
 """
 
@@ -46,9 +46,7 @@ def find_api_endpoint(
     """Return the endpoint of a cluster's API.
 
     Args:
-        stack: the cluster's root stack.
         stack_outputs: the result of `read_outputs`.
-        find_url_override: returns the URL at which the API listens, if it is not the URL in the outputs.
 
     Raises:
         NoEndpointError: the stack has no output with the API's URL.
@@ -69,9 +67,7 @@ def find_internal_api_endpoint(
     """Return the internal endpoint that a cluster's API has beside its public one.
 
     Args:
-        stack: the cluster's root stack.
         stack_outputs: the result of `read_outputs`.
-        find_url_override: returns the URL at which the API listens, if it is not the URL in the outputs.
 
     Raises:
         NoEndpointError: the stack has no output with the internal endpoint's URL.
@@ -104,12 +100,6 @@ def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[st
 def connect_as_administrator(api_endpoint: Endpoint, ca: Authority, caller: str, now: datetime) -> KubernetesClient:
     """Return a client of the API with all permissions, and with a short-lived certificate that is issued for it.
 
-    Args:
-        api_endpoint: the API's endpoint.
-        ca: the cluster's certificate authority.
-        caller: ARN of the AWS caller.
-        now: the current time.
-
     Raises:
         CertificateError: the certificate authority has expired.
     """
@@ -120,11 +110,7 @@ def connect_as_administrator(api_endpoint: Endpoint, ca: Authority, caller: str,
 
 
 def kubernetes_user_name(caller: str) -> str:
-    """Return the Kubernetes user name of an AWS caller, as the audit log shows it, e.g. `Admin/alice@cfngen`.
-
-    Args:
-        caller: the caller's ARN.
-    """
+    """Return the Kubernetes user name of an AWS caller, as the audit log shows it, e.g. `Admin/alice@cfngen`."""
     match = _CALLER_ARN.fullmatch(caller)
     name = match["name"] if match else caller
     suffix = "@cfngen"
@@ -136,5 +122,4 @@ def kubernetes_user_name(caller: str) -> str:
 
 
 def _missing_output_message(stack: StackView, output: str) -> str:
-    """Return the error message for a stack without an output."""
     return f"the stack {stack.name} ({stack.status}) has no output {output}"

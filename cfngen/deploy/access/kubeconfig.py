@@ -39,13 +39,7 @@ class ForeignEntryError(KubeconfigError):
 
 @dataclass(frozen=True)
 class EntryOwner:
-    """The stack that kubeconfig entries belong to.
-
-    Attributes:
-        account: AWS account id.
-        region: the cluster's region.
-        stack: name of the root stack.
-    """
+    """The stack that kubeconfig entries belong to."""
 
     account: str
     region: str
@@ -61,10 +55,7 @@ class KubeconfigContent:
 
     Attributes:
         name: name of the context, the cluster and the user.
-        owner: the stack that they belong to.
-        server: URL of the API server.
         authority: PEM of the certificate authority of the API server.
-        client: certificate and key of the user.
         tls_name: name in the API server's certificate, if it is not that of the URL.
     """
 
@@ -134,13 +125,8 @@ def build_kubeconfig(content: KubeconfigContent, *, set_current: bool = True) ->
 def merge_entries(text: str, content: KubeconfigContent, *, set_current: bool) -> str:
     """Return a kubeconfig with the cluster's entries added or updated; other keys of existing entries are unchanged.
 
-    Args:
-        text: the kubeconfig; may be empty.
-        content: the content of the entries.
-        set_current: whether to make the cluster's context the current one.
-
     Raises:
-        KubeconfigError: the text is no valid kubeconfig.
+        KubeconfigError: the text is not a valid kubeconfig.
         ForeignEntryError: an entry of that name belongs to another stack, or was not written by cfngen.
     """
     root = _parse(text)
@@ -171,7 +157,6 @@ def remove_entries(text: str, owner: EntryOwner, *, name: str = "") -> tuple[str
     """Remove a cluster's entries from a kubeconfig.
 
     Args:
-        text: the kubeconfig.
         owner: the stack whose entries are removed; an empty account matches any.
         name: removes only entries of this name; all if empty.
 
@@ -179,7 +164,7 @@ def remove_entries(text: str, owner: EntryOwner, *, name: str = "") -> tuple[str
         The kubeconfig without the entries, and the names of the contexts, clusters and users that were removed.
 
     Raises:
-        KubeconfigError: the text is no valid kubeconfig, or there are entries of several accounts.
+        KubeconfigError: the text is not a valid kubeconfig, or there are entries of several accounts.
     """
     root = _parse(text)
     if root is None:
@@ -215,9 +200,6 @@ class _OwnedEntry(NamedTuple):
 
     Attributes:
         list_key: key of the list that contains it: `clusters`, `contexts` or `users`.
-        entries: the list that contains it.
-        entry: the entry.
-        owner: the stack that it belongs to.
     """
 
     list_key: str
@@ -262,14 +244,12 @@ def _owner_extensions(owner: EntryOwner) -> list[JsonObject]:
 
 
 def _without_none(value: object) -> object:
-    """Return a value without keys whose value is None."""
     if isinstance(value, dict):
         return {key: _without_none(child) for key, child in value.items() if child is not None}
     return value
 
 
 def _base64(text: str) -> str:
-    """Return a text in base64, as kubeconfigs contain certificates and keys."""
     return base64.b64encode(text.encode()).decode()
 
 
@@ -277,7 +257,7 @@ def _parse(text: str) -> yaml.MappingNode | None:
     """Return a kubeconfig's root node, or None if it is empty.
 
     Raises:
-        KubeconfigError: the text is no valid kubeconfig.
+        KubeconfigError: the text is not a valid kubeconfig.
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -305,7 +285,6 @@ def _parse(text: str) -> yaml.MappingNode | None:
 
 
 def _invalid_kubeconfig(problem: str) -> KubeconfigError:
-    """Return the error for an invalid kubeconfig."""
     return KubeconfigError(
         f"the kubeconfig {problem}; nothing was changed", hint="fix it, or choose another file with --file."
     )
@@ -329,7 +308,6 @@ def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
 
 
 def _entry_body(entry: yaml.MappingNode, singular: str) -> yaml.MappingNode:
-    """Return the mapping with an entry's content: the value of its key `cluster`, `context` or `user`."""
     body = _child(entry, singular)
     if not isinstance(body, yaml.MappingNode):
         raise _invalid_kubeconfig(f"has a {singular} that is not a mapping (line {entry.start_mark.line + 1})")
@@ -349,17 +327,16 @@ def _entry_owner(entry: yaml.MappingNode, singular: str) -> EntryOwner | None:
 
 
 def _key_value_pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    """Yield the keys and values of a mapping node; none if the node is no mapping."""
     yield from node.value if isinstance(node, yaml.MappingNode) else ()
 
 
 def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    """Return the value of a key of a mapping node; None if the key is missing or the node is no mapping."""
+    """Return the value of a key of a mapping node; None if the key is missing or the node is not a mapping."""
     return next((value for name, value in _key_value_pairs(node) if name.value == key), None)
 
 
 def _child_text(node: yaml.Node | None, key: str) -> str:
-    """Return the value of a key as text; empty if the key is missing or its value is no scalar."""
+    """Return the value of a key as text; empty if the key is missing or its value is not a scalar."""
     child = _child(node, key)
     return str(child.value) if isinstance(child, yaml.ScalarNode) else ""
 
@@ -377,13 +354,11 @@ def _set_key(node: yaml.MappingNode, key: str, value: object) -> None:
 
 
 def _to_node(value: object) -> yaml.Node:
-    """Return a Python value as a YAML node."""
     node: yaml.Node
     [node] = yaml.compose_all(yaml.safe_dump(value, sort_keys=False, default_flow_style=False), Loader=yaml.SafeLoader)
     return node
 
 
 def _node_to_yaml(root: yaml.Node) -> str:
-    """Return a kubeconfig as YAML, from its root node; long lines are not wrapped."""
     text: str = yaml.serialize(root, Dumper=yaml.SafeDumper, width=1_000_000, allow_unicode=True)
     return text

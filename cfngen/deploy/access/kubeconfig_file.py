@@ -14,12 +14,7 @@ KUBECONFIG_VARIABLE = "KUBECONFIG"
 
 
 def find_path(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the file to change: the first in the variable KUBECONFIG, else `~/.kube/config`.
-
-    Args:
-        environ: the environment.
-        home: the user's home directory.
-    """
+    """Return the file to change: the first in the variable KUBECONFIG, else `~/.kube/config`."""
     kubeconfig_path = next((entry for entry in environ.get(KUBECONFIG_VARIABLE, "").split(os.pathsep) if entry), "")
     return Path(kubeconfig_path) if kubeconfig_path else home / ".kube" / "config"
 
@@ -88,7 +83,7 @@ def _replace_atomically(target: Path, text: str) -> None:
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     temporary = Path(name)
     try:
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor is no path
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor is not a path
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

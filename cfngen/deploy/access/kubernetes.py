@@ -22,10 +22,10 @@ ParsedItem = TypeVar("ParsedItem")
 class KubernetesClient:
     """A client of a cluster's API; close it, or use it in a `with` statement.
 
+    Each request raises a `KubernetesError` if the API does not answer, or denies it.
+
     Args:
-        endpoint: the address of the API server.
         ca_certificate: PEM of the certificate authority that issued the API server's certificate.
-        client: client certificate and key.
     """
 
     def __init__(self, endpoint: Endpoint, ca_certificate: str, client: KeyPair) -> None:
@@ -43,19 +43,11 @@ class KubernetesClient:
         self._connection.close()
 
     def version(self) -> str:
-        """Return the API server's version, e.g. `1.36.3`.
-
-        Raises:
-            KubernetesError: the API does not answer, or denies the request.
-        """
+        """Return the API server's version, e.g. `1.36.3`."""
         return objects.parse_version(self._get("/version"))
 
     def readiness(self) -> Readiness:
-        """Return whether the API server is ready, and which of its health checks fail.
-
-        Raises:
-            KubernetesError: the API does not answer, or denies the request.
-        """
+        """Return whether the API server is ready, and which of its health checks fail."""
         response = self._connection.request("GET", "/readyz", {"verbose": "true"}, accept="*/*")
         if response.status == HTTP_OK:
             return objects.parse_readiness(response.body)
@@ -65,27 +57,15 @@ class KubernetesClient:
         raise self._connection.error_for_response(response)
 
     def nodes(self) -> tuple[Node, ...]:
-        """Return all nodes.
-
-        Raises:
-            KubernetesError: the API does not answer, or denies the request.
-        """
+        """Return all nodes."""
         return self._list("/api/v1/nodes", objects.parse_node)
 
     def system_pods(self) -> tuple[Pod, ...]:
-        """Return the pods in the namespace kube-system.
-
-        Raises:
-            KubernetesError: the API does not answer, or denies the request.
-        """
+        """Return the pods in the namespace kube-system."""
         return self._list(f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods", objects.parse_pod)
 
     def load_balancers(self) -> tuple[LoadBalancer, ...]:
-        """Return the Services of type LoadBalancer.
-
-        Raises:
-            KubernetesError: the API does not answer, or denies the request.
-        """
+        """Return the Services of type LoadBalancer."""
         services: tuple[KubernetesObject, ...] = self._list("/api/v1/services", lambda service: service)
         return tuple(
             objects.parse_load_balancer(service)
@@ -94,30 +74,18 @@ class KubernetesClient:
         )
 
     def persistent_volumes(self) -> tuple[str, ...]:
-        """Return the names of all PersistentVolumes.
-
-        Raises:
-            KubernetesError: the API does not answer, or denies the request.
-        """
+        """Return the names of all PersistentVolumes."""
         return self._list("/api/v1/persistentvolumes", lambda item: str(item["metadata"]["name"]))
 
     def config_map(self, name: str) -> Mapping[str, str]:
-        """Return the data of a ConfigMap in kube-system; empty if there is none.
-
-        Raises:
-            KubernetesError: the API does not answer, or denies the request.
-        """
+        """Return the data of a ConfigMap in kube-system; empty if there is none."""
         # A list with a field selector is empty if there is no such object, where a GET would answer 404.
         path = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps"
         config_maps = self._get(path, {"fieldSelector": f"metadata.name={name}"}).get("items") or ()
         return dict(config_maps[0].get("data") or {}) if config_maps else {}
 
     def delete_service(self, namespace: str, name: str) -> None:
-        """Delete a Service; it is no error if it does not exist.
-
-        Raises:
-            KubernetesError: the API does not answer, or denies the request.
-        """
+        """Delete a Service; it is no error if it does not exist."""
         path = f"/api/v1/namespaces/{namespace}/services/{name}"
         response = self._connection.request("DELETE", path, accept="application/json")
         if response.status not in (HTTP_OK, HTTP_ACCEPTED, HTTP_NOT_FOUND):
@@ -138,7 +106,6 @@ class KubernetesClient:
                 return tuple(items)
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> JsonObject:
-        """Return the JSON object at a path, or raise the error of the response."""
         response = self._connection.request("GET", path, query, accept="application/json")
         if response.status != HTTP_OK:
             raise self._connection.error_for_response(response)

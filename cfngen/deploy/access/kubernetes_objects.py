@@ -21,7 +21,6 @@ class Node:
     Attributes:
         name: its name; cfngen's nodes are named after their instance.
         instance_id: EC2 instance id from its providerID; empty if it has none.
-        ready: whether its condition Ready is True.
         reason: why it is not ready, from that condition.
         version: version of the kubelet, e.g. `1.36.3`.
         master: whether it has the label of the control plane.
@@ -44,13 +43,11 @@ class Pod:
     """A Pod.
 
     Attributes:
-        name: its name.
         node: the node it runs on; empty until it is scheduled.
         phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
         ready: whether all of its containers are ready, or it has succeeded.
         reason: why it is not ready, e.g. `CrashLoopBackOff`.
         message: details of the reason.
-        being_deleted: whether it is being deleted.
     """
 
     name: str
@@ -67,10 +64,7 @@ class LoadBalancer:
     """A Service of type LoadBalancer.
 
     Attributes:
-        namespace: its namespace.
-        name: its name.
         hostname: DNS name of the load balancer in AWS; empty until it has one.
-        being_deleted: whether it is being deleted.
     """
 
     namespace: str
@@ -84,7 +78,6 @@ class Readiness:
     """The readiness of the API server.
 
     Attributes:
-        ready: whether it is ready.
         failing: names of its failing health checks, e.g. `etcd`.
     """
 
@@ -164,7 +157,7 @@ def _not_ready_reason(
         state = _mapping_at(container, "state")
         for state_name in ("waiting", "terminated"):
             details = _mapping_at(state, state_name)
-            # An init container that succeeded is terminated, too, and is no reason.
+            # An init container that succeeded is terminated too, and not a reason.
             has_succeeded = state_name == "terminated" and details.get("exitCode") == 0
             if details and not has_succeeded:
                 return str(details.get("reason") or state_name), str(details.get("message") or "")

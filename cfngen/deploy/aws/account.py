@@ -62,6 +62,11 @@ class Account:
             str(partition["outputs"]["dnsSuffix"]) for partition in partitions if partition["id"] == self.partition
         )
 
+    def create_clients(self, services: tuple[str, ...]) -> None:
+        """Create clients before threads use them: boto3's clients are thread-safe, but their creation is not."""
+        for service in services:
+            self.client(service)
+
 
 def connect(
     session: Session, region: str, *, clock: Clock, expected_account: str = "", attempts: int = MAX_ATTEMPTS

@@ -6,13 +6,13 @@ Nothing is analyzed here: `replacement` decides which of the listed changes will
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import is_transient, translate_aws_errors
+from cfngen.deploy.aws.errors import DeniedError, is_transient, translate_aws_errors
 from cfngen.deploy.aws.types import AwsArguments, AwsObject, Clock
 
 UNKNOWN_VALUE = "{{changeSet:KNOWN_AFTER_APPLY}}"
@@ -279,6 +279,53 @@ def _parse_change_set(page: AwsObject, resource_changes: list[ResourceChange]) -
         },
         resource_changes={resource_change.logical_id: resource_change for resource_change in resource_changes},
     )
+
+
+@dataclass(frozen=True)
+class ValidationFailure:
+    """One problem found by early validation.
+
+    Attributes:
+        stack: name of the stack.
+        path: path in that stack's template, e.g. `/Resources/Vpc/Properties/CidrBlock`.
+        reason: message of CloudFormation.
+        logical_id: the resource; may be empty.
+    """
+
+    stack: str
+    path: str
+    reason: str
+    logical_id: str = ""
+
+    def __str__(self) -> str:
+        location = self.path or self.logical_id
+        return f"{self.stack}: {location}: {self.reason}" if location else f"{self.stack}: {self.reason}"
+
+
+def read_validation_failures(account: Account, change_set: ChangeSet) -> Iterator[ValidationFailure]:
+    """Yield the problems that early validation found in one stack; none if DescribeEvents is not allowed."""
+    client = account.client("cloudformation")
+    arguments = {"ChangeSetName": change_set.id, "Filters": {"FailedEvents": True}}
+    while True:
+        try:
+            page = retry_transient_errors(account.clock, lambda: client.describe_events(**arguments))
+        except DeniedError:
+            return
+        for event in page.get("OperationEvents", ()):
+            if event.get("ValidationFailureMode") == "WARN" or event.get("HookFailureMode") == "WARN":
+                continue  # a warning does not fail the change set
+            reason = event.get("ValidationStatusReason") or event.get("HookStatusReason") or ""
+            if not reason:
+                continue
+            yield ValidationFailure(
+                stack=change_set.stack_name,
+                path=event.get("ValidationPath") or "",
+                reason=reason,
+                logical_id=event.get("LogicalResourceId") or "",
+            )
+        if not page.get("NextToken"):
+            return
+        arguments["NextToken"] = page["NextToken"]
 
 
 def _parse_resource_change(change: AwsObject) -> ResourceChange:

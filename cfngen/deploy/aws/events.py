@@ -23,7 +23,7 @@ from cfngen.deploy.aws.event_lists import (
     since_time,
 )
 from cfngen.deploy.aws.stacks import NESTED_STACK, stack_name
-from cfngen.deploy.aws.types import AwsObject, Client
+from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Event
 from cfngen.deploy.messages.stack_status import StackStatus
 
@@ -119,11 +119,11 @@ class StackEvents:
         last_stack_event: the newest event in scope about the stack itself, not about a resource in it.
     """
 
-    def __init__(self, client: Client, stack_id: str, path: tuple[str, ...], scope: Scope) -> None:
+    def __init__(self, account: Account, stack_id: str, path: tuple[str, ...], scope: Scope) -> None:
         self.id = stack_id
         self.path = path
         self.last_stack_event: Event | None = None
-        self._client = client
+        self._client = account.client("cloudformation")
         self._scope = scope
         self._boundary = scope()
         self._parent_started_at: datetime | None = None  # when the parent started the operation on this stack
@@ -228,17 +228,16 @@ class TreeEvents:
             or if all events are to be read.
     """
 
-    def __init__(self, client: Client, root_id: str, scope: Scope) -> None:
+    def __init__(self, account: Account, root_id: str, scope: Scope) -> None:
         """Follow a root stack; nothing is read yet.
 
         Args:
-            client: client of CloudFormation.
             root_id: the root stack's ARN.
             scope: `LastOperation`, what `since_time` returns, or `unbounded`.
         """
-        self.root = StackEvents(client, root_id, (), scope)
+        self.root = StackEvents(account, root_id, (), scope)
         self.since: datetime | None = None
-        self._client = client
+        self._account = account
         self._unbounded = scope is all_events
         self._children: dict[str, StackEvents] = {}
         self._turn = 0  # number of the current turn, in which every unsettled stack is read once
@@ -324,7 +323,7 @@ class TreeEvents:
         if event.physical_id not in self._children:
             scope = all_events if self.since is None else since_time(self.since)
             path = (*parent.path, event.logical_id)
-            self._children[event.physical_id] = StackEvents(self._client, event.physical_id, path, scope)
+            self._children[event.physical_id] = StackEvents(self._account, event.physical_id, path, scope)
             self._last_turns[event.physical_id] = -1
         self._children[event.physical_id].handle_parent_event(event)
 
@@ -340,7 +339,7 @@ def read_all_events(account: Account, root_id: str, scope: Scope) -> tuple[Event
     Raises:
         AwsError: a call failed.
     """
-    tree_events = TreeEvents(account.client("cloudformation"), root_id, scope)
+    tree_events = TreeEvents(account, root_id, scope)
     with translate_aws_errors():
         while tree_events.advance(_CALLS_PER_ADVANCE) == 0:
             pass  # all calls were used, so there may be more pages

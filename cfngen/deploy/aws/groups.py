@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
@@ -292,6 +292,26 @@ def _describe_instances(account: Account, ids: Sequence[str]) -> dict[str, AwsOb
             for reservation in page["Reservations"]:
                 descriptions |= {instance["InstanceId"]: instance for instance in reservation["Instances"]}
     return descriptions
+
+
+def count_instances(account: Account, group_name: str) -> int | None:
+    """Return how many instances an Auto Scaling group has; None if it does not exist."""
+    group = next(iter(_describe_groups(account, (group_name,))), None)
+    return len(group["Instances"]) if group else None
+
+
+def read_image_dates(account: Account, ids: Collection[str]) -> dict[str, datetime]:
+    """Return when machine images were created, by id; deleted and private images are left out."""
+    values = sorted(filter(None, ids))
+    if not values:
+        return {}
+    filters = [{"Name": "image-id", "Values": values}]
+    response = account.client("ec2").describe_images(Filters=filters, IncludeDeprecated=True)
+    return {
+        image["ImageId"]: datetime.fromisoformat(image["CreationDate"].replace("Z", "+00:00"))
+        for image in response["Images"]
+        if image.get("CreationDate")
+    }
 
 
 # Values of tags have at most 256 characters: letters, digits, spaces and `+ - = . _ : / @` ("Tag naming and usage

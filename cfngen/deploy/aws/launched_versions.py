@@ -268,3 +268,17 @@ def read_version(account: Account, template_id: str, version: str) -> AwsObject:
         raise
     versions = response["LaunchTemplateVersions"]
     return dict(versions[0]) if versions else {}
+
+
+def find_capacity_reservations(account: Account, template_ids: Iterable[str]) -> frozenset[str]:
+    """Return the ids of the capacity reservations that the newest versions of launch templates name."""
+    reservations = set()
+    for template_id in template_ids:
+        response = account.client("ec2").describe_launch_template_versions(
+            LaunchTemplateId=template_id, Versions=["$Latest"]
+        )
+        for version in response["LaunchTemplateVersions"]:
+            specification = version["LaunchTemplateData"].get("CapacityReservationSpecification") or {}
+            target = specification.get("CapacityReservationTarget") or {}
+            reservations.add(target.get("CapacityReservationId", ""))
+    return frozenset(reservations - {""})

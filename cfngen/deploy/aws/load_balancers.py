@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account
@@ -24,11 +24,13 @@ class LoadBalancerView:
         id: its ARN; for a Classic Load Balancer, its name.
         name: its name.
         vpc_id: its VPC.
+        own_addresses: number of its public addresses: one in each zone that has no Elastic IP.
     """
 
     id: str
     name: str
     vpc_id: str
+    own_addresses: int = 0
 
 
 def find_orphaned_load_balancers(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
@@ -45,6 +47,11 @@ def list_load_balancer_names(account: Account) -> frozenset[str]:
     return frozenset(balancer.name for balancer in _describe_load_balancers(account))
 
 
+def find_load_balancers(account: Account, ids: Collection[str]) -> tuple[LoadBalancerView, ...]:
+    """Return the load balancers with these ARNs, or names of Classic Load Balancers."""
+    return tuple(balancer for balancer in _describe_load_balancers(account) if balancer.id in ids) if ids else ()
+
+
 def find_in_vpc(account: Account, vpc_id: str) -> tuple[LoadBalancerView, ...]:
     """Return all load balancers of a VPC, whoever created them."""
     return tuple(balancer for balancer in _describe_load_balancers(account) if balancer.vpc_id == vpc_id)
@@ -58,12 +65,27 @@ def _describe_load_balancers(account: Account) -> Iterator[LoadBalancerView]:
                 id=balancer_description["LoadBalancerName"],
                 name=balancer_description["LoadBalancerName"],
                 vpc_id=balancer_description.get("VPCId", ""),
+                own_addresses=_count_own_addresses(balancer_description),
             )
     for page in account.client("elbv2").get_paginator("describe_load_balancers").paginate():
         for balancer in page["LoadBalancers"]:
             yield LoadBalancerView(
-                id=balancer["LoadBalancerArn"], name=balancer["LoadBalancerName"], vpc_id=balancer.get("VpcId", "")
+                id=balancer["LoadBalancerArn"],
+                name=balancer["LoadBalancerName"],
+                vpc_id=balancer.get("VpcId", ""),
+                own_addresses=_count_own_addresses(balancer),
             )
+
+
+def _count_own_addresses(balancer: AwsObject) -> int:
+    if balancer.get("Scheme") != "internet-facing":
+        return 0
+    zones = balancer.get("AvailabilityZones", ())  # those of a Classic Load Balancer are names
+    return sum(
+        not isinstance(zone, dict)
+        or not any(address.get("AllocationId") for address in zone.get("LoadBalancerAddresses", ()))
+        for zone in zones
+    )
 
 
 def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
 from cfngen.deploy.aws.types import AwsObject
 
+FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 # What is read of the VPC with one paginated call each: attribute of `NetworkFacts`, operation, key of the response, and
 # the filter that selects by VPC (API reference of Amazon EC2).
 VPC_DESCRIPTIONS = (
@@ -70,6 +72,47 @@ def count_interfaces(account: Account) -> int:
     """Return how many network interfaces the account has in the region."""
     pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate()
     return sum(len(page["NetworkInterfaces"]) for page in pages)
+
+
+@dataclass(frozen=True)
+class InterfaceView:
+    """A network interface; its description and the id of the instance it is attached to may be empty."""
+
+    id: str
+    description: str
+    instance: str
+    status: str
+    subnet: str
+
+
+def list_interfaces(account: Account, filter_name: str, value: str) -> list[InterfaceView]:
+    """Return the network interfaces that a filter of DescribeNetworkInterfaces selects, e.g. `subnet-id`."""
+    filters = [{"Name": filter_name, "Values": [value]}]
+    return [
+        InterfaceView(
+            id=interface["NetworkInterfaceId"],
+            description=interface.get("Description") or "",
+            instance=interface.get("Attachment", {}).get("InstanceId") or "",
+            status=interface.get("Status", ""),
+            subnet=interface.get("SubnetId", ""),
+        )
+        for interface in account.client("ec2").describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
+    ]
+
+
+def count_endpoint_interfaces(account: Account, endpoint_ids: Collection[str]) -> int:
+    """Return the number of network interfaces of interface endpoints: one in each zone of each."""
+    ids = sorted(endpoint_ids)
+    pages = account.client("ec2").get_paginator("describe_vpc_endpoints")
+    return sum(
+        len(endpoint.get("SubnetIds", ()))
+        for start in range(0, len(ids), FILTER_BATCH_SIZE)
+        for page in pages.paginate(
+            Filters=[{"Name": "vpc-endpoint-id", "Values": ids[start : start + FILTER_BATCH_SIZE]}]
+        )
+        for endpoint in page["VpcEndpoints"]
+        if endpoint.get("VpcEndpointType") == "Interface"
+    )
 
 
 def describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]:

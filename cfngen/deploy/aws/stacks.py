@@ -243,6 +243,13 @@ def list_resource_tree(account: Account, root_id: str, path: tuple[str, ...] = (
     return tuple(stack_resources)
 
 
+def read_status_time(account: Account, stack: StackView) -> datetime | None:
+    """Return when a stack got its status: the time of the newest event of the stack itself; None without events."""
+    pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
+    events = (event for page in pages for event in page["StackEvents"])
+    return next((event["Timestamp"] for event in events if event.get("PhysicalResourceId") == stack.id), None)
+
+
 def stack_name(arn: str) -> str:
     """Return the name in a stack's ARN; empty if the text is not a stack's ARN."""
     stack_arn = _STACK_ARN_PATTERN.match(arn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -167,6 +168,23 @@ def _read_parameter_values(account: Account, stack_id: str, stack_template: Temp
 
 # Parameters of the root for the location of nested templates; they are replaced with the URLs of uploaded templates.
 LOCATION_PARAMETERS = ("TemplateBucket", "TemplatePrefix")
+
+
+def read_uploaded(account: Account, bucket: str, cluster: str, name: str) -> Iterator[TemplatePart]:
+    """Yield the templates of this name that were uploaded for a cluster, newest first; each is read when it is due.
+
+    Raises:
+        ValueError: an object is not JSON.
+    """
+    s3 = account.client("s3")
+    pages = s3.get_paginator("list_objects_v2").paginate(
+        Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
+    )
+    s3_objects = [s3_object for page in pages for s3_object in page.get("Contents", ())]
+    uploaded = [s3_object for s3_object in s3_objects if s3_object["Key"].endswith(f"/{name}.json")]
+    for s3_object in sorted(uploaded, key=lambda s3_object: s3_object["LastModified"], reverse=True):
+        response = s3.get_object(Bucket=bucket, Key=s3_object["Key"], ExpectedBucketOwner=account.id)
+        yield json.loads(response["Body"].read())
 
 
 def name_in_template_url(template_url: object) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
@@ -121,6 +122,60 @@ def _batches(values: Sequence[str]) -> Iterator[list[str]]:
     """Yield the values in batches that fit into one EC2 filter."""
     for start in range(0, len(values), FILTER_BATCH_SIZE):
         yield list(values[start : start + FILTER_BATCH_SIZE])
+
+
+@dataclass(frozen=True)
+class VolumeView:
+    """An EBS volume.
+
+    Attributes:
+        state: its state in EC2, e.g. `in-use`.
+        size: in GiB.
+        instance: id of the instance it is attached to; empty if none.
+    """
+
+    id: str
+    state: str
+    size: int
+    type: str
+    zone: str
+    instance: str = ""
+
+
+def read_volumes(account: Account, ids: Collection[str]) -> dict[str, VolumeView]:
+    """Return volumes by id; those that do not exist are left out."""
+    return {
+        volume["VolumeId"]: _view_of(volume)
+        for batch in _batches(sorted(ids))
+        for volume in _describe_volumes(account, [{"Name": "volume-id", "Values": batch}])
+    }
+
+
+def _view_of(volume: AwsObject) -> VolumeView:
+    attachment: AwsObject = next(iter(volume.get("Attachments") or ()), {})
+    return VolumeView(
+        id=volume["VolumeId"],
+        state=volume.get("State", ""),
+        size=volume.get("Size", 0),
+        type=volume.get("VolumeType", ""),
+        zone=volume.get("AvailabilityZone", ""),
+        instance=attachment.get("InstanceId", ""),
+    )
+
+
+def read_snapshot_sizes(account: Account, volume_ids: Collection[str]) -> dict[str, int]:
+    """Return the size in GiB of the volume of each snapshot that was made of these volumes, by snapshot id."""
+    return {
+        snapshot["SnapshotId"]: snapshot["VolumeSize"]
+        for batch in _batches(sorted(volume_ids))
+        for snapshot in _paginate(
+            account,
+            "describe_snapshots",
+            "Snapshots",
+            Filters=[{"Name": "volume-id", "Values": batch}],
+            OwnerIds=["self"],
+        )
+    }
 
 
 def _tags(resource: AwsObject) -> dict[str, str]:

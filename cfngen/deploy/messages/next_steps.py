@@ -67,7 +67,6 @@ def next_steps(status: StackStatus, stack: str = "") -> tuple[NextStep, ...]:
     """Return the commands to run next from a status, the usual one first; none if the stack is healthy.
 
     Args:
-        status: status of the root stack.
         stack: name for the option --stack-name of the commands; empty leaves the option out.
     """
     steps = _STEPS_AFTER_FAILED_CREATION if status.name == "CREATE_FAILED" else _STEPS_BY_HEALTH[status.health]

@@ -1,10 +1,15 @@
-"""Creates the change set that a plan is read from, waits for it, and executes or deletes it.
+"""Creates the change set that a plan is read from, waits for it, says why it failed, and deletes it.
 
 The root has one change set and, through it, each nested stack has one. Those of cfngen are named `cfngen-plan-…`.
+
+Early validation checks a template's properties, existing names and quotas before anything is created. The status
+reason of the change set only says that early validation failed; DescribeEvents returns the problems.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,18 +17,19 @@ from cfngen.cluster.naming.names import CHANGE_SET_PREFIX
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import (
     ChangeSet,
+    ValidationFailure,
     pauses,
     read_change_set,
     read_change_set_status,
+    read_validation_failures,
     retry_transient_errors,
 )
 from cfngen.deploy.aws.errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.aws.protection import disable_termination_protection
-from cfngen.deploy.aws.stacks import NESTED_STACK, find_stack, list_resource_tree
+from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, find_stack, list_resource_tree
 from cfngen.deploy.aws.types import AwsArguments, AwsObject, Client
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
-from cfngen.deploy.plan.early_validation import change_set_error
 from cfngen.deploy.plan.plan import Plan, PlanRequest
 from cfngen.deploy.plan.planning import plan_from_change_set
 from cfngen.errors import CfngenError
@@ -35,6 +41,10 @@ _VISIBILITY_SECONDS = 30  # after which DescribeChangeSet must find a new change
 _DELETION_TIMEOUT_SECONDS = 120
 # Error codes of a call that the current status of a change set does not allow.
 INVALID_STATUS_CODES = ("InvalidChangeSetStatus", "InvalidChangeSetStatusException")
+# CloudFormation updates a stack that failed with rollback disabled only with rollback disabled: "This stack is
+# currently in a non-terminal [CREATE_FAILED] state. To update the stack from this state, please use the
+# disable-rollback parameter" (ansible-collections/amazon.aws#1655).
+_ON_FAILURE_OF_PAUSED = "DO_NOTHING"
 _FINAL_EXECUTION_STATUSES = ("EXECUTE_COMPLETE", "EXECUTE_FAILED", "OBSOLETE")
 # Error codes of a call for a change set that does not exist, or that AWS does not find yet.
 NOT_FOUND_CODES = ("ChangeSetNotFound", "ChangeSetNotFoundException")
@@ -59,11 +69,6 @@ class UnplannableError(CfngenError):
 def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan:
     """Create a change set and return the plan of the deployment. The plan must be executed or discarded.
 
-    Args:
-        account: the account and region.
-        request: what is to be deployed.
-        report: receives notices for the user.
-
     Raises:
         UnplannableError: the stack's status allows no change set.
         EarlyValidationError: early validation found problems in the templates.
@@ -72,20 +77,11 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
     """
     with translate_aws_errors():
         existing_stack = find_stack(account, request.stack)
-    status = existing_stack.status if existing_stack else StackStatus("")
-    if not status.change_set_type:
-        raise UnplannableError(
-            f"the stack {request.stack} is in {status}; CloudFormation creates no change set in this status",
-            hint=CommandText(
-                "wait until the operation has ended, or repair the stack; ", suggest("status"), " shows how."
-            ),
-        )
+    status = _plannable_status(request.stack, existing_stack)
     operation = status.change_set_type.lower()
-    if status.health is StackHealth.PAUSED:
-        # CloudFormation updates such a stack only with rollback disabled: "This stack is currently in a non-terminal
-        # [CREATE_FAILED] state. To update the stack from this state, please use the disable-rollback parameter"
-        # (ansible-collections/amazon.aws#1655).
-        request = replace(request, on_failure="DO_NOTHING")
+    is_paused = status.health is StackHealth.PAUSED
+    if is_paused:
+        request = replace(request, on_failure=_ON_FAILURE_OF_PAUSED)
     # An empty stack with the cluster's tag was left behind by an earlier plan.
     belongs_to_cluster = existing_stack is None or not status.exists or existing_stack.cluster == request.cluster.name
     is_stack_empty = status.change_set_type == "CREATE" and belongs_to_cluster
@@ -100,12 +96,19 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
                 account, request, change_set, operation=operation, is_stack_empty=is_stack_empty, report=report
             )
             # CloudFormation may list nested stacks in which nothing changes: the update is only retried then, too.
-            if not (plan.is_empty and status.health is StackHealth.PAUSED):
+            if not (plan.is_empty and is_paused):
                 return plan
     except BaseException:
         _clean_up(account, change_set_id, empty_stack_id=empty_stack_id, report=report)
         raise
     _clean_up(account, change_set_id, empty_stack_id=empty_stack_id, report=report)
+    retries = find_failed(account, stack_id) if is_paused else ()
+    return _plan_without_changes(request, change_set, stack_id, operation, retries)
+
+
+def _plan_without_changes(
+    request: PlanRequest, change_set: ChangeSet, stack_id: str, operation: str, retries: tuple[str, ...]
+) -> Plan:
     return Plan(
         stack=request.stack,
         stack_id=stack_id,
@@ -114,8 +117,20 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         bill=request.bill,
         on_failure=request.on_failure,
         express=request.express,
-        retries=find_failed(account, stack_id) if status.health is StackHealth.PAUSED else (),
+        retries=retries,
     )
+
+
+def _plannable_status(name: str, existing: StackView | None) -> StackStatus:
+    status = existing.status if existing else StackStatus("")
+    if not status.change_set_type:
+        raise UnplannableError(
+            f"the stack {name} is in {status}; CloudFormation creates no change set in this status",
+            hint=CommandText(
+                "wait until the operation has ended, or repair the stack; ", suggest("status"), " shows how."
+            ),
+        )
+    return status
 
 
 def _create_change_set(account: Account, request: PlanRequest, status: StackStatus) -> tuple[str, str]:
@@ -180,13 +195,7 @@ def _wait_for_change_set(account: Account, change_set_id: str) -> ChangeSet:
 
 
 def discard(account: Account, plan: Plan, report: Report | None = None) -> None:
-    """Delete the change set of a plan, and its stack if it was created for the plan, unless the plan was executed.
-
-    Args:
-        account: the account and region of the plan.
-        plan: the plan.
-        report: receives a notice if something cannot be deleted.
-    """
+    """Delete the change set of a plan, and its stack if it was created for the plan, unless the plan was executed."""
     if not plan.is_executed:
         _clean_up(account, plan.change_set_id, empty_stack_id=plan.stack_id if plan.shell else "", report=report)
 
@@ -195,10 +204,8 @@ def _clean_up(account: Account, change_set_id: str, *, empty_stack_id: str, repo
     """Delete a change set and the empty stack that was created for it; errors are reported, but not raised.
 
     Args:
-        account: the account and region.
         change_set_id: ARN of the change set; if empty, there is none to delete.
         empty_stack_id: ARN of the stack; if empty, the stack is kept, since it existed before the change set.
-        report: receives a notice if something cannot be deleted.
     """
     try:
         if change_set_id:
@@ -239,8 +246,6 @@ def _is_stale(account: Account, summary: AwsObject, name: str) -> bool:
     """Return whether nobody will execute a change set of cfngen.
 
     Args:
-        account: the account and region.
-        summary: the change set in the response of ListChangeSets.
         name: name of the change set that is about to be created; an existing one with this name is stale.
     """
     is_of_cfngen = str(summary["ChangeSetName"]).startswith(CHANGE_SET_PREFIX)
@@ -313,3 +318,76 @@ def find_failed(account: Account, root_id: str) -> tuple[str, ...]:
     failed_in_stacks = [resource.name for resource in failed if resource.view.type != NESTED_STACK]
     root_name = root_id.split("/")[1]
     return tuple(failed_in_stacks or [resource.name for resource in failed] or [root_name])
+
+
+_EARLY_VALIDATION = "AWS::EarlyValidation"
+_NESTED_CHANGE_SET_ARN = re.compile(r"Nested change set (arn:\S+?:changeSet/\S+)")
+
+
+class ChangeSetFailedError(CfngenError):
+    """CloudFormation could not create the change set.
+
+    Attributes:
+        stack: name of the stack whose change set failed, which may be a nested stack.
+    """
+
+    code = "change-set-failed"
+
+    def __init__(self, stack: str, reason: str, *, hint: str = "") -> None:
+        super().__init__(
+            f"CloudFormation could not create the change set of {stack}: {reason or 'it gives no reason'}",
+            hint=hint or "nothing has been changed; fix the cause, and try again.",
+        )
+        self.stack = stack
+        self.reason = reason
+
+
+class EarlyValidationError(ChangeSetFailedError):
+    """Early validation found problems in the templates, before anything was created."""
+
+    code = "early-validation-failed"
+
+    def __init__(self, stack: str, reason: str, problems: tuple[ValidationFailure, ...]) -> None:
+        super().__init__(stack, reason, hint="nothing has been changed; fix each problem, and try again.")
+        self.problems = problems
+
+
+def change_set_error(account: Account, change_set: ChangeSet) -> ChangeSetFailedError:
+    """Return an error that says why a change set failed."""
+    failed_change_sets = list(_find_innermost_failures(account, change_set, visited=set()))
+    failed_by_validation = [failed for failed in failed_change_sets if _EARLY_VALIDATION in failed.reason]
+    problems = tuple(
+        problem for failed in failed_by_validation for problem in read_validation_failures(account, failed)
+    )
+    failed_change_set = (failed_by_validation or failed_change_sets)[0]
+    if problems:
+        return EarlyValidationError(failed_change_set.stack_name, failed_change_set.reason, problems)
+    if _EARLY_VALIDATION in failed_change_set.reason:
+        hint = "allow cloudformation:DescribeEvents to see which problems were found, and try again."
+        return ChangeSetFailedError(failed_change_set.stack_name, failed_change_set.reason, hint=hint)
+    return ChangeSetFailedError(failed_change_set.stack_name, failed_change_set.reason)
+
+
+def _find_innermost_failures(account: Account, change_set: ChangeSet, visited: set[str]) -> Iterator[ChangeSet]:
+    """Yield the failed change sets of a stack and its nested stacks, nested ones first.
+
+    A change set that failed only because of a nested change set is left out.
+
+    Args:
+        visited: ids of the change sets that were read already; they are not read again.
+    """
+    visited.add(change_set.id)
+    named_arns = {arn.rstrip(".,:;") for arn in _NESTED_CHANGE_SET_ARN.findall(change_set.reason)}
+    nested = [child for child in change_set.children.values() if child.failed and not child.nothing_to_do]
+    # A nested change set that failed early is not always listed among the changes of its parent.
+    missing_arns = sorted(named_arns - {child.id for child in nested} - visited)
+    nested += [read_change_set(account, arn) for arn in missing_arns]
+    nested_failures = [
+        failed_change_set
+        for child in nested
+        if child.id not in visited
+        for failed_change_set in _find_innermost_failures(account, child, visited=visited)
+    ]
+    yield from nested_failures
+    if not nested_failures or (_EARLY_VALIDATION in change_set.reason and not named_arns):
+        yield change_set

@@ -1,22 +1,15 @@
 """The updates in which a running cluster begins, and ends, to use the issuer of service-account tokens.
 
-Which states there are between is decided in `cfngen.cluster.iam.issuer_stages`. Each update goes from one to the next
-and is a whole deployment. Which are left is found anew each time, from what the root's metadata records: what failed,
-or was left, is what the next deployment finds to do.
+`cfngen.cluster.iam.issuer_stages` decides which states there are between. Each update is a whole deployment and leads from
+one state to the next. The root's metadata records the state, so a deployment continues where an earlier one ended or
+failed.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from cfngen.cluster.iam.issuer_stages import (
-    ACCEPTED,
-    OFF,
-    SIGNING,
-    WITH_ADDON_ROLES,
-    issuer_state,
-    recorded_state,
-)
+from cfngen.cluster.iam.issuer_stages import ACCEPTED, OFF, SIGNING, WITH_ADDON_ROLES, issuer_state, recorded_state
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact

@@ -34,12 +34,7 @@ class KeyedList:
 
 
 def find_keyed_list(resource_change: ResourceChange, value_path: str) -> KeyedList | None:
-    """Return the keyed list that contains a changed value; None if there is none, or the definitions are not known.
-
-    Args:
-        resource_change: the change of the resource.
-        value_path: path of the value, e.g. `/Properties/Tags/3/Value`.
-    """
+    """Return the keyed list that contains a changed value; None if there is none, or the definitions are not known."""
     for pattern, items_by_key in ((_TAGS_PATH, _tags_by_key), (_POLICIES_PATH, _statements_by_sid)):
         if match := pattern.match(value_path):
             list_path = match[0]

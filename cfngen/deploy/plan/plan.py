@@ -330,13 +330,9 @@ class PlanRequest:
     """The input from which the change set and the plan of a deployment are created.
 
     Attributes:
-        stack: name of the root stack.
-        cluster: the cluster.
         template_url: URL of the root's template.
         documents: the templates of the cluster, which show what outputs and parameters refer to.
         parameters: entries of CreateChangeSet's `Parameters`.
-        capabilities: capabilities to acknowledge, e.g. `CAPABILITY_IAM`.
-        tags: tags of the root stack.
         token: unique to this request: letters, digits and hyphens.
         on_failure: what happens to the stack if the deployment fails: `ROLLBACK`, `DELETE` (only for a new stack) or
             `DO_NOTHING`.

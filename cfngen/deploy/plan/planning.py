@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ChangeDetail, ChangeSet, ResourceChange
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.groups import count_instances
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, list_resources, read_template, stack_name
-from cfngen.deploy.messages.message import Danger, Notice, Report
+from cfngen.deploy.messages.message import Danger, Impact, Notice, Report
 from cfngen.deploy.plan.costs.creation import summarize_creation
 from cfngen.deploy.plan.impact import ImpactAssessment
 from cfngen.deploy.plan.keyed_lists import KeyedList, find_keyed_list
@@ -41,18 +43,12 @@ def plan_from_change_set(
     """Return the plan that a change set describes.
 
     Args:
-        account: the account and region.
-        request: the request that the change set was created for.
-        change_set: the root's change set.
         operation: `create` or `update`.
         is_stack_empty: whether the stack is empty because CloudFormation created it only to hold this change set.
-        report: receives notices for the user.
     """
     is_update = operation == "update"
-    planner = _StackPlanner(account, request, change_set, report, is_update=is_update)
+    planner = _StackPlanner(account, request, change_set, report, is_update)
     stacks = sorted(planner.plan_stacks(), key=_stack_sort_key)
-    changes = [change for stack in stacks for change in stack.changes]
-    dangers = [*(stack.danger for stack in stacks), *(impact.danger for impact in request.predicted)]
     return Plan(
         stack=request.stack,
         stack_id=change_set.stack_id,
@@ -60,8 +56,8 @@ def plan_from_change_set(
         change_set_id=change_set.id,
         created=change_set.created,
         stacks=tuple(stacks),
-        counts=_count_changes(changes),
-        danger=max(dangers, key=lambda danger: danger.rank, default=Danger.NONE),
+        counts=_count_changes([change for stack in stacks for change in stack.changes]),
+        danger=_most_dangerous(stacks, request.predicted),
         # If no resource changes, the deployment may still change e.g. descriptions or outputs in the templates.
         templates_only=not stacks and _templates_differ(account, request, change_set),
         creation=None if is_update else summarize_creation(request.cluster, change_set),
@@ -77,27 +73,29 @@ def plan_from_change_set(
     )
 
 
+@dataclass(frozen=True)
 class _StackPlanner:
     """Plans the changes of the root and its nested stacks from their change sets."""
 
-    def __init__(
-        self,
-        account: Account,
-        request: PlanRequest,
-        root: ChangeSet,
-        report: Report,
-        *,
-        is_update: bool,
-    ) -> None:
-        self._account = account
-        self._root = root
-        self._analysis = ReplacementAnalysis(root, request.documents)
-        self._impacts = ImpactAssessment(request.cluster, request.master_count)
-        self._report = report
-        self._is_update = is_update
-        self._no_echo_parameters = frozenset(
+    _account: Account
+    _request: PlanRequest
+    _root: ChangeSet
+    _report: Report
+    _is_update: bool
+
+    @cached_property
+    def _analysis(self) -> ReplacementAnalysis:
+        return ReplacementAnalysis(self._root, self._request.documents)
+
+    @cached_property
+    def _impacts(self) -> ImpactAssessment:
+        return ImpactAssessment(self._request.cluster, self._request.master_count)
+
+    @cached_property
+    def _no_echo_parameters(self) -> frozenset[str]:
+        return frozenset(
             name
-            for document in request.documents
+            for document in self._request.documents
             for name, parameter in document.body.get("Parameters", {}).items()
             if str(parameter.get("NoEcho", "")).lower() == "true"
         )
@@ -110,7 +108,6 @@ class _StackPlanner:
         """Yield the plans of a stack's nested stacks, then the plan of the stack itself if any resource changes.
 
         Args:
-            change_set: the stack's change set.
             path: logical ids from the root to the stack; empty for the root.
             action: whether the deployment creates or updates the stack: `create` or `update`.
         """
@@ -142,13 +139,7 @@ class _StackPlanner:
     def _plan_nested_stack(
         self, parent: ChangeSet, resource_change: ResourceChange, path: tuple[str, ...]
     ) -> Iterator[StackPlan]:
-        """Yield the plans of a nested stack and of all stacks in it; none if no change set says that it changes.
-
-        Args:
-            parent: the change set of the stack that contains the nested stack.
-            resource_change: the change of the nested stack, as a resource of its parent.
-            path: logical ids from the root to the nested stack.
-        """
+        """Yield the plans of a nested stack and of all stacks in it; none if no change set says that it changes."""
         child = parent.children.get(resource_change.logical_id)
         if resource_change.action == "Remove":
             yield self._plan_removed_stack(resource_change, child, path)
@@ -167,30 +158,13 @@ class _StackPlanner:
         If CloudFormation has created no change set for it, its resources are read with ListStackResources.
 
         Args:
-            stack_change: the removal of the nested stack, as a resource of its parent.
             child: the nested stack's change set; None if there is none.
-            path: logical ids from the root to the nested stack.
         """
-        resource_changes: list[ResourceChange] = list(child.resource_changes.values()) if child else []
-        if not resource_changes and stack_change.physical_id:
-            try:
-                with translate_aws_errors():
-                    resource_changes = [
-                        ResourceChange(
-                            action="Remove",
-                            logical_id=resource.logical_id,
-                            physical_id=resource.physical_id,
-                            type=resource.type,
-                        )
-                        for resource in list_resources(self._account, stack_change.physical_id)
-                        if not resource.status.startswith("DELETE_")
-                    ]
-            except AwsError as error:
-                self._report(Notice(f"the resources of {'/'.join(path)} cannot be listed: {error}"))
+        removed = list(child.resource_changes.values()) if child else []
+        if not removed and stack_change.physical_id:
+            removed = self._read_removed_resources(stack_change.physical_id, path)
         impact = self._impacts.of_stack(child, path, "delete")
-        changes = [
-            self._plan_change(self._root, removed_resource, stack_exists=True) for removed_resource in resource_changes
-        ]
+        changes = [self._plan_change(self._root, removed_resource, stack_exists=True) for removed_resource in removed]
         if impact:
             # The stack's impact covers its resources. Only a resource that is more dangerous keeps its own impact.
             changes = [
@@ -205,15 +179,26 @@ class _StackPlanner:
             impact=impact,
         )
 
-    def _plan_change(self, change_set: ChangeSet, resource_change: ResourceChange, *, stack_exists: bool) -> Change:
-        """Return the change of one resource.
+    def _read_removed_resources(self, stack_id: str, path: tuple[str, ...]) -> list[ResourceChange]:
+        """Return the removal of each resource that a stack has; none if they cannot be listed, which is reported."""
+        try:
+            with translate_aws_errors():
+                resources = list_resources(self._account, stack_id)
+        except AwsError as error:
+            self._report(Notice(f"the resources of {'/'.join(path)} cannot be listed: {error}"))
+            return []
+        return [
+            ResourceChange(
+                action="Remove",
+                logical_id=resource.logical_id,
+                physical_id=resource.physical_id,
+                type=resource.type,
+            )
+            for resource in resources
+            if not resource.status.startswith("DELETE_")
+        ]
 
-        Args:
-            change_set: the change set of the resource's stack.
-            resource_change: the change as CloudFormation lists it.
-            stack_exists: whether the resource's stack is deployed already. The impact of a change is described only
-                for stacks that exist.
-        """
+    def _plan_change(self, change_set: ChangeSet, resource_change: ResourceChange, *, stack_exists: bool) -> Change:
         analyzed_changes = (
             self._analysis.effective_changes(change_set, resource_change) if resource_change.action == "Modify" else ()
         )
@@ -245,15 +230,11 @@ class _StackPlanner:
         return replace(change, impact=impact, danger=danger)
 
     def _count_instances(self, group_name: str) -> int | None:
-        """Return how many instances an Auto Scaling group has; None if that cannot be read."""
         try:
             with translate_aws_errors():
-                client = self._account.client("autoscaling")
-                response = client.describe_auto_scaling_groups(AutoScalingGroupNames=[group_name])
+                return count_instances(self._account, group_name)
         except AwsError:
             return None
-        groups = response["AutoScalingGroups"]
-        return len(groups[0]["Instances"]) if groups else None
 
     def _property_changes(
         self, resource_change: ResourceChange, analyzed_changes: tuple[AnalyzedChange, ...]
@@ -306,6 +287,11 @@ class _StackPlanner:
         )
 
 
+def _most_dangerous(stacks: Iterable[StackPlan], predicted: Iterable[Impact]) -> Danger:
+    dangers = [*(stack.danger for stack in stacks), *(impact.danger for impact in predicted)]
+    return max(dangers, key=lambda danger: danger.rank, default=Danger.NONE)
+
+
 def _note_on_unreadable_value(detail: ChangeDetail) -> str:
     """Return in words what changes in a value that users cannot read, such as UserData; empty for other values."""
     if detail.value_path.endswith(USER_DATA):
@@ -319,8 +305,6 @@ def _note_on_unreadable_value(detail: ChangeDetail) -> str:
 
 
 def _count_changes(changes: list[Change]) -> Counts:
-    """Return how many resources are added, updated, replaced and removed; nested stacks do not count."""
-
     def count(action: str, replacement: Replacement = Replacement.NO) -> int:
         return sum(
             change.action == action and change.replacement is replacement and change.type != NESTED_STACK

@@ -79,12 +79,7 @@ class ReplacementAnalysis:
             self._register_parents(child)
 
     def effective_changes(self, change_set: ChangeSet, resource_change: ResourceChange) -> tuple[AnalyzedChange, ...]:
-        """Return the changes of a resource's values that will or might happen, one for each path.
-
-        Args:
-            change_set: the change set that contains the resource.
-            resource_change: the change of the resource.
-        """
+        """Return the changes of a resource's values that will or might happen, one for each path."""
         # For each path, the change that is shown, and its weight among the changes with this path.
         best_by_path: dict[str, tuple[int, AnalyzedChange]] = {}
         for detail in resource_change.details:
@@ -126,7 +121,6 @@ class ReplacementAnalysis:
     def _certainty_of_value(
         self, change_set: ChangeSet, resource_change: ResourceChange, detail: ChangeDetail
     ) -> Certainty:
-        """Return whether the value of a detail will, might or will not change."""
         if resource_change.type == NESTED_STACK and (
             detail.source == "Automatic" or detail.value_path.startswith(_NESTED_STACK_INPUTS)
         ):
@@ -146,7 +140,6 @@ class ReplacementAnalysis:
         return Certainty.MIGHT if detail.unknown or detail.evaluation == "Dynamic" else Certainty.WILL
 
     def _replaces(self, detail: ChangeDetail, resource_change: ResourceChange, certainty: Certainty) -> Replacement:
-        """Return whether a change that will or might happen replaces the resource."""
         if detail.recreation == "Never" or resource_change.replacement == "False":
             return Replacement.NO
         if detail.recreation == "Always":
@@ -155,7 +148,6 @@ class ReplacementAnalysis:
         return Replacement.NO if resource_change.logical_id in self._rolling_update_groups else Replacement.MIGHT
 
     def _certainty_of_cause(self, change_set: ChangeSet, detail: ChangeDetail) -> Certainty:
-        """Return whether the parameter, resource or attribute that causes a change will change."""
         name, _, attribute = detail.cause.partition(".")
         if detail.source == "ParameterReference":
             # A parameter of the root is not passed by another stack: only CloudFormation's evaluation is known.
@@ -167,7 +159,6 @@ class ReplacementAnalysis:
         return self._certainty_of_reference(change_set, name, attribute)
 
     def _certainty_of_parameter(self, change_set: ChangeSet, name: str) -> Certainty:
-        """Return whether a nested stack's parameter will change."""
         parent, logical_id = self._parents[change_set.id]
         details = [
             detail
@@ -196,7 +187,6 @@ class ReplacementAnalysis:
         return _most_certain(certainties)
 
     def _certainty_of_output(self, parent: ChangeSet, logical_id: str, output: str) -> Certainty:
-        """Return whether an output of a nested stack will change."""
         resource_change = parent.resource_changes.get(logical_id)
         if resource_change is None:
             return Certainty.NO
@@ -231,7 +221,6 @@ class ReplacementAnalysis:
         return Certainty.MIGHT
 
     def _certainty_of_reference(self, change_set: ChangeSet, name: str, attribute: str) -> Certainty:
-        """Return whether a reference to a resource, or to an attribute of it, will change."""
         resource_change = change_set.resource_changes.get(name)
         if resource_change is None:
             return Certainty.NO
@@ -265,7 +254,6 @@ def _certainty_by_evaluation(detail: ChangeDetail) -> Certainty:
 
 
 def _most_certain(certainties: Iterable[Certainty]) -> Certainty:
-    """Return the highest of several certainties; `NO` if there are none."""
     return max(certainties, default=Certainty.NO)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
 from cfngen.deploy.aws.groups import GroupView, InstanceView
+from cfngen.deploy.aws.issuer import IssuerView
 from cfngen.deploy.aws.pause import find_pause
 from cfngen.deploy.aws.pod_routes import InstanceRoute
 from cfngen.deploy.aws.private_network import PrivateNetwork
@@ -65,9 +66,6 @@ class KubernetesReading:
     """The data that was read from the Kubernetes API.
 
     Attributes:
-        version: version of the API server.
-        readiness: whether the API server is ready.
-        nodes: all Nodes.
         pods: the pods in the namespace kube-system.
     """
 
@@ -87,12 +85,10 @@ class ClusterState:
     """The state of a cluster as it was read for one validation.
 
     Attributes:
-        stack: the root stack.
-        groups: the Auto Scaling groups.
         kubernetes: the data from the Kubernetes API, or the problem that prevented reading it.
         routes: routes to instances, in the route table of the pods.
         network: the way out of a private cluster.
-        issuer_problems: what keeps AWS from accepting service-account tokens.
+        issuer: the issuer of service-account tokens; None if the cluster has none yet.
     """
 
     stack: StackView
@@ -100,20 +96,15 @@ class ClusterState:
     kubernetes: KubernetesReading | Problem
     routes: tuple[InstanceRoute, ...] = ()
     network: PrivateNetwork = field(default_factory=PrivateNetwork)
-    issuer_problems: tuple[Problem, ...] = ()
+    issuer: IssuerView | None = None
 
 
 def find_cluster_problems(state: ClusterState, cluster: Cluster) -> list[Problem]:
-    """Return the problems in the state of a cluster; of a paused cluster, only that it is paused.
-
-    Args:
-        state: the state of the cluster.
-        cluster: the cluster file.
-    """
+    """Return the problems in the state of a cluster; of a paused cluster, only that it is paused."""
     pause = find_pause(state.groups)
     if pause is None:
         return find_working_problems(state, cluster)
-    problem = Problem(area="pause", subject=cluster.name, text=pause.text, hint=pause.hint)
+    problem = Problem("pause", cluster.name, pause.text, hint=pause.hint)
     if pause.complete:
         return [*_stack_problems(state.stack), problem]
     return [problem, *find_working_problems(state, cluster)]
@@ -123,10 +114,6 @@ def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem
     """Return the problems in the state of a cluster that is not paused, or is being resumed.
 
     Problems of Nodes, pods and routes are only found if the Kubernetes API could be read.
-
-    Args:
-        state: the state of the cluster.
-        cluster: the cluster file.
     """
     problems = list(_stack_problems(state.stack))
     if isinstance(state.kubernetes, Problem):
@@ -137,7 +124,7 @@ def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem
     nodes = state.kubernetes.nodes_by_instance_id
     problems += _api_problems(state.kubernetes, cluster)
     for group in state.groups:
-        # The bastion is no Node.
+        # The bastion is not a Node.
         problems += _group_problems(group, None if group.role == "bastion" else nodes)
     problems += _node_and_pod_problems(state.kubernetes, state.groups)
     problems += _route_problems(state, nodes)
@@ -145,26 +132,24 @@ def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem
 
 
 def _stack_problems(stack: StackView) -> Iterator[Problem]:
-    """Yield a problem if the stack's status is not a healthy one."""
     is_healthy = stack.status.health is StackHealth.HEALTHY
     # During cleanup only replaced resources are deleted; the new resources are in service already.
     if not is_healthy and not stack.status.cleaning_up:
         hint = as_hint(next_steps(stack.status))
-        yield Problem(area="stack", subject=stack.name, text=f"is {stack.status}", detail=stack.reason, hint=hint)
+        yield Problem("stack", stack.name, f"is {stack.status}", detail=stack.reason, hint=hint)
 
 
 def _api_problems(api: KubernetesReading, cluster: Cluster) -> Iterator[Problem]:
-    """Yield the problems of the API server, and of kubelets with another version than expected."""
     if not api.readiness.ready:
         failing = f": {', '.join(api.readiness.failing)}" if api.readiness.failing else ""
         hint = "on the master: journalctl -u kubelet; ls /var/log/pods"
-        yield Problem(area="api", subject=API_SERVER, text=f"is not ready{failing}", hint=hint)
+        yield Problem("api", API_SERVER, f"is not ready{failing}", hint=hint)
     file_version = target_version(cluster)
     if api.version != file_version:
         yield Problem(
-            area="version",
-            subject=API_SERVER,
-            text=f"runs Kubernetes {api.version}, but the cluster file says {file_version}",
+            "version",
+            API_SERVER,
+            f"runs Kubernetes {api.version}, but the cluster file says {file_version}",
             hint=CommandText(
                 suggest("deploy"), " updates the masters to the version in the cluster file; or correct the file."
             ),
@@ -172,29 +157,28 @@ def _api_problems(api: KubernetesReading, cluster: Cluster) -> Iterator[Problem]
     for node in api.nodes:
         if reason := describe_skew(node.version, api.version):
             yield Problem(
-                area="version",
-                subject=node.name,
-                text=f"has a kubelet of version {reason}",
+                "version",
+                node.name,
+                f"has a kubelet of version {reason}",
                 hint=CommandText(
                     "replace the instance: ", suggest("deploy"), " does that if its launch template has changed."
                 ),
             )
         elif node.version != file_version and api.version == file_version:
             yield Problem(
-                area="version",
-                subject=node.name,
-                text=f"has a kubelet of version {node.version}, but the cluster file says {file_version}",
+                "version",
+                node.name,
+                f"has a kubelet of version {node.version}, but the cluster file says {file_version}",
                 hint=CommandText(suggest("deploy"), " replaces instances of an older version; or terminate this one."),
             )
 
 
 def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator[Problem]:
-    """Yield the problems of a group, its instances and their Nodes; `nodes` is None if they could not be read."""
     if group.missing:
         yield Problem(
-            area="group",
-            subject=group.title,
-            text=f"has no Auto Scaling group: {group.id} does not exist",
+            "group",
+            group.title,
+            f"has no Auto Scaling group: {group.id} does not exist",
             hint=CommandText(suggest("status"), " shows which resources exist."),
         )
         return
@@ -208,10 +192,7 @@ def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator
                 f"{hint}; if its type is sold out in the zone, ", replace_command(group.name), " launches another one."
             )
         yield Problem(
-            area="group",
-            subject=group.title,
-            text=f"has {group.in_service} of {group.desired} instances in service",
-            hint=hint,
+            "group", group.title, f"has {group.in_service} of {group.desired} instances in service", hint=hint
         )
     for instance in group.instances:
         if instance.leaving:
@@ -219,13 +200,7 @@ def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator
         if not instance.in_service:
             state = instance.lifecycle_and_health
             hint = "Auto Scaling replaces an unhealthy instance by itself; a new one takes some minutes to boot."
-            yield Problem(
-                area="instance",
-                subject=instance.id,
-                text=f"of {group.title} is {state}",
-                detail=instance.state,
-                hint=hint,
-            )
+            yield Problem("instance", instance.id, f"of {group.title} is {state}", detail=instance.state, hint=hint)
         elif nodes is not None:
             yield from _node_problems(group, instance, nodes.get(instance.id))
 
@@ -235,26 +210,21 @@ def _node_problems(group: GroupView, instance: InstanceView, node: Node | None) 
     if node is None:
         hint = f"its boot log: aws ec2 get-console-output --latest --output text --instance-id {instance.id}"
         text = f"of {group.title} is in service, but has no Node in the cluster"
-        yield Problem(area="instance", subject=instance.id, text=text, hint=hint)
+        yield Problem("instance", instance.id, text, hint=hint)
     elif not node.ready:
         hint = "on it: journalctl -u kubelet -u containerd"
-        yield Problem(
-            area="node", subject=node.name, text=f"of {group.title} is not Ready", detail=node.reason, hint=hint
-        )
+        yield Problem("node", node.name, f"of {group.title} is not Ready", detail=node.reason, hint=hint)
     elif not node.initialised:
         hint = "kubectl -n kube-system logs daemonset/cloud-controller-manager"
         yield Problem(
-            area="node",
-            subject=node.name,
-            text="accepts no pods: the cloud controller manager has not initialised it",
-            hint=hint,
+            "node", node.name, "accepts no pods: the cloud controller manager has not initialised it", hint=hint
         )
     elif not node.routed:
         hint = (
             "check that the route table is not full; then kubectl -n kube-system logs "
             "daemonset/cloud-controller-manager"
         )
-        yield Problem(area="node", subject=node.name, text="has no route to its pods (NetworkUnavailable)", hint=hint)
+        yield Problem("node", node.name, "has no route to its pods (NetworkUnavailable)", hint=hint)
 
 
 def _node_and_pod_problems(api: KubernetesReading, groups: tuple[GroupView, ...]) -> Iterator[Problem]:
@@ -264,11 +234,7 @@ def _node_and_pod_problems(api: KubernetesReading, groups: tuple[GroupView, ...]
         if (node.instance_id or node.name) not in instance_ids and not node.ready:
             hint = f"the cloud controller manager removes it soon; by hand: kubectl delete node {node.name}"
             yield Problem(
-                area="node",
-                subject=node.name,
-                text="is not Ready, and is not an instance of any group",
-                detail=node.reason,
-                hint=hint,
+                "node", node.name, "is not Ready, and is not an instance of any group", detail=node.reason, hint=hint
             )
     # The state of pods on a Node that is not Ready is unknown, and the Node is reported as a problem itself.
     unready_nodes = {node.name for node in api.nodes if not node.ready}
@@ -277,20 +243,14 @@ def _node_and_pod_problems(api: KubernetesReading, groups: tuple[GroupView, ...]
             reason = f" ({pod.reason})" if pod.reason else ""
             hint = f"kubectl -n kube-system describe pod {pod.name}"
             yield Problem(
-                area="pod",
-                subject=pod.name,
-                text=f"is {pod.phase or 'unknown'} and not ready{reason}",
-                detail=pod.message,
-                hint=hint,
+                "pod", pod.name, f"is {pod.phase or 'unknown'} and not ready{reason}", detail=pod.message, hint=hint
             )
     pod_names = {pod.name for pod in api.pods}
     for node in api.nodes:
         for name in STATIC_PODS:
             if node.master and node.ready and f"{name}-{node.name}" not in pod_names:
                 hint = f"on it: ls /etc/kubernetes/manifests; journalctl -u kubelet | grep {name}"
-                yield Problem(
-                    area="pod", subject=f"{name}-{node.name}", text=f"does not run on the master {node.name}", hint=hint
-                )
+                yield Problem("pod", f"{name}-{node.name}", f"does not run on the master {node.name}", hint=hint)
 
 
 def _route_problems(state: ClusterState, nodes: dict[str, Node]) -> Iterator[Problem]:
@@ -316,9 +276,9 @@ def _route_problems(state: ClusterState, nodes: dict[str, Node]) -> Iterator[Pro
                 f"gateway), or {delete_command}"
             )
         yield Problem(
-            area="route",
-            subject=route.table,
-            text=f"has a route for {route.destination} to {route.instance}, which is not a Node: as long as this route "
+            "route",
+            route.table,
+            f"has a route for {route.destination} to {route.instance}, which is not a Node: as long as this route "
             "exists, no Node gets a route to its pods",
             hint=hint,
         )

@@ -250,7 +250,6 @@ def next_command(
     """Return the command to run next; an empty text if nothing needs to be done.
 
     Args:
-        status: status of the root stack.
         healthy: whether the API server and all nodes are ready, the bastion is in service, and nothing is wrong with a
             private cluster's network.
         stale_groups: whether groups use another version of the launch template than the one in their stack.
@@ -327,13 +326,7 @@ class ClusterStatus(Message):
 def stack_state(
     stack: StackView, since: datetime | Unknown | None, without_policy: tuple[str, ...] | Unknown = ()
 ) -> StackState:
-    """Return the state of a root stack.
-
-    Args:
-        stack: the root stack.
-        since: when it got its status.
-        without_policy: names of the stacks that should have a stack policy and have none.
-    """
+    """Return the state of a root stack."""
     status = stack.status
     return StackState(
         name=stack.name,

@@ -1,20 +1,17 @@
-"""Finds the problems on the way out of a private cluster, each with the command that mends it.
+"""Finds the problems on the way out of a private cluster, and of the issuer of tokens, each with what mends it.
 
 CloudFormation does not notice that a part of a network was changed or deleted outside of it (`cfngen status --drift`
-shows it), so the commands are those of the AWS CLI.
+shows it), so the commands are the AWS CLI's.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 from cfngen.cluster.iam.service_accounts import AUDIENCE, KEYS_KEY, document_keys, masters_publish_documents
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.names import aws_partition
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.issuer import IssuerView, read_issuer
 from cfngen.deploy.aws.private_network import EndpointView, NatGatewayView, PrivateNetwork, RouteTableView
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.status.cluster_problems import Problem
@@ -50,10 +47,9 @@ def find_network_problems(network: PrivateNetwork) -> list[Problem]:
 
 
 def _nat_gateway_problem(gateway: NatGatewayView, network: PrivateNetwork) -> Problem:
-    """Return the problem of a NAT gateway that is not available."""
     if gateway.state in _WAITING_STATES:
         hint = "it is available within a few minutes."
-        return Problem(area="natGateway", subject=gateway.id, text=f"is {gateway.state}", hint=hint)
+        return Problem("natGateway", gateway.id, f"is {gateway.state}", hint=hint)
     text = f"is {gateway.state}" if gateway.state else "does not exist any more"
     tables = [table.id for table in network.tables if gateway.id in (table.target, table.expected_target)]
     replace_routes = " and ".join(_route_command("replace-route", table, "--nat-gateway-id nat-…") for table in tables)
@@ -61,9 +57,9 @@ def _nat_gateway_problem(gateway: NatGatewayView, network: PrivateNetwork) -> Pr
     with_address = f" with the Elastic IP {gateway.elastic_ip}" if gateway.elastic_ip else ""
     subnet = gateway.subnet or "subnet-…"
     return Problem(
-        area="natGateway",
-        subject=gateway.id,
-        text=f"{text}: instances that use it reach nothing outside of the VPC",
+        "natGateway",
+        gateway.id,
+        f"{text}: instances that use it reach nothing outside of the VPC",
         detail=gateway.failure,
         hint=f"{_REMEDY_BY_FAILURE_CODE.get(gateway.failure_code, '')}create another one{with_address}: aws ec2 "
         f"create-nat-gateway --subnet-id {subnet} --allocation-id eipalloc-…{then}",
@@ -74,9 +70,9 @@ def _route_problems(table: RouteTableView, network: PrivateNetwork) -> Iterator[
     """Yield the problem of a route table that does not exist, or whose default route does not lead where it should."""
     if not table.exists:
         yield Problem(
-            area="route",
-            subject=table.id,
-            text="does not exist any more: its subnets use the main route table of the VPC",
+            "route",
+            table.id,
+            "does not exist any more: its subnets use the main route table of the VPC",
             hint="create it again in the console, with its routes, and associate the subnets with it.",
         )
         return
@@ -95,16 +91,10 @@ def _route_problems(table: RouteTableView, network: PrivateNetwork) -> Iterator[
     target_id = table.expected_target or ("nat-…" if is_nat else "igw-…")
     option = "--nat-gateway-id" if is_nat else "--gateway-id"
     operation = "replace-route" if table.target else "create-route"
-    yield Problem(
-        area="route",
-        subject=table.id,
-        text=text,
-        hint=_route_command(operation, table.id, f"{option} {target_id}"),
-    )
+    yield Problem("route", table.id, text, hint=_route_command(operation, table.id, f"{option} {target_id}"))
 
 
 def _route_command(operation: str, table: str, target: str) -> str:
-    """Return the AWS CLI command that creates or replaces the default route of a table."""
     return f"aws ec2 {operation} --route-table-id {table} --destination-cidr-block 0.0.0.0/0 {target}"
 
 
@@ -121,9 +111,9 @@ def _association_problems(network: PrivateNetwork) -> Iterator[Problem]:
         else:
             command = f"associate-route-table --subnet-id {subnet}"
         yield Problem(
-            area="subnet",
-            subject=subnet,
-            text=f"uses {other.id if other else 'another route table'} instead of the route table {expected}",
+            "subnet",
+            subnet,
+            f"uses {other.id if other else 'another route table'} instead of the route table {expected}",
             hint=f"aws ec2 {command} --route-table-id {expected}",
         )
 
@@ -134,33 +124,28 @@ def _endpoint_problems(endpoint: EndpointView, network: PrivateNetwork) -> Itera
     if endpoint.state != "available":
         state = f"is {endpoint.state}" if endpoint.state else "does not exist any more"
         yield Problem(
-            area="endpoint",
-            subject=endpoint.id,
-            text=f"{service}{state}",
-            detail=endpoint.failure,
-            hint=_endpoint_hint(endpoint),
+            "endpoint", endpoint.id, f"{service}{state}", detail=endpoint.failure, hint=_endpoint_hint(endpoint)
         )
         return
     if not endpoint.has_private_dns:
         yield Problem(
-            area="endpoint",
-            subject=endpoint.id,
-            text=f"{service}does not have the service's usual name (private DNS), so instances do not use it",
+            "endpoint",
+            endpoint.id,
+            f"{service}does not have the service's usual name (private DNS), so instances do not use it",
             hint=f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {endpoint.id} --private-dns-enabled",
         )
     missing = [table.id for table in network.tables if table.is_private and table.id not in endpoint.tables]
     if endpoint.is_gateway and missing:
         yield Problem(
-            area="endpoint",
-            subject=endpoint.id,
-            text=f"{service}is not in the route table {', '.join(missing)}",
+            "endpoint",
+            endpoint.id,
+            f"{service}is not in the route table {', '.join(missing)}",
             hint=f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {endpoint.id} --add-route-table-ids "
             f"{' '.join(missing)}",
         )
 
 
 def _endpoint_hint(endpoint: EndpointView) -> str:
-    """Return what to do about a VPC endpoint that is not available."""
     if endpoint.state in _WAITING_STATES:
         return "it is available within a few minutes."
     if endpoint.state in ("pendingacceptance", "rejected", "expired"):
@@ -178,83 +163,41 @@ def _endpoint_hint(endpoint: EndpointView) -> str:
 
 
 _AREA = "issuer"
-_NO_PROVIDER = "NoSuchEntity"  # GetOpenIDConnectProvider, IAM API Reference
-_NO_OBJECT = frozenset({"NoSuchKey", "NoSuchBucket", "404"})  # GetObject, Amazon S3 API Reference
 _HINT = (
     "masters write the documents when they boot, and every hour; `journalctl -u cfngen-issuer` on a master says why "
     "they could not"
 )
 
 
-def find_issuer_problems(account: Account, cluster: Cluster, stack: StackView) -> tuple[Problem, ...]:
-    """Return the problems of the issuer of a cluster's tokens; none if the cluster has no issuer yet.
-
-    Args:
-        account: the AWS account.
-        cluster: the cluster file.
-        stack: the root stack, whose outputs name the issuer and the bucket.
-    """
+def read_cluster_issuer(account: Account, cluster: Cluster, stack: StackView) -> IssuerView | None:
+    """Return the issuer of a cluster's tokens, which the root stack's outputs name; None if there is none yet."""
     name = stack.outputs.get(ISSUER_OUTPUT, "")
-    issuer = cluster.service_account_issuer
-    if issuer is None or not name:
-        return ()
-    problems = [*_find_provider_problems(account, name)]
-    bucket = stack.outputs.get(BUCKET_OUTPUT, "")
-    if bucket and masters_publish_documents(cluster):
-        problems += _find_document_problems(account, name, bucket, document_keys(issuer))
-    return tuple(problems)
+    if cluster.service_account_issuer is None or not name:
+        return None
+    bucket = stack.outputs.get(BUCKET_OUTPUT, "") if masters_publish_documents(cluster) else ""
+    return read_issuer(account, name, bucket, document_keys(cluster.service_account_issuer) if bucket else ())
 
 
-def _find_provider_problems(account: Account, name: str) -> Iterator[Problem]:
-    """Yield a problem if IAM has no OIDC provider for the issuer, or not for the audience of pods' tokens."""
-    arn = f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{name}"
+def find_issuer_problems(issuer: IssuerView) -> Iterator[Problem]:
+    """Yield what keeps AWS from accepting tokens of pods: of the OIDC provider, then of the documents."""
+    name = issuer.name
     hint = CommandText(suggest("status", "--drift"), " shows what else of the stacks is missing.")
-    try:
-        with translate_aws_errors():
-            provider = account.client("iam").get_open_id_connect_provider(OpenIDConnectProviderArn=arn)
-    except AwsError as error:
-        if error.aws_code == _NO_PROVIDER:
-            yield Problem(_AREA, name, "has no OIDC provider in IAM, so AWS STS refuses the tokens of pods", hint=hint)
-        return
-    if AUDIENCE not in provider.get("ClientIDList", ()):
+    if not issuer.has_provider:
+        yield Problem(_AREA, name, "has no OIDC provider in IAM, so AWS STS refuses the tokens of pods", hint=hint)
+    elif issuer.audiences is not None and AUDIENCE not in issuer.audiences:
         text = f"has an OIDC provider that does not accept the audience {AUDIENCE} of pods' tokens"
         yield Problem(_AREA, name, text, hint=hint)
-
-
-def _find_document_problems(account: Account, name: str, bucket: str, keys: tuple[str, str]) -> Iterator[Problem]:
-    """Yield a problem for each of the two documents that is missing, or that STS would not understand.
-
-    Args:
-        account: the AWS account.
-        name: the issuer, without `https://`.
-        bucket: the bucket with the documents.
-        keys: keys of the discovery document and of that with the public keys.
-    """
     expected_urls = {"issuer": f"https://{name}", "jwks_uri": f"https://{name}/{KEYS_KEY}"}
-    for key in keys:
-        try:
-            with translate_aws_errors():
-                body = account.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
-        except AwsError as error:
-            if error.aws_code in _NO_OBJECT:
-                text = f"has no document {key} in the bucket {bucket}, so AWS STS cannot check the tokens of pods"
-                yield Problem(_AREA, name, text, hint=_HINT)
+    for key, document in issuer.documents.items():
+        if document is None:
+            text = f"has no document {key} in the bucket {issuer.bucket}, so AWS STS cannot check the tokens of pods"
+            yield Problem(_AREA, name, text, hint=_HINT)
             continue
-        document = _parse(body)
         is_right = (
-            all(document.get(claim) == url for claim, url in expected_urls.items())
-            if key == keys[0]
-            else bool(document.get("keys"))
+            bool(document.get("keys"))
+            if key.endswith(KEYS_KEY)
+            else all(document.get(claim) == url for claim, url in expected_urls.items())
         )
         if not is_right:
-            text = f"has a document {key} in the bucket {bucket} that is not that of this issuer"
+            text = f"has a document {key} in the bucket {issuer.bucket} that is not that of this issuer"
             yield Problem(_AREA, name, text, hint=_HINT)
-
-
-def _parse(body: bytes) -> dict[str, Any]:
-    """Return a document of JSON; empty if it is something else."""
-    try:
-        document = json.loads(body)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}

@@ -35,7 +35,7 @@ from cfngen.deploy.status.cluster_problems import (
     Problem,
     find_cluster_problems,
 )
-from cfngen.deploy.status.network_problems import find_issuer_problems, find_network_problems
+from cfngen.deploy.status.network_problems import find_issuer_problems, find_network_problems, read_cluster_issuer
 
 POLL_INTERVAL_SECONDS = 10.0  # seconds between two validations
 
@@ -129,12 +129,6 @@ def wait_until_valid(
 ) -> Validation:
     """Validate a cluster until it is valid or the timeout has passed; return the last validation.
 
-    Args:
-        validate_once: validates the cluster once.
-        clock: the clock.
-        timeout: how long to wait.
-        report: called when problems appear or are resolved.
-
     Raises:
         CfngenError: as `validate`; transient errors such as throttling only after the timeout.
     """
@@ -187,19 +181,17 @@ def read_cluster_state(
             kubernetes=read_kubernetes(account, stack, find_url_override),
             routes=routes,
             network=network,
-            issuer_problems=find_issuer_problems(account, cluster, stack),
+            issuer=read_cluster_issuer(account, cluster, stack),
         )
 
 
 def validate_state(state: ClusterState, cluster: Cluster, now: datetime) -> Validation:
-    """Return the validation of a cluster that is in this state.
-
-    Args:
-        state: the state of the cluster.
-        cluster: the cluster file.
-        now: the current time.
-    """
-    problems = [*find_network_problems(state.network), *state.issuer_problems, *find_cluster_problems(state, cluster)]
+    """Return the validation of a cluster that is in this state."""
+    problems = [
+        *find_network_problems(state.network),
+        *(find_issuer_problems(state.issuer) if state.issuer else ()),
+        *find_cluster_problems(state, cluster),
+    ]
     kubernetes = state.kubernetes if isinstance(state.kubernetes, KubernetesReading) else None
     nodes = kubernetes.nodes_by_instance_id if kubernetes else {}
     members = tuple(

@@ -32,8 +32,6 @@ def cancel_operation(account: Account, stack_id: str, *, started_at: datetime | 
     """Cancel an update; of another operation, only find out whether the caller can cancel it.
 
     Args:
-        account: the AWS account.
-        stack_id: ARN of the root stack.
         started_at: when the operation started; None if that is not known.
 
     Raises:
@@ -64,7 +62,6 @@ def cancel_operation(account: Account, stack_id: str, *, started_at: datetime | 
 
 
 def _not_cancellable_reason(status: StackStatus) -> str:
-    """Return why CloudFormation cannot cancel the operation of a stack in this status."""
     if status.cleaning_up:
         return "the changes are complete; only replaced resources are still being deleted"
     if status.rolling_back:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import pairwise
 from typing import ClassVar
 
@@ -18,9 +17,11 @@ from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws import consoles as console_output
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.consoles import ConsoleExcerpt
-from cfngen.deploy.aws.errors import AwsError, DeniedError, as_aws_error, error_code, translate_aws_errors
-from cfngen.deploy.aws.event_lists import is_at_rest, last_operation_and_failure, merge_events, since_time
-from cfngen.deploy.aws.events import StackEvents, is_cancelled, parse_event, read_all_events, repeats_another_failure
+from cfngen.deploy.aws.errors import AwsError, as_aws_error, translate_aws_errors
+from cfngen.deploy.aws.event_lists import is_at_rest, merge_events, since_time
+from cfngen.deploy.aws.events import is_cancelled, read_all_events, repeats_another_failure
+from cfngen.deploy.aws.failure_events import find_failed_instance, read_failures, read_operation
+from cfngen.deploy.aws.network import list_interfaces
 from cfngen.deploy.aws.stacks import (
     AUTO_SCALING_GROUP,
     NESTED_STACK,
@@ -37,7 +38,6 @@ from cfngen.deploy.watching.progress import operation_of_status
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain_event, explain_reason
 from cfngen.hints import Hint, suggest
 
-_FAILURE_SIGNAL_REASON = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
 _WAIT_CONDITION_TYPE = "AWS::CloudFormation::WaitCondition"
 _INSTANCE_FAILURE_REASON = re.compile(
     r"resource signal|FAILURE signal|instance|launch template|capacity", re.IGNORECASE
@@ -52,7 +52,6 @@ _INTERFACE_FILTER_BY_TYPE = {
     "AWS::EC2::VPC": "vpc-id",
 }
 _MAX_INTERFACES = 10
-_MAX_EVENTS = 500  # the newest events of a stack, among which the signal of an instance is searched
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,6 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
     """Find out why the last operation of a stack failed; if that is a rollback, why the operation before it failed.
 
     Args:
-        account: the AWS account.
         root_id: the root stack's ARN, or its name if it is not deleted.
 
     Raises:
@@ -122,7 +120,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
             # `root_id` is an ARN, or the name of a stack that does not exist.
             name_in_arn = stack_name(root_id)
             return Diagnosis(stack=name_in_arn or root_id, stack_id=root_id if name_in_arn else "", status="")
-        root_events = _read_root_events(account, stack.id)
+        root_events = read_operation(account, stack.id)
         if not root_events:
             return Diagnosis(stack.name, stack.id, stack.status.name, next_steps=_next_steps(stack))
         events = _add_nested_failures(account, stack.id, root_events)
@@ -144,20 +142,11 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
     )
 
 
-def _read_root_events(account: Account, stack_id: str) -> list[Event]:
-    """Return the root stack's events in the last operation; if it is a rollback, also those of the failed operation."""
-    stack_events = StackEvents(account.client("cloudformation"), stack_id, (), last_operation_and_failure)
-    events = stack_events.read_page()
-    while stack_events.has_more_pages:
-        events = stack_events.read_page()
-    return events
-
-
 def _add_nested_failures(account: Account, stack_id: str, root_events: list[Event]) -> list[Event]:
     """Return the root stack's events together with all failures in nested stacks, oldest first."""
     start = root_events[0].time
     nested_failures: list[Event] = []
-    if (failures := _read_failures(account, stack_id, start)) is not None:
+    if (failures := read_failures(account, stack_id, start)) is not None:
         root_event_ids = {event.id for event in root_events}
         nested_failures = [event for event in failures if event.id not in root_event_ids]
     events = merge_events([*root_events, *nested_failures])
@@ -165,40 +154,6 @@ def _add_nested_failures(account: Account, stack_id: str, root_events: list[Even
         return events
     # DescribeEvents is denied, not available in this region, or shows no cause: read all events of all stacks.
     return list(read_all_events(account, stack_id, since_time(start)))
-
-
-def _read_failures(account: Account, stack_id: str, start: datetime, path: tuple[str, ...] = ()) -> list[Event] | None:
-    """Return the failures in a stack and its nested stacks; None if CloudFormation cannot list failures alone."""
-    from botocore.exceptions import ClientError
-
-    client = account.client("cloudformation")
-    failures: list[Event] = []
-    try:
-        pages = client.get_paginator("describe_events").paginate(StackName=stack_id, Filters={"FailedEvents": True})
-        # The order of the events is not documented. Failures of a change set's creation are reported by `plan`.
-        for page in pages:
-            failures += [
-                parse_event(entry, path)
-                for entry in page["OperationEvents"]
-                if entry.get("OperationType") != "CREATE_CHANGESET"
-            ]
-    except ClientError as error:
-        # `InvalidAction` and the like: not every region and partition has DescribeEvents.
-        if isinstance(as_aws_error(error), DeniedError) or error_code(error).startswith(
-            ("Invalid", "Unknown", "Unsupported")
-        ):
-            return None
-        raise
-    failures = sorted((event for event in failures if event.time >= start), key=lambda event: event.time)
-    # Logical ids of the nested stacks that have failed, by ARN.
-    children = {
-        event.physical_id: event.logical_id
-        for event in failures
-        if event.type == NESTED_STACK and not event.of_stack and stack_name(event.physical_id)
-    }
-    for child_id, logical_id in children.items():
-        failures += _read_failures(account, child_id, start, (*path, logical_id)) or []
-    return failures
 
 
 def _is_cause(event: Event) -> bool:
@@ -273,7 +228,7 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     event = cause.event
     failed_instance_id = ""
     with _ErrorsAsNotes():
-        failed_instance_id = _find_failed_instance(account, event)
+        failed_instance_id = find_failed_instance(account, event)
     group = event.physical_id
     if event.type == _WAIT_CONDITION_TYPE:
         with _ErrorsAsNotes():
@@ -300,32 +255,6 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     return replace(cause, launches=launch_failures, instances=consoles, notes=notes)
 
 
-def _find_failed_instance(account: Account, event: Event) -> str:
-    """Return the id of the instance whose FAILURE signal made the resource of an event fail; empty if none did.
-
-    When an update of a group fails, the event has only the number of signals; the signal itself is an earlier event.
-    """
-    if match := _FAILURE_SIGNAL_REASON.search(event.reason):
-        return match[1]
-    pages = (
-        account.client("cloudformation")
-        .get_paginator("describe_stack_events")
-        .paginate(StackName=event.stack_id, PaginationConfig={"MaxItems": _MAX_EVENTS})
-    )
-    is_older = False
-    for entry in (entry for page in pages for entry in page["StackEvents"]):
-        # Events come newest first; events of the rollback that follows may have the same timestamp as the failure.
-        is_older = is_older or entry["EventId"] == event.id or entry["Timestamp"] < event.time
-        if not is_older or entry["LogicalResourceId"] != event.logical_id:
-            continue
-        reason = entry.get("ResourceStatusReason", "")
-        if match := _FAILURE_SIGNAL_REASON.search(reason):
-            return match[1]
-        if not reason and entry["ResourceStatus"].endswith("_IN_PROGRESS"):
-            break  # the update of the group started with this event
-    return ""
-
-
 def _find_group_of_condition(account: Account, event: Event) -> str:
     """Return the name of the Auto Scaling group that a wait condition waits for; empty if there is none.
 
@@ -344,13 +273,10 @@ def _find_group_of_condition(account: Account, event: Event) -> str:
 
 
 def _describe_interfaces(account: Account, event: Event) -> Iterator[str]:
-    """Yield in words the network interfaces that still use a resource which could not be deleted."""
-    filters = [{"Name": _INTERFACE_FILTER_BY_TYPE[event.type], "Values": [event.physical_id]}]
-    interfaces = account.client("ec2").describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
+    interfaces = list_interfaces(account, _INTERFACE_FILTER_BY_TYPE[event.type], event.physical_id)
     for interface in interfaces[:_MAX_INTERFACES]:
-        purpose = interface.get("Description") or interface.get("Attachment", {}).get("InstanceId") or "no description"
-        status = f"{interface.get('Status', '')} in {interface.get('SubnetId', '')}"
-        yield f"{interface['NetworkInterfaceId']} ({purpose}), {status}"
+        purpose = interface.description or interface.instance or "no description"
+        yield f"{interface.id} ({purpose}), {interface.status} in {interface.subnet}"
     if len(interfaces) > _MAX_INTERFACES:
         yield f"{len(interfaces) - _MAX_INTERFACES} more network interfaces"
 

@@ -33,12 +33,7 @@ _UNREACHABLE_SERVER = re.compile(
 
 
 def explain_consoles(consoles: Iterable[ConsoleExcerpt], region: str) -> Explanation:
-    """Return what instances could not reach, and what leads there; an empty explanation if the cause is another one.
-
-    Args:
-        consoles: the console output of instances that did not boot.
-        region: their region.
-    """
+    """Return what instances could not reach, and what leads there; an empty explanation if the cause is another one."""
     lines = [line for console in consoles for line in reversed(console.lines)]
     return next(_explanations(lines, region), Explanation())
 
@@ -63,12 +58,6 @@ def _explanations(lines: list[str], region: str) -> Iterator[Explanation]:
 
 
 def _explain_service(host: str, region: str) -> Explanation:
-    """Return the explanation for an AWS service that instances cannot reach.
-
-    Args:
-        host: the host of the service's endpoint.
-        region: the region of the instances.
-    """
     match = _SERVICE.search(host)
     service = match["service"] if match else host
     name = f"com.amazonaws.{region}.{service}"
@@ -86,7 +75,6 @@ def _explain_service(host: str, region: str) -> Explanation:
 
 
 def _default_route(region: str) -> str:
-    """Return what to check about the way to the internet."""
     return (
         "check the route 0.0.0.0/0 of the instances' subnets: in a private subnet it leads to a NAT gateway, which is "
         "available and in a subnet with a route to an internet gateway; in a public subnet it leads to the internet "
@@ -107,8 +95,6 @@ def sold_out_master_hint(account: Account, event: Event, launch_failures: Iterab
     A slot that is being created is taken back with everything else, so another type belongs into the cluster file then.
 
     Args:
-        account: the account and region.
-        event: the failure of the operation.
         launch_failures: why the group could not launch instances, the newest first.
     """
     master = MasterId.parse(event.logical_id)

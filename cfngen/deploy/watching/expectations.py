@@ -25,13 +25,7 @@ UNAWAITED_GROUP_SECONDS = 20
 
 
 class UsualSeconds(NamedTuple):
-    """How many seconds operations on a resource usually take.
-
-    Attributes:
-        create: seconds to create it.
-        update: seconds to update it in place.
-        delete: seconds to delete it.
-    """
+    """How many seconds operations on a resource usually take."""
 
     create: int
     update: int
@@ -89,7 +83,6 @@ class ExpectedResource:
 
     Attributes:
         path: logical ids from the root to the resource's stack; empty for a resource of the root.
-        logical_id: the resource's logical id.
         type: e.g. `AWS::EC2::Volume`.
         action: what the operation does with the resource.
         signals: number of instance signals that CloudFormation waits for; 0 if none or not known.
@@ -132,8 +125,6 @@ def usual_seconds(resource_type: str, action: ResourceAction, signals: int = 0) 
     """Return how many seconds CloudFormation usually takes for an action on one resource.
 
     Args:
-        resource_type: the resource's type, e.g. `AWS::EC2::Volume`.
-        action: what the operation does with the resource.
         signals: number of instances whose signals CloudFormation waits for; an update replaces them one by one.
     """
     seconds = SECONDS_BY_RESOURCE_TYPE.get(
@@ -196,13 +187,6 @@ def _critical_path_seconds(
     expected_by_resource: Mapping[tuple[StackPath, str], ExpectedResource],
     path: StackPath,
 ) -> int:
-    """Return the seconds of a stack's critical path: a resource starts when its dependencies are complete.
-
-    Args:
-        bodies: the template of every stack, by the stack's path.
-        expected_by_resource: how long the action on each resource takes, by path and logical id.
-        path: path of the stack.
-    """
     resources = bodies.get(path, {}).get("Resources", {})
     end_seconds: dict[str, int] = {}
 
@@ -257,7 +241,6 @@ def _resolve_number(expression: object, values: Mapping[str, str]) -> int:
 def _known_parameters(
     bodies: Mapping[StackPath, TemplatePart], path: StackPath, values: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Return the values of a stack's parameters, as far as they are known before the operation starts."""
     declared = bodies[path].get("Parameters", {})
     known_values = {key: str(parameter["Default"]) for key, parameter in declared.items() if "Default" in parameter}
     if not path:

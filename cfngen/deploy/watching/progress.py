@@ -145,12 +145,7 @@ class ProgressTracker:
     """
 
     def __init__(self, root: str, expectation: Expectation) -> None:
-        """Start without events.
-
-        Args:
-            root: name of the root stack.
-            expectation: what the operation is expected to do.
-        """
+        """Start without events."""
         self.action = ""
         self.begun: datetime | None = None
         self._newest: datetime | None = None
@@ -186,7 +181,6 @@ class ProgressTracker:
         return ((root.ended_at or now) - self.begun).total_seconds() if self.begun else 0.0
 
     def _update_stack(self, stack: _TrackedStack, event: Event) -> None:
-        """Update the state of a stack from an event about the stack itself."""
         stack.name, stack.status = event.stack, event.status
         if not event.path and not self.action:
             self.begun = event.time
@@ -230,7 +224,6 @@ class ProgressTracker:
             stack.rolled_back.add(event.logical_id)
 
     def _stack_progress(self, stack: _TrackedStack, now: datetime) -> StackProgress:
-        """Return the progress of a stack: how many of its resources are complete, or rolled back in a rollback."""
         if stack.to_roll_back:
             done, total = len(stack.rolled_back), len(stack.to_roll_back)
         else:
@@ -251,7 +244,6 @@ class ProgressTracker:
         )
 
     def _resource_progress(self, resource: _TrackedResource, path: StackPath, now: datetime) -> ResourceProgress:
-        """Return the progress of a resource in the stack with this path, with the usual duration of the operation."""
         expected = self._expectation.find(path, resource.logical_id)
         action: ResourceAction = "update"
         if resource.status.startswith("CREATE_"):

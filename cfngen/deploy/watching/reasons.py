@@ -12,20 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from cfngen.deploy.messages.message import Event
-from cfngen.deploy.watching.known_reason import KnownReason
-from cfngen.deploy.watching.known_reason import quota_reason as _quota_reason
-from cfngen.deploy.watching.known_reason import reason as _reason
 from cfngen.hints import CommandText, Hint, suggest
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a reason means and what to do about it.
-
-    Attributes:
-        meaning: what it means; empty where AWS's own text is clear, or if it is not known.
-        hint: what to do; empty if it is not known.
-    """
+    """What a reason means and what to do about it; empty texts where that is clear from AWS's own, or not known."""
 
     meaning: str = ""
     hint: Hint = ""
@@ -35,8 +27,6 @@ def explain_reason(reason: str, region: str, physical_id: str = "") -> Explanati
     """Return the explanation of a reason; an empty one if no pattern matches it.
 
     Args:
-        reason: the error message or status reason of AWS.
-        region: the region, for commands in hints.
         physical_id: the physical id of the resource that failed, for commands in hints; may be empty.
     """
     for known_reason in KNOWN_REASONS:
@@ -80,6 +70,37 @@ _LACK_OF_CAPACITY = (
     r"InsufficientInstanceCapacity|(?:not have sufficient|insufficient) .*capacity|UnfulfillableCapacity"
 )
 
+
+@dataclass(frozen=True)
+class KnownReason:
+    """A reason of AWS with its explanation.
+
+    Attributes:
+        pattern: regular expression that finds it; `{name}` in the texts below stands for its group of that name.
+        meaning: what it means, one sentence without a full stop; empty where AWS's own text is clear.
+        hint: what to do, with commands to copy.
+    """
+
+    pattern: re.Pattern[str]
+    meaning: str
+    hint: Hint
+
+
+def reason(pattern: str, meaning: str, hint: Hint) -> KnownReason:
+    """Return a reason that a regular expression finds, in upper or lower case and over several lines."""
+    return KnownReason(re.compile(pattern, re.IGNORECASE | re.DOTALL), meaning, hint)
+
+
+def quota_reason(pattern: str, resources: str, service: str, code: str) -> KnownReason:
+    """Return a reason for an exceeded quota of resources (a plural), with the command that requests an increase."""
+    return reason(
+        pattern,
+        f"the account's quota of {resources} in this region is used up",
+        f"delete some, or request an increase: `aws service-quotas request-service-quota-increase --region {{region}} "
+        f"--service-code {service} --quota-code {code} --desired-value NUMBER`; then repeat.",
+    )
+
+
 KNOWN_REASONS: tuple[KnownReason, ...] = (
     KnownReason(
         EXPORT_IN_USE,
@@ -87,30 +108,30 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "remove the import from {stacks}, or delete them first; then repeat.",
     ),
     # Waiting for instances
-    _reason(
+    reason(
         r"Failed to receive (?P<missing>\d+) resource signal",
         "{missing} of the group's instances did not signal success in time",
         "the console output of the instances shows where they stopped; nodes wait for a master, so check the masters "
         "first.",
     ),
-    _reason(
+    reason(
         r"Received (?:\d+ )?FAILURE signal",
         "the boot program of an instance failed",
         "the console output of the instance shows the failed step, and what to do.",
     ),
     # Permissions
-    _reason(
+    reason(
         r"Encoded authorization failure message: *(?P<code>[\w+/=-]+)",
         "a permission is missing; EC2's message contains its name, encoded",
         "decode it: `aws sts decode-authorization-message --query DecodedMessage --output text --encoded-message "
         "{code}`.",
     ),
-    _reason(
+    reason(
         r"explicit deny in a service control policy",
         "a service control policy of the organization denies it, whatever permissions the caller has",
         "ask the administrators of the AWS organization.",
     ),
-    _reason(
+    reason(
         r"Action denied by stack policy",
         "the stack policy protects this resource from updates",
         CommandText(
@@ -121,33 +142,33 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
             ),
         ),
     ),
-    _reason(
+    reason(
         r"S3 error: .*(?:Access ?Denied|Forbidden)|TemplateURL.*(?:Access ?Denied|Forbidden)",
         "CloudFormation cannot read a template in the bucket with the caller's permissions",
         "allow s3:GetObject on the template bucket for the caller, or for the service role if there is one.",
     ),
-    _reason(
+    reason(
         r"S3 error: .*(?:NoSuchKey|does not exist)|TemplateURL must",
         "the template of a nested stack is not at the URL in the root template",
         CommandText(suggest("deploy"), " uploads it again; never let objects of the template bucket expire."),
     ),
-    _reason(
+    reason(
         r"iam:PassRole",
         "the caller may not pass the role to the instances",
         "allow iam:PassRole on the cluster's roles.",
     ),
-    _reason(
+    reason(
         r"not authorized to (?:perform|use):? *\[?(?P<action>[\w-]+:[\w*]+)",
         "a permission is missing: {action}",
         "docs/deploy/deploy.md lists what an operator must be allowed to do; allow {action} for the caller, or for the "
         "service role of CloudFormation.",
     ),
-    _reason(
+    reason(
         r"AccessDenied|UnauthorizedOperation|not authorized to perform this operation",
         "a permission is missing",
         "docs/deploy/deploy.md lists what an operator must be allowed to do.",
     ),
-    _reason(
+    reason(
         r"Requires capabilities",
         "the templates create IAM roles, which must be acknowledged",
         CommandText(
@@ -155,7 +176,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
             " does so; in the console select the checkbox, with the AWS CLI add `--capabilities CAPABILITY_IAM`.",
         ),
     ),
-    _reason(
+    reason(
         r"Access to KMS is not allowed|KMS(?:InvalidState|Disabled|NotFound|AccessDenied)|InvalidKMSKey|"
         r"kms:(?:CreateGrant|Decrypt|GenerateDataKey)|Client\.InternalError: Client error on launch",
         "a KMS key cannot be used, so encrypted volumes cannot be created or attached",
@@ -163,193 +184,191 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "kms:CreateGrant); check that the key is enabled: `aws kms describe-key --region {region} --key-id KEY`.",
     ),
     # Quotas
-    _quota_reason(r"VpcLimitExceeded|maximum number of VPCs", resources="VPCs", service="vpc", code="L-F678F1CE"),
-    _quota_reason(
+    quota_reason(r"VpcLimitExceeded|maximum number of VPCs", resources="VPCs", service="vpc", code="L-F678F1CE"),
+    quota_reason(
         r"AddressLimitExceeded|maximum number of addresses",
         resources="Elastic IP addresses",
         service="ec2",
         code="L-0263D0A3",
     ),
-    _quota_reason(
+    quota_reason(
         r"InternetGatewayLimitExceeded|maximum number of internet gateways",
         resources="internet gateways",
         service="vpc",
         code="L-A4707A72",
     ),
-    _quota_reason(
+    quota_reason(
         r"TooManyLoadBalancers|maximum number of load balancers",
         resources="network load balancers",
         service="elasticloadbalancing",
         code="L-69A177A2",
     ),
-    _quota_reason(r"NatGatewayLimitExceeded", resources="NAT gateways", service="vpc", code="L-FE5A380F"),
+    quota_reason(r"NatGatewayLimitExceeded", resources="NAT gateways", service="vpc", code="L-FE5A380F"),
     # Codes: "Error codes for the Amazon EC2 API", EC2 API Reference.
-    _quota_reason(
+    quota_reason(
         r"VpcEndpointLimitExceeded",
         resources="VPC endpoints (the code is that of interface endpoints, and L-1B52E74A that of gateway endpoints)",
         service="vpc",
         code="L-29B6F2EB",
     ),
-    _quota_reason(r"RouteTableLimitExceeded", resources="route tables of a VPC", service="vpc", code="L-589F43AA"),
-    _quota_reason(r"SubnetLimitExceeded", resources="subnets of a VPC", service="vpc", code="L-407747CB"),
-    _quota_reason(
+    quota_reason(r"RouteTableLimitExceeded", resources="route tables of a VPC", service="vpc", code="L-589F43AA"),
+    quota_reason(r"SubnetLimitExceeded", resources="subnets of a VPC", service="vpc", code="L-407747CB"),
+    quota_reason(
         r"VcpuLimitExceeded|requested more vCPU capacity",
         resources="vCPUs of On-Demand instances (the code is that of the standard families)",
         service="ec2",
         code="L-1216C47A",
     ),
-    _quota_reason(
+    quota_reason(
         r"MaxSpotInstanceCountExceeded", resources="vCPUs of Spot instances", service="ec2", code="L-34B43A08"
     ),
-    _quota_reason(
-        r"RolesPerAccount|LimitExceeded.*\broles?\b", resources="IAM roles", service="iam", code="L-FE177D64"
-    ),
-    _quota_reason(r"InstanceProfilesPerAccount", resources="IAM instance profiles", service="iam", code="L-6E65F664"),
-    _quota_reason(
+    quota_reason(r"RolesPerAccount|LimitExceeded.*\broles?\b", resources="IAM roles", service="iam", code="L-FE177D64"),
+    quota_reason(r"InstanceProfilesPerAccount", resources="IAM instance profiles", service="iam", code="L-6E65F664"),
+    quota_reason(
         r"(?:Rules|Security ?Groups)PerSecurityGroupLimitExceeded",
         resources="rules in a security group",
         service="vpc",
         code="L-0EA8095F",
     ),
-    _quota_reason(r"SecurityGroupLimitExceeded", resources="security groups", service="vpc", code="L-E79EC296"),
+    quota_reason(r"SecurityGroupLimitExceeded", resources="security groups", service="vpc", code="L-E79EC296"),
     # Capacity and availability
-    _reason(
+    reason(
         r"ReservationCapacityExceeded|requested reservation .*sufficient compatible and available capacity",
         "another instance has the place in the capacity reservation that this one is for",
         "`aws ec2 describe-capacity-reservations --region {region}` shows the reservations and how many places are "
         "free; Auto Scaling tries again and again.",
     ),
-    _reason(
+    reason(
         r"InvalidCapacityReservation|capacity reservation \S+ does not exist",
         "the capacity reservation was cancelled outside of CloudFormation",
         "set controlPlane.capacityReservation to false and deploy; then set it to true again.",
     ),
-    _reason(
+    reason(
         _LACK_OF_CAPACITY,
         "AWS has no capacity for this instance type in the zone at the moment",
         "wait and try again; for node groups, list several types in instanceTypes, so that AWS may take another one; "
         "or choose another instance type or zone in the cluster file.",
     ),
-    _reason(
+    reason(
         r"instance type \(?(?P<type>[\w.-]+)\)? is not supported in your requested Availability Zone",
         "the zone does not offer {type}",
         "`aws ec2 describe-instance-type-offerings --region {region} --location-type availability-zone --filters "
         "Name=instance-type,Values={type} --query InstanceTypeOfferings[].Location` lists the zones that do; change "
         "the type or the zone in the cluster file.",
     ),
-    _reason(
+    reason(
         r"(?:SpotMaxPriceTooLow|price-too-low)",
         "the Spot price is above the highest price that was set",
         "raise it in the cluster file, or remove it: the On-Demand price is the limit then.",
     ),
-    _reason(
+    reason(
         r"architecture '\w+' of the specified instance type|architecture .* does not match",
         "the image is for another processor architecture than the instance type",
         "choose an instance type and an image of the same architecture in the cluster file.",
     ),
-    _reason(
+    reason(
         r"OptInRequired|accept (?:the )?terms and subscribe",
         "the image has terms in the AWS Marketplace that were not accepted",
         "subscribe to it once, with the link in AWS's message, or choose another image.",
     ),
-    _reason(
+    reason(
         r"PendingVerification|request for accessing resources in this region is being validated",
         "AWS is still verifying the account for this region",
         "wait for the email from AWS (minutes, sometimes hours), and repeat.",
     ),
-    _reason(r"account is currently blocked", "AWS has blocked the account", "contact AWS Support."),
+    reason(r"account is currently blocked", "AWS has blocked the account", "contact AWS Support."),
     # Resources that exist already, or do not exist
-    _reason(
+    reason(
         r"already scheduled for deletion",
         "a secret of that name is still in its recovery window",
         "`aws secretsmanager restore-secret` restores it, `delete-secret --force-delete-without-recovery` deletes it.",
     ),
-    _reason(
+    reason(
         r"already exists in stack (?P<stack>\S+)",
         "another stack has a resource of that name",
         "look at it: `aws cloudformation describe-stacks --region {region} --stack-name {stack}`.",
     ),
-    _reason(
+    reason(
         r"create resource record set \[name='(?P<name>[^']+?)\.?', type='A'\] but it already exists",
         "the hosted zone has a record of {name} already, which is not the cluster's",
         "delete it if nobody uses it, or choose another api.dns.name; then repeat.",
     ),
-    _reason(
+    reason(
         r"existing Flow Log with the same configuration",
         "the VPC has a flow log that records the same traffic in the same place",
         "`aws ec2 describe-flow-logs --region {region}` lists it; if it is the cluster's, deploy without "
         "network.flowLogs first.",
     ),
-    _reason(
+    reason(
         r"Access Denied for LogDestination|LogDestination: \S+ does not exist",
         "there is no such bucket, or its policy does not let AWS deliver logs",
         "docs/build/vpc.md has the policy; add it to the bucket of network.flowLogs, and deploy again.",
     ),
-    _reason(
+    reason(
         r"AlreadyExists|already exists|EntityAlreadyExists|\.Duplicate\b",
         "a resource of that name exists already; an earlier deletion may have retained it",
         "delete or rename it, or give the cluster another name.",
     ),
-    _reason(
+    reason(
         r"The image id '?\[?(?P<image>ami-\w+)\]?'? does not exist|InvalidAMIID",
         "the machine image does not exist in this region, or is not shared with this account",
         "check it with `aws ec2 describe-images --region {region} --image-ids {image}`, and correct the cluster file.",
     ),
-    _reason(
+    reason(
         r"key pair '?(?P<key>[^']*?)'? does not exist|InvalidKeyPair",
         "there is no such EC2 key pair in this region",
         "`aws ec2 describe-key-pairs --region {region}` lists the existing ones; correct the cluster file.",
     ),
-    _reason(
+    reason(
         r"Invalid IAM Instance Profile|iamInstanceProfile\S* is invalid|InvalidIAMInstanceProfile",
         "EC2 does not know the new instance profile yet; IAM takes a while to propagate changes",
         _RETRY_HINT,
     ),
-    _reason(
+    reason(
         r"Service-Linked Role|service linked role",
         "the service-linked role of Auto Scaling does not exist in this account and could not be created",
         "create it: `aws iam create-service-linked-role --aws-service-name autoscaling.amazonaws.com`, and repeat.",
     ),
-    _reason(
+    reason(
         r"Unable to fetch parameters \[(?P<names>[^\]]*)\] from parameter store",
         "the image's public SSM parameter does not exist in this region",
         "set the image's id in the cluster file, or choose another distribution.",
     ),
-    _reason(
+    reason(
         r"Parameter validation failed|Parameters: \[[^\]]*\] must have values",
         "the value of a parameter is not allowed",
         "correct the value (`--parameter`, the parameter file or the cluster file), and deploy again.",
     ),
     # Network
-    _reason(
+    reason(
         r"InvalidSubnet\.(?:Conflict|Range)|conflicts with another subnet|The CIDR '\S+' is invalid",
         "the subnet's address range overlaps with another subnet, or is outside the VPC",
         "choose another CIDR in the cluster file; `aws ec2 describe-subnets --region {region}` lists those in use.",
     ),
-    _reason(
+    reason(
         r"InvalidIPAddress\.InUse|Address \S+ is in use",
         "another network interface uses that private address",
         "find it with `aws ec2 describe-network-interfaces --region {region}`; free the address, or choose another.",
     ),
-    _reason(
+    reason(
         r"DependencyViolation|has dependencies and cannot be deleted|has a dependent object|mapped public address",
         "a resource outside the stack still uses it, usually a load balancer or a network interface that Kubernetes "
         "has created",
         CommandText(suggest("delete"), " deletes what Kubernetes has created; delete all other resources yourself."),
     ),
-    _reason(
+    reason(
         r"VolumeInUse|is currently attached to",
         "the volume is still attached to an instance",
         "`aws ec2 describe-volumes --region {region} --volume-ids {id}` shows which one; detach it, and repeat.",
     ),
-    _reason(
+    reason(
         r"HostedZoneNotEmpty|contains non-required resource record sets",
         "the hosted zone has records that the stack did not make, for example those of external-dns",
         "`aws route53 list-resource-record-sets --hosted-zone-id {id}` lists them; delete all but NS and SOA, and "
         "repeat.",
     ),
     # General reasons. They come last, as their patterns also match reasons above.
-    _reason(
+    reason(
         r"The following hook\(s\) failed|Hook",
         "a CloudFormation hook that is activated in this account rejects the resource",
         CommandText(
@@ -358,22 +377,22 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
             "); ask the hook's owner.",
         ),
     ),
-    _reason(
+    reason(
         r"Rate exceeded|Throttling|RequestLimitExceeded|TooManyRequests",
         "AWS throttles the API calls of this account",
         f"other callers use the same rate limit; {_RETRY_HINT}",
     ),
-    _reason(
+    reason(
         r"(?:Limit|Quota)Exceeded|exceed(?:s|ed)? .*(?:quota|limit)|maximum number of",
         "a quota of the account is used up",
         "the Service Quotas console shows it; request an increase there.",
     ),
-    _reason(
+    reason(
         r"Internal ?(?:Failure|Error|ServerError)|ServiceUnavailable|NotStabilized|did not stabilize",
         "an internal error of AWS, or an operation that took longer than AWS waits",
         _RETRY_HINT,
     ),
-    _reason(
+    reason(
         r"security token included in the request is (?:invalid|expired)|ExpiredToken",
         "the credentials that CloudFormation uses have expired",
         "sign in again and repeat; long operations need a service role (`--role-arn`) or credentials that last longer.",

@@ -9,7 +9,7 @@ new events are noticed later.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -47,12 +47,7 @@ class InterruptChoice(StrEnum):
 
 
 class WatchEndedError(CfngenError):
-    """AWS refuses to answer, e.g. because the credentials have expired; the operation itself continues.
-
-    Attributes:
-        stack: name of the root stack.
-        cause: the error of AWS.
-    """
+    """AWS refuses to answer, e.g. because the credentials have expired; the operation itself continues."""
 
     code = "watch-ended"
 
@@ -91,9 +86,7 @@ class WatchResult:
     Attributes:
         stack: name of the root stack.
         stack_id: its ARN.
-        status: its status at the end.
         action: `create`, `update`, `import`, `rollback`, `delete`, or `none` if no operation was in progress.
-        succeeded: whether the operation succeeded.
         detached: whether the operation continues, because the user detached from it.
         cancelled: whether the user cancelled it. An update is rolled back, and the rollback has ended unless `detached`
             is true. A creation continues until the caller deletes the stack.
@@ -143,20 +136,19 @@ def watch(
     """Watch an operation on a stack and its nested stacks until it has ended.
 
     Args:
-        account: the AWS account.
         root_id: the root stack's ARN, or its name if it is not being deleted.
         report: called with every event, and regularly with the progress.
         since: where the operation starts: the creation time of its change set, or the last event before the operation
             (see `read_last_event`). None means the newest operation, whether it has ended or not.
         on_interrupt: called after Ctrl-C; asks the user what to do. Another Ctrl-C at this question means to detach.
-        budget: how often CloudFormation is called.
-        expected: what the operation is expected to do.
 
     Raises:
         WatchEndedError: AWS refuses to answer, and waiting would not help; the operation itself continues.
         NoStackError: there is no such stack.
     """
-    watcher = _OperationWatcher(account, root_id, report, since, budget or PollingBudget(), expected or Expectation())
+    watcher = _OperationWatcher(
+        account, root_id, report, _scope_since(since), budget or PollingBudget(), expected or Expectation()
+    )
     while True:
         try:
             outcome = watcher.poll()
@@ -166,38 +158,43 @@ def watch(
             return outcome
 
 
+@dataclass
 class _OperationWatcher:
-    """The state of one watch; `poll` is called until it returns the result."""
+    """The state of one watch; `poll` is called until it returns the result.
 
-    def __init__(
-        self,
-        account: Account,
-        root_id: str,
-        report: Report,
-        since: datetime | Event | None,
-        budget: PollingBudget,
-        expected: Expectation,
-    ) -> None:
+    Attributes:
+        interval: seconds until the next read.
+        reads_without_progress: consecutive reads that returned nothing new.
+        has_final_status: whether the operation has ended; its last events may not be visible yet.
+        poll_error: why the last read failed; empty if it succeeded.
+        noticed_errors: kinds of errors that were reported.
+    """
+
+    account: Account
+    root_id: str
+    report: Report
+    scope: Scope
+    budget: PollingBudget
+    expected: Expectation
+    interval: float = field(init=False)
+    progress_tracker: ProgressTracker = field(init=False)
+    stack: StackView | None = None
+    events: TreeEvents | None = None
+    events_to_report: list[Event] = field(default_factory=list)
+    reported_events: list[Event] = field(default_factory=list)
+    was_in_progress: bool = False
+    reads_without_progress: int = 0
+    has_final_status: bool = False
+    has_new_events: bool = False
+    cancelled: bool = False
+    poll_error: str = ""
+    noticed_errors: set[type] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
         # Retries by boto3 would add calls while AWS throttles them, and hide the throttling from the user.
-        self.account = replace(account, attempts=min(account.attempts, MAX_BOTO3_ATTEMPTS), _clients={})
-        self.root_id = root_id
-        self.report = report
-        self.budget = budget
-        self.interval = budget.interval
-        self.scope = _scope_since(since)
-        self.expected = expected
-        self.stack: StackView | None = None
-        self.events: TreeEvents | None = None
-        self.progress_tracker = ProgressTracker(root_id, expected)
-        self.events_to_report: list[Event] = []
-        self.reported_events: list[Event] = []
-        self.was_in_progress = False
-        self.reads_without_progress = 0  # consecutive reads that returned nothing new
-        self.has_final_status = False  # the operation has ended, but its last events may not be visible yet
-        self.has_new_events = False
-        self.cancelled = False
-        self.poll_error = ""  # why the last read failed; empty if it succeeded
-        self.noticed_errors: set[type] = set()  # kinds of errors that were reported
+        self.account = replace(self.account, attempts=min(self.account.attempts, MAX_BOTO3_ATTEMPTS), _clients={})
+        self.interval = self.budget.interval
+        self.progress_tracker = ProgressTracker(self.root_id, self.expected)
 
     def poll(self) -> WatchResult | None:
         """Read status and events once, report them, and wait; return the outcome once the operation has ended."""
@@ -234,7 +231,7 @@ class _OperationWatcher:
             if self.stack is not None:
                 if self.events is None:
                     self.root_id = self.stack.id
-                    self.events = TreeEvents(self.account.client("cloudformation"), self.root_id, self.scope)
+                    self.events = TreeEvents(self.account, self.root_id, self.scope)
                 self.events.advance(calls)
         except (ClientError, BotoCoreError) as error:
             if not is_transient(error):
@@ -285,7 +282,6 @@ class _OperationWatcher:
             del self.events_to_report[0]
 
     def _report_progress(self, *, fresh: bool) -> None:
-        """Report the progress; `fresh` is whether CloudFormation has answered since the last progress message."""
         now = self.account.clock.now()
         self.report(
             Progress(
@@ -336,7 +332,6 @@ class _OperationWatcher:
                 self._report_progress(fresh=False)
 
     def _cancel(self) -> WatchResult | None:
-        """Cancel the operation if possible, else report why not; return the outcome if the watch ends with it."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -387,7 +382,6 @@ def _scope_since(since: datetime | Event | None) -> Scope:
 
 
 def _has_succeeded(action: str, status: StackStatus) -> bool:
-    """Return whether this final status means that the operation succeeded; also for a rollback."""
     if action == "rollback":
         return status.rolled_back
     return status.name == f"{action.upper()}_COMPLETE" if action in _COMPLETING_ACTIONS else status.succeeded

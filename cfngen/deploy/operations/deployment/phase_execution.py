@@ -9,8 +9,7 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.messages.message import Danger, Notice, Question, Step
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.plan import change_sets
-from cfngen.deploy.plan.phases.parts import UpdatePart
-from cfngen.deploy.plan.phases.phases import phase_documents
+from cfngen.deploy.plan.phases.phases import UpdatePart, phase_documents
 from cfngen.deploy.plan.plan import Change, Plan, StackPlan
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError

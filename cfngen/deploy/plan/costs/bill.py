@@ -1,4 +1,4 @@
-"""What AWS charges for a cluster in a month, according to a price list."""
+"""What AWS charges for a cluster in a month, according to a price list in a file."""
 
 from __future__ import annotations
 
@@ -96,8 +96,6 @@ def monthly_bill(current: Demand, planned: Demand, prices: PriceList) -> Monthly
 
     Args:
         current: what the cluster has now; an empty `Demand` for a new cluster.
-        planned: what it will have.
-        prices: the price list of the cluster's region.
     """
     current_quantities = _quantities(current, prices)
     planned_quantities = _quantities(planned, prices)
@@ -132,7 +130,6 @@ def monthly_bill(current: Demand, planned: Demand, prices: PriceList) -> Monthly
 
 
 def _round(amount: Decimal) -> Decimal:
-    """Return an amount of money with two decimals."""
     return amount.quantize(_CENT, ROUND_HALF_UP)
 
 
@@ -142,7 +139,6 @@ def _order(item: _Item) -> tuple[bool, str, str]:
 
 
 def _quantities(demand: Demand, prices: PriceList, *, at_maximum: bool = False) -> Counter[_Item]:
-    """Return how much a cluster has of each item, with its node groups at their initial or maximum size."""
     quantities: Counter[_Item] = Counter()
     for item, quantity in _items(demand, prices, at_maximum=at_maximum):
         if quantity:
@@ -256,10 +252,6 @@ class PriceListError(CfngenError):
 def read_price_list(path: Path, region: str) -> PriceList:
     """Return the price list in a YAML or JSON file.
 
-    Args:
-        path: the file.
-        region: the cluster's region, whose prices the file must have.
-
     Raises:
         PriceListError: the file has problems; it lists all of them.
     """
@@ -320,7 +312,6 @@ def _mapping(
 
 
 def _describe(error: ValidationError, lines: Mapping[tuple[str, ...], int]) -> Iterator[str]:
-    """Yield a sentence for each value that is not allowed."""
     for details in error.errors(include_url=False):
         path = tuple(str(part) for part in details["loc"])
         line = f":{lines[path]}" if path in lines else ""

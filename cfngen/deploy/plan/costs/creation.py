@@ -79,10 +79,9 @@ _COMPONENT_DETAILS = {
 
 @dataclass(frozen=True)
 class _InstanceGroup:
-    """An Auto Scaling group of a new cluster: that of one master, of a node group, or of the bastion.
+    """An Auto Scaling group of a new cluster: of one master, a node group, or the bastion.
 
     Attributes:
-        kind: `master`, `node` or `bastion`.
         id_prefix: start of the logical ids of the group's resources.
         settings: the settings of its instances in the cluster file.
     """
@@ -132,7 +131,6 @@ def summarize_creation(cluster: Cluster, root: ChangeSet) -> CreationSummary:
     """Return the components and billed items of a new cluster.
 
     Args:
-        cluster: the cluster.
         root: the change set of its root; values in it take precedence over those of the cluster file.
     """
     resource_changes = {change.logical_id: change for change in _all_resource_changes(root)}
@@ -182,78 +180,135 @@ def _component_kind(cluster: Cluster, resource_changes: Mapping[str, ResourceCha
     return change.type
 
 
+@dataclass(frozen=True)
+class _Launches:
+    """The instances that an Auto Scaling group launches when it is created.
+
+    Attributes:
+        type: their instance type, or several in words.
+        is_spot: whether all of them are spot instances.
+    """
+
+    type: str
+    count: int
+    spot_count: int
+    is_spot: bool
+
+
 def _add_instances(
     cluster: Cluster,
     instance_group: _InstanceGroup,
     resource_changes: Mapping[str, ResourceChange],
     usage: _Usage,
 ) -> ComponentCount:
-    """Add the instances of an Auto Scaling group to the usage, and return them as a component.
-
-    Args:
-        cluster: the cluster.
-        instance_group: the Auto Scaling group.
-        resource_changes: the new resources by logical id.
-        usage: gets the group's instances, volumes and public addresses.
-    """
+    """Add the instances of an Auto Scaling group to the usage, and return them as a component."""
     node_group = instance_group.node_group
-    # The cluster file's values, for those that the change set does not contain.
-    from_cluster_file = instance_group.settings
-    launch_template_data = _properties(resource_changes, launch_template_id(instance_group.id_prefix)).get(
-        "LaunchTemplateData", {}
-    )
+    template_properties = _properties(resource_changes, launch_template_id(instance_group.id_prefix))
+    launch_template_data = template_properties.get("LaunchTemplateData", {})
     group_properties = _properties(resource_changes, auto_scaling_group_id(instance_group.id_prefix))
-    count = _initial_size(group_properties, node_group)
+    launches = _launches(cluster, instance_group, launch_template_data, group_properties)
+    _add_types(usage, instance_group, launches)
+    _add_volumes(usage, instance_group, launch_template_data, launches.count)
+    if node_group and node_group.public_ip:
+        usage.node_addresses += launches.count
+    details = [launches.type]
+    if node_group:
+        details.append(f"group {node_group.name}")
+    if launches.is_spot:
+        details.append("spot")
+    elif launches.spot_count:
+        details.append(f"{launches.spot_count} of them spot")
     max_size = _to_int(group_properties.get("MaxSize")) or (node_group.max_size if node_group else 1)
-    instance_type = str(_known_value(launch_template_data.get("InstanceType")) or from_cluster_file.instance_type)
-    spot_count = count if launch_template_data.get("InstanceMarketOptions") else 0
+    if max_size > launches.count:
+        details.append(f"up to {max_size}")
+    return ComponentCount(launches.count, what=instance_group.kind, detail=", ".join(details))
+
+
+def _launches(
+    cluster: Cluster,
+    instance_group: _InstanceGroup,
+    launch_template_data: TemplatePart,
+    group_properties: TemplatePart,
+) -> _Launches:
+    node_group = instance_group.node_group
+    # The cluster file's value, if the change set does not contain it.
+    known_type = _known_value(launch_template_data.get("InstanceType"))
+    instance_type = str(known_type or instance_group.settings.instance_type)
+    count = _initial_size(group_properties, node_group)
+    is_spot_template = bool(launch_template_data.get("InstanceMarketOptions"))
+    spot_count = count if is_spot_template else 0
     policy = group_properties.get("MixedInstancesPolicy", {})
     if node_group and policy:
         if node_group.instance_types or node_group.instance_requirements:
             instance_type = type_list(types_of(cluster, node_group))
         spot_count = count - on_demand_share(count, policy.get("InstancesDistribution", {}))
-    details = [instance_type]
-    if node_group:
-        details.append(f"group {node_group.name}")
-    if is_spot := bool(launch_template_data.get("InstanceMarketOptions")) or 0 < spot_count == count:
-        details.append("spot")
-    elif spot_count:
-        details.append(f"{spot_count} of them spot")
-    if max_size > count:
-        details.append(f"up to {max_size}")
+    return _Launches(instance_type, count, spot_count, is_spot=is_spot_template or 0 < spot_count == count)
 
-    for usage_key, number in ((instance_type, count - spot_count), (f"{instance_type} (spot)", spot_count)):
-        if number or (usage_key == instance_type) != is_spot:
-            usage.count_by_instance_type[usage_key] += number
-            usage.groups_by_instance_type.setdefault(usage_key, []).append(instance_group.title)
+
+def _add_types(usage: _Usage, instance_group: _InstanceGroup, launches: _Launches) -> None:
+    count_by_key = {
+        launches.type: launches.count - launches.spot_count,
+        f"{launches.type} (spot)": launches.spot_count,
+    }
+    for key, count in count_by_key.items():
+        # A group without instances is named with the type that it will launch.
+        if count or (key == launches.type) != launches.is_spot:
+            usage.count_by_instance_type[key] += count
+            usage.groups_by_instance_type.setdefault(key, []).append(instance_group.title)
+
+
+def _add_volumes(usage: _Usage, group: _InstanceGroup, launch_template_data: TemplatePart, count: int) -> None:
     block_devices = launch_template_data.get("BlockDeviceMappings", ())
     root_volume: TemplatePart = block_devices[0].get("Ebs", {}) if block_devices else {}
-    volume_type = str(_known_value(root_volume.get("VolumeType")) or from_cluster_file.root_volume.type)
-    volume_size = _to_int(root_volume.get("VolumeSize")) or from_cluster_file.root_volume.size
+    volume_type = str(_known_value(root_volume.get("VolumeType")) or group.settings.root_volume.type)
+    volume_size = _to_int(root_volume.get("VolumeSize")) or group.settings.root_volume.size
     usage.gib_by_volume_type[volume_type] += count * volume_size
-    for volume in node_group.volumes if node_group else ():
+    for volume in group.node_group.volumes if group.node_group else ():
         usage.gib_by_volume_type[volume.type] += count * volume.size
         usage.has_further_volumes = True
-    if node_group and node_group.public_ip:
-        usage.node_addresses += count
-    return ComponentCount(count, what=instance_group.kind, detail=", ".join(details))
 
 
 def _merge_equal_components(components: Iterable[ComponentCount]) -> tuple[ComponentCount, ...]:
-    """Return the components with equal ones, such as masters, counted together."""
     counts: Counter[tuple[str, str]] = Counter()
     for component in components:
         counts[component.what, component.detail] += component.count
     return tuple(ComponentCount(count, what, detail) for (what, detail), count in counts.items())
 
 
+# Kind of component, unit in which it is billed, name of the billed item, and what else is charged.
+# Amazon VPC pricing: a NAT gateway is charged by the hour and by GB.
+_COSTS_BEFORE_ENDPOINTS = (
+    (LOAD_BALANCER, "load balancer", "Elastic Load Balancing", ""),
+    (_NAT_GATEWAY, "gateway", "NAT", "each by the hour, and by GB"),
+    (_RESERVATION, "reservation", UNUSED_CAPACITY, "as much as the instance, while none runs in it"),
+    # Amazon CloudWatch pricing: vended logs are charged by GB, whether they go to CloudWatch Logs or to S3.
+    ("AWS::EC2::FlowLog", "flow log", "vended logs", "by GB delivered, and by GB stored"),
+)
+_COSTS_AFTER_ENDPOINTS = (
+    ("AWS::SecretsManager::Secret", "secret", "Secrets Manager", ""),
+    ("AWS::KMS::Key", "key", "KMS", ""),
+    ("AWS::Route53::HostedZone", "zone", "Route 53", ""),
+)
+
+
 def _costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
     """Yield what AWS charges for: instances, storage, public addresses, and resources with a price of their own.
 
     Args:
-        usage: instances, storage and addresses.
         count_by_kind: number of resources by CloudFormation type or kind of component.
     """
+    yield from _instance_and_volume_costs(usage)
+    yield from _address_costs(usage, count_by_kind)
+    yield from _listed_costs(_COSTS_BEFORE_ENDPOINTS, count_by_kind)
+    if usage.endpoint_interfaces:
+        # AWS PrivateLink pricing: an interface endpoint is charged by the hour in each zone, and by GB.
+        endpoints = pluralize(count_by_kind.get(_INTERFACE_ENDPOINT, 0), "interface endpoint")
+        detail = f"{endpoints}, in each zone by the hour, and by GB"
+        yield Cost(usage.endpoint_interfaces, "endpoint", what="PrivateLink", detail=detail)
+    yield from _listed_costs(_COSTS_AFTER_ENDPOINTS, count_by_kind)
+
+
+def _instance_and_volume_costs(usage: _Usage) -> Iterator[Cost]:
     for instance_type, count in usage.count_by_instance_type.items():
         if count:
             group_names = dict.fromkeys(usage.groups_by_instance_type[instance_type])
@@ -264,6 +319,9 @@ def _costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
     for volume_type, gib in usage.gib_by_volume_type.items():
         if gib:
             yield Cost(gib, "GiB", what=f"{volume_type} volumes", detail=volume_users)
+
+
+def _address_costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
     # Amazon VPC pricing: every public IPv4 address is charged, in use or not, Elastic or an instance's own.
     elastic_ips = count_by_kind.get(_ELASTIC_IP, 0)
     has_load_balancer = bool(count_by_kind.get(LOAD_BALANCER))
@@ -277,32 +335,18 @@ def _costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
     owners = [owner for owner, count in count_by_owner.items() if count]
     if owners:
         yield Cost(sum(count_by_owner.values()), "address", what="public IPv4", detail=join_and(owners))
-    # Amazon VPC pricing: a NAT gateway is charged by the hour and by GB. AWS PrivateLink pricing: an interface endpoint
-    # is charged by the hour in each zone, and by GB.
-    for kind, unit, label, detail in (
-        (LOAD_BALANCER, "load balancer", "Elastic Load Balancing", ""),
-        (_NAT_GATEWAY, "gateway", "NAT", "each by the hour, and by GB"),
-        (_RESERVATION, "reservation", UNUSED_CAPACITY, "as much as the instance, while none runs in it"),
-        # Amazon CloudWatch pricing: vended logs are charged by GB, whether they go to CloudWatch Logs or to S3.
-        ("AWS::EC2::FlowLog", "flow log", "vended logs", "by GB delivered, and by GB stored"),
-    ):
+
+
+def _listed_costs(
+    billed_kinds: Iterable[tuple[str, str, str, str]], count_by_kind: Mapping[str, int]
+) -> Iterator[Cost]:
+    for kind, unit, label, detail in billed_kinds:
         if count_by_kind.get(kind):
             yield Cost(count_by_kind[kind], unit, what=label, detail=detail)
-    if usage.endpoint_interfaces:
-        endpoints = pluralize(count_by_kind.get(_INTERFACE_ENDPOINT, 0), "interface endpoint")
-        detail = f"{endpoints}, in each zone by the hour, and by GB"
-        yield Cost(usage.endpoint_interfaces, "endpoint", what="PrivateLink", detail=detail)
-    for resource_type, unit, label in (
-        ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
-        ("AWS::KMS::Key", "key", "KMS"),
-        ("AWS::Route53::HostedZone", "zone", "Route 53"),
-    ):
-        if count_by_kind.get(resource_type):
-            yield Cost(count_by_kind[resource_type], unit, what=label)
 
 
 def _instance_groups(cluster: Cluster) -> Iterator[_InstanceGroup]:
-    """Yield the Auto Scaling group of each master, then that of each node group, then that of the bastion."""
+    """Yield the Auto Scaling groups: each master's, each node group's, then the bastion's."""
     for slot in cluster.slots:
         yield _InstanceGroup("master", master_prefix(slot.letter), cluster.control_plane)
     for node_group in cluster.node_groups:
@@ -315,7 +359,6 @@ def _initial_size(group_properties: TemplatePart, node_group: NodeGroup | None) 
     """Return the initial number of instances of an Auto Scaling group.
 
     Args:
-        group_properties: the properties of the Auto Scaling group.
         node_group: the node group; None for the group of a master or the bastion, which has one instance.
     """
     if node_group is None:
@@ -328,14 +371,12 @@ def _initial_size(group_properties: TemplatePart, node_group: NodeGroup | None) 
 
 
 def _all_resource_changes(change_set: ChangeSet) -> Iterator[ResourceChange]:
-    """Yield the changes of all resources of a stack and of its nested stacks."""
     yield from change_set.resource_changes.values()
     for child in change_set.children.values():
         yield from _all_resource_changes(child)
 
 
 def _properties(resource_changes: Mapping[str, ResourceChange], logical_id: str) -> TemplatePart:
-    """Return the properties of a new resource; empty if there is none with this logical id."""
     change = resource_changes.get(logical_id)
     properties = change.after.get("Properties", {}) if change else {}
     return properties if isinstance(properties, Mapping) else {}
@@ -347,5 +388,4 @@ def _known_value(value: object) -> object:
 
 
 def _to_int(value: object) -> int | None:
-    """Return a decimal text as an integer; None if it is not one."""
     return int(str(value)) if str(value).isdecimal() else None

@@ -1,4 +1,4 @@
-"""Describes what a change of a resource means for the cluster, for somebody who runs Kubernetes.
+"""Describes what a change of a resource means for the cluster, for people who run Kubernetes.
 
 The texts rely on the current templates: the instances of a node group are replaced one at a time, each new instance
 has to signal success before the next is replaced, and an old instance is drained first if its group has a lifecycle
@@ -59,7 +59,6 @@ class ImpactAssessment:
     """Describes the impact of changes on one cluster.
 
     Args:
-        cluster: the cluster as it is to be deployed.
         master_count: current number of masters; 0 if not known, in which case the number of the cluster file is used.
     """
 
@@ -74,7 +73,6 @@ class ImpactAssessment:
 
         Args:
             change: the change in the plan, whose `impact` is not set yet.
-            resource_change: the change as CloudFormation lists it.
             instance_count: current number of instances of an Auto Scaling group, if known.
         """
         context = ChangeContext(

@@ -28,7 +28,6 @@ def stack_impact(cluster: Cluster, action: str) -> Impact:
     """Return the impact of creating or deleting the bastion's stack.
 
     Args:
-        cluster: the cluster as it is to be deployed.
         action: `create` or `delete`.
     """
     bastion = cluster.bastion
@@ -45,7 +44,6 @@ def stack_impact(cluster: Cluster, action: str) -> Impact:
 
 
 def _group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the bastion's Auto Scaling group."""
     if context.disappears:
         return Impact(f"the bastion {context.verb}; SSH sessions through it break", Danger.DISRUPTIVE)
     if not context.touches("LaunchTemplate", "AvailabilityZones"):
@@ -59,7 +57,6 @@ def _group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _interface_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the bastion's network interface."""
     if not context.disappears:
         return None
     text = f"the network interface of the bastion {context.verb}: SSH sessions through it break"
@@ -67,14 +64,12 @@ def _interface_impact(context: ChangeContext) -> Impact | None:
 
 
 def _address_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the bastion's Elastic IP."""
     if not context.disappears:
         return None
     return Impact(f"the public address of the bastion {context.verb}; {_NEW_ADDRESS}", Danger.DISRUPTIVE)
 
 
 def _association_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of associating an Elastic IP with the bastion's interface anew."""
     if not context.disappears:
         return None
     if context.change.action == "remove" or context.touches("AllocationId"):
@@ -83,7 +78,6 @@ def _association_impact(context: ChangeContext) -> Impact | None:
 
 
 def _security_group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the bastion's security group itself."""
     if context.disappears:
         return Impact(f"the security group of the bastion {context.verb}, with every rule in it", Danger.DISRUPTIVE)
     if context.touches("SecurityGroupEgress"):
@@ -92,7 +86,6 @@ def _security_group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _rule_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the rule by which the bastion reaches masters or nodes."""
     rule = RuleId.parse(context.change.logical_id)
     instances = "masters" if rule and rule.role == "Master" else "nodes"
     if context.change.action == "remove":

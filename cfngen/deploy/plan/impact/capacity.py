@@ -18,12 +18,7 @@ _SECONDS_PER_DAY = 86_400
 
 
 def capacity_texts(context: ChangeContext, owner: str) -> Iterator[str]:
-    """Yield sentences about an update of an Auto Scaling group in place.
-
-    Args:
-        context: the change of the Auto Scaling group.
-        owner: its master or node group, in words.
-    """
+    """Yield sentences about an update of an Auto Scaling group in place."""
     if context.touches(_POLICY):
         yield from _policy_texts(context, owner)
     if context.touches("CapacityRebalance"):
@@ -62,9 +57,6 @@ def _policy(value_of: Callable[..., object]) -> Mapping[str, object]:
 
     They are asked for by themselves, since the policy as a whole is not known before the update: it has the version of
     the launch template.
-
-    Args:
-        value_of: returns the value at a path, before or after the change.
     """
     overrides = _from_json(value_of(_POLICY, "LaunchTemplate", "Overrides"))
     distribution = _from_json(value_of(_POLICY, "InstancesDistribution"))
@@ -85,7 +77,6 @@ def _from_json(value: object) -> object:
 
 
 def _types_text(policy: Mapping[str, object]) -> str:
-    """Return the instance types of a mixed instances policy, in words."""
     source = policy.get("LaunchTemplate")
     overrides = source.get("Overrides") if isinstance(source, Mapping) else None
     if not isinstance(overrides, list):
@@ -99,7 +90,6 @@ def _types_text(policy: Mapping[str, object]) -> str:
 
 
 def _shares_text(policy: Mapping[str, object]) -> str:
-    """Return which instances of a mixed instances policy are On-Demand and which are Spot Instances, in words."""
     distribution = policy.get("InstancesDistribution")
     if not isinstance(distribution, Mapping):
         distribution = {}
@@ -131,7 +121,6 @@ _COST = "it costs as much as the instance while none runs in it"
 
 
 def _reservation_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the capacity reservation of a master."""
     owner = context.owner or "a master"
     instance_type = str(context.after("InstanceType") or "its type")
     if context.change.action == "add":
@@ -157,10 +146,6 @@ def autoscaler_text(context: ChangeContext, owner: str) -> str:
     """Return what changes for cluster-autoscaler with the tags of an Auto Scaling group; empty if nothing does.
 
     Labels and taints are not mentioned: they change with the nodes' configuration.
-
-    Args:
-        context: the change of the Auto Scaling group.
-        owner: its node group, in words.
     """
     [enabled_key] = AUTOSCALER_TAG
     for property_ in context.change.properties:

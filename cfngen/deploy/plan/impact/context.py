@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from cfngen.cluster.model import Cluster
@@ -12,36 +14,37 @@ from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ResourceChange
 from cfngen.deploy.plan.plan import Change, Replacement
 
 
+@dataclass(frozen=True)
 class ChangeContext:
     """A change of a resource with the context that determines its impact.
 
     Attributes:
         cluster: the cluster as it is to be deployed.
-        change: the change in the plan.
-        owner: the master or node group that the resource belongs to, e.g. "master a"; empty if none.
-        is_master: whether the resource belongs to a master.
+        resource_change: the change as CloudFormation lists it.
         master_count: current number of masters.
         instance_count: current number of instances of an Auto Scaling group; None if not known.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        change: Change,
-        resource_change: ResourceChange,
-        *,
-        master_count: int,
-        instance_count: int | None = None,
-    ) -> None:
-        self.cluster = cluster
-        self.master_count = master_count
-        self.change = change
-        self.instance_count = instance_count
-        self._old_properties = resource_change.before.get("Properties", {})
-        self._new_properties = resource_change.after.get("Properties", {})
-        owner = owner_of(cluster, change.logical_id)
-        self.owner = owner.text
-        self.is_master = owner.is_master
+    cluster: Cluster
+    change: Change
+    resource_change: ResourceChange
+    _: KW_ONLY
+    master_count: int
+    instance_count: int | None = None
+
+    @cached_property
+    def _owner(self) -> Owner:
+        return owner_of(self.cluster, self.change.logical_id)
+
+    @property
+    def owner(self) -> str:
+        """The master or node group that the resource belongs to, e.g. "master a"; empty if none."""
+        return self._owner.text
+
+    @property
+    def is_master(self) -> bool:
+        """Whether the resource belongs to a master."""
+        return self._owner.is_master
 
     @property
     def might_be_replaced(self) -> bool:
@@ -71,11 +74,11 @@ class ChangeContext:
         Args:
             path: names of the property and of the keys in it, or positions in lists, e.g. `Tags`, `0`, `Value`.
         """
-        return self._value(self._old_properties, path, is_new=False)
+        return self._value(self.resource_change.before.get("Properties", {}), path, is_new=False)
 
     def after(self, *path: str) -> object:
         """Return the new value of a property, or None if it is not known, or not known yet; `path` as in `before`."""
-        return self._value(self._new_properties, path, is_new=True)
+        return self._value(self.resource_change.after.get("Properties", {}), path, is_new=True)
 
     def touches(self, *names: str) -> bool:
         """Return whether any of these properties will or might change."""
@@ -96,7 +99,6 @@ class ChangeContext:
 
     @property
     def _names_of_changed_properties(self) -> set[str]:
-        """Names of the properties that will or might change."""
         return {
             _property_name(property_.path)
             for property_ in self.change.properties
@@ -104,13 +106,7 @@ class ChangeContext:
         }
 
     def _value(self, properties: object, path: tuple[str, ...], *, is_new: bool) -> object:
-        """Return the old or new value of a property: from the listed changes, else from the resource's definition.
-
-        Args:
-            properties: the old or new properties in the resource's definition.
-            path: see `before`.
-            is_new: whether the new value is wanted.
-        """
+        """Return the old or new value of a property: from the listed changes, else from the resource's definition."""
         for property_ in self.change.properties:
             if property_.path == "/Properties/" + "/".join(path):
                 return property_.after if is_new else property_.before
@@ -133,7 +129,6 @@ class Owner(NamedTuple):
 
     Attributes:
         text: in words, e.g. "master a" or "node group `gpu`"; empty if the resource belongs to none.
-        is_master: whether it is a master.
     """
 
     text: str

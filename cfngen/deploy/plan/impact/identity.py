@@ -55,7 +55,6 @@ def _bucket_policy_impact(context: ChangeContext) -> Impact | None:
 
 
 def _distribution_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the distribution from which AWS reads the documents."""
     if context.change.action == "add":
         return Impact("CloudFront takes some minutes to set the distribution up")
     if context.change.action == "remove":
@@ -69,7 +68,6 @@ def _distribution_impact(context: ChangeContext) -> Impact | None:
 
 
 def _provider_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of IAM's OIDC provider, by which AWS STS accepts the tokens."""
     if context.disappears:
         return Impact(f"permissions: the OIDC provider {context.verb}; {_LOSS}", Danger.DISRUPTIVE)
     if context.touches("ClientIdList"):
@@ -78,7 +76,6 @@ def _provider_impact(context: ChangeContext) -> Impact | None:
 
 
 def _key_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the KMS key that encrypts the secrets."""
     if not context.disappears:
         return Impact("who may use the key of the cluster's secrets changes") if context.touches("KeyPolicy") else None
     return Impact(
@@ -89,7 +86,6 @@ def _key_impact(context: ChangeContext) -> Impact | None:
 
 
 def _secret_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of removing or replacing a secret: the join information or the certificate authorities."""
     if not context.disappears:
         return None
     if context.change.logical_id.startswith("Join"):
@@ -105,7 +101,6 @@ def _secret_impact(context: ChangeContext) -> Impact | None:
 
 
 def _backup_bucket_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the bucket."""
     if context.disappears:
         # Its DeletionPolicy and UpdateReplacePolicy are Retain.
         return Impact(
@@ -119,7 +114,6 @@ def _backup_bucket_impact(context: ChangeContext) -> Impact | None:
 
 
 def _program_impact(context: ChangeContext) -> Impact:
-    """Return the impact of adding or removing a boot program."""
     owner = f"of {context.owner or 'the masters'}"
     if context.change.action == "remove":
         return Impact(f"the previous boot program {owner}; no instance downloads it any more", Danger.NONE)

@@ -24,7 +24,6 @@ _LIFECYCLE_HOOKS = "LifecycleHookSpecificationList"  # property of an Auto Scali
 
 
 def _group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a master's or node group's Auto Scaling group."""
     owner = context.owner or context.change.logical_id
     if context.disappears:
         if context.is_master:
@@ -39,12 +38,6 @@ def _group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _group_update_impact(context: ChangeContext, owner: str) -> Impact | None:
-    """Return the impact of a change that updates an Auto Scaling group in place.
-
-    Args:
-        context: the change of the Auto Scaling group.
-        owner: its master or node group, in words.
-    """
     impacts: list[tuple[str, Danger]] = []  # sentences, each with its danger
     if context.touches(*_ROLLING_UPDATE_PROPERTIES) and context.instance_count == 0:
         impacts.append((f"{owner} has no instances now; future instances get the new configuration", Danger.NONE))
@@ -102,13 +95,7 @@ def _drained_text(context: ChangeContext) -> str:
 
 
 def _resize_text(context: ChangeContext, owner: str, *, is_only_change: bool) -> tuple[str, bool]:
-    """Return the impact of a change of an Auto Scaling group's size, and whether instances may be terminated.
-
-    Args:
-        context: the change of the Auto Scaling group.
-        owner: its master or node group, in words.
-        is_only_change: whether nothing else in the group changes.
-    """
+    """Return the impact of a change of an Auto Scaling group's size, and whether instances may be terminated."""
     old_min, old_max = (number_if_decimal(context.before(name)) for name in ("MinSize", "MaxSize"))
     new_min, new_max = (number_if_decimal(context.after(name)) for name in ("MinSize", "MaxSize"))
     if old_min is None or old_max is None or new_min is None or new_max is None:
@@ -177,12 +164,7 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
 
 
 def _volume_difference(context: ChangeContext, key: str) -> str:
-    """Return how the volumes of new instances differ; the root volume is the first block device mapping.
-
-    Args:
-        context: the change of the launch template.
-        key: the path of the block device mappings in the template's properties.
-    """
+    """Return how the volumes of new instances differ; the root volume is the first block device mapping."""
     prefix = f"/Properties/{key}"
     paths = [property_.path for property_ in context.change.properties if property_.path.startswith(prefix)]
     if context.is_master or not _has_further_volumes(context, key):
@@ -197,7 +179,6 @@ def _volume_difference(context: ChangeContext, key: str) -> str:
 
 
 def _has_further_volumes(context: ChangeContext, key: str) -> bool:
-    """Return whether instances had, or will have, volumes beside the root volume."""
     mappings = (context.before(*key.split("/")), context.after(*key.split("/")))
     return any(isinstance(value, list) and len(value) > 1 for value in mappings)
 
@@ -231,7 +212,6 @@ def _volume_impact(context: ChangeContext) -> Impact | None:
 
 
 def _volume_update_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change that modifies a master's data volume in place."""
     if context.change.action != "update":
         return None
     volume = f"the data volume of {context.owner or 'a master'}"
@@ -263,7 +243,6 @@ def _volume_update_impact(context: ChangeContext) -> Impact | None:
 
 
 def _role_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the IAM role of masters, of nodes, or of the delivery of flow logs."""
     if context.owner:
         users = f"the nodes of {context.owner}"
     else:
@@ -292,7 +271,6 @@ def _instance_profile_impact(context: ChangeContext) -> Impact | None:
 
 
 def _key_pair_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of removing or replacing the SSH key pair."""
     if context.change.action == "remove":
         return Impact("the SSH key pair is removed; running instances keep the key")
     if context.disappears:
@@ -314,11 +292,7 @@ _MANY_BATCHES = 10
 
 
 def pace(context: ChangeContext) -> str:
-    """Return at what pace the nodes of a group are replaced: `one at a time`, or how many, and in which time.
-
-    Args:
-        context: the change of the node group's Auto Scaling group.
-    """
+    """Return at what pace the nodes of a group are replaced: `one at a time`, or how many, and in which time."""
     group = _node_group(context)
     if group is None:
         return "one at a time"

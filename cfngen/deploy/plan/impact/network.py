@@ -1,4 +1,4 @@
-"""The impact of changes of the network: addresses, load balancer, subnets, routes and security groups."""
+"""The impact of changes of the network: addresses, load balancer, subnets, routes, security groups and flow logs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ _ROLE_NAMES: Mapping[RuleRole, str] = {
 
 
 def _network_interface_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a master's network interface, which has the address of the API."""
     owner = context.owner or "a master"
     if context.disappears:
         old_address, new_address = context.before("PrivateIpAddress"), context.after("PrivateIpAddress")
@@ -38,7 +37,7 @@ def _network_interface_impact(context: ChangeContext) -> Impact | None:
 
 
 def _elastic_ip_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a new public address; the address of a single master is that of the API."""
+    """Return the impact of a new public address; the address of a single master is the API's, too."""
     if not context.disappears:
         return None
     if context.has_api_load_balancer:
@@ -54,7 +53,6 @@ def _elastic_ip_impact(context: ChangeContext) -> Impact | None:
 
 
 def _elastic_ip_association_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of attaching a public address to another network interface."""
     if not context.disappears:
         return None
     if context.has_api_load_balancer:
@@ -70,12 +68,10 @@ def _elastic_ip_association_impact(context: ChangeContext) -> Impact | None:
 
 
 def _move_verb(context: ChangeContext) -> str:
-    """Return `moves`, or `might move` if the replacement is not certain."""
     return "might move" if context.might_be_replaced else "moves"
 
 
 def _load_balancer_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a load balancer of the API."""
     is_internal = context.change.logical_id == "InternalApiLoadBalancer"
     if is_internal and context.cluster.api.public:
         return _internal_load_balancer_impact(context)
@@ -118,7 +114,6 @@ def _internal_load_balancer_impact(context: ChangeContext) -> Impact | None:
 
 
 def _target_group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the masters to which the API's load balancer forwards."""
     if context.disappears:
         return Impact(
             f"the target group of the API's load balancer {context.verb}; the API is unavailable until the masters are "
@@ -133,7 +128,6 @@ def _target_group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _listener_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the port on which the API's load balancer listens."""
     if not context.disappears:
         return None
     return Impact(
@@ -142,7 +136,6 @@ def _listener_impact(context: ChangeContext) -> Impact | None:
 
 
 def _vpc_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of removing or replacing the VPC."""
     if not context.disappears:
         return None
     return Impact(
@@ -153,7 +146,6 @@ def _vpc_impact(context: ChangeContext) -> Impact | None:
 
 
 def _subnet_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of removing or replacing a subnet."""
     if not context.disappears:
         return None
     subnet = SubnetId.parse(context.change.logical_id)
@@ -165,7 +157,6 @@ def _subnet_impact(context: ChangeContext) -> Impact | None:
 
 
 def _vpc_range_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of removing or replacing a further range of the VPC."""
     if not context.disappears:
         return None
     vpc_range = VpcRangeId.parse(context.change.logical_id)
@@ -177,7 +168,6 @@ def _vpc_range_impact(context: ChangeContext) -> Impact | None:
 
 
 def _further_route_impact(context: ChangeContext, route: RouteId) -> Impact | None:
-    """Return the impact of a change of a route to a network beyond the VPC."""
     if context.disappears:
         text = f"network: the route to {route.destination} {context.verb}; connections to it are interrupted"
         return Impact(text, Danger.DISRUPTIVE)
@@ -187,7 +177,6 @@ def _further_route_impact(context: ChangeContext, route: RouteId) -> Impact | No
 
 
 def _routing_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of removing or replacing a route table, a route, or the internet gateway."""
     route = RouteId.parse(context.change.logical_id)
     if route:
         return _further_route_impact(context, route)
@@ -200,7 +189,6 @@ def _routing_impact(context: ChangeContext) -> Impact | None:
 
 
 def _association_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a subnet's association with a route table."""
     if context.disappears or not context.touches("RouteTableId"):
         return _routing_impact(context)
     subnet = SubnetId.parse(context.change.logical_id)
@@ -232,7 +220,6 @@ def _security_group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _rule_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of one ingress rule."""
     rule = RuleId.parse(context.change.logical_id)
     existing_id = existing_group(context.cluster, rule.role) if rule else None
     if existing_id and context.change.action == "remove":
@@ -253,13 +240,6 @@ def _rule_impact(context: ChangeContext) -> Impact | None:
 
 
 def _source_impact(context: ChangeContext, rule: RuleId, *, target: str) -> Impact | None:
-    """Return the impact of a change of a rule by which addresses outside of the cluster reach it.
-
-    Args:
-        context: the change of the rule.
-        rule: the rule's logical id. If CloudFormation does not show a range, it is taken from there (`rule.origin`).
-        target: what the rule makes reachable, in words.
-    """
     old_source = context.before("CidrIp") or context.before("SourcePrefixListId")
     new_source = context.after("CidrIp") or context.after("SourcePrefixListId")
     if context.change.action == "remove":
@@ -290,7 +270,6 @@ _DISTINGUISHING = ("TrafficType", "LogDestination", "LogDestinationType", "LogGr
 
 
 def _flow_log_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the flow log."""
     cluster = context.cluster
     if context.change.action == "add":
         others = ", also those of others in it" if cluster.network.vpc.id else ""
@@ -311,7 +290,6 @@ def _flow_log_impact(context: ChangeContext) -> Impact | None:
 
 
 def _log_group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the log group."""
     if context.disappears:
         verb = "leaves the stack" if context.change.action == "remove" else context.verb
         return Impact(

@@ -1,4 +1,4 @@
-"""The impact of changes of a private cluster's ways out: NAT gateways, private and public subnets, and VPC endpoints.
+"""The impact of changes of a private cluster's ways out, and of the names by which the API is found.
 
 An update creates first and removes last, also across nested stacks: what is removed is removed once the whole update
 has succeeded. So a route has its new target before the old NAT gateway goes; only open connections break.
@@ -21,7 +21,6 @@ from cfngen.text import join_and
 
 
 def _nat_gateway_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a NAT gateway."""
     zone = _zone(context)
     users = _instances_that_use(context.cluster, zone)
     if context.change.action == "remove":
@@ -42,7 +41,6 @@ def _nat_gateway_impact(context: ChangeContext) -> Impact | None:
 
 
 def _nat_elastic_ip_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a NAT gateway's Elastic IP, the address that others see."""
     zone = _zone(context)
     users = _instances_that_use(context.cluster, zone)
     if context.change.action == "remove":
@@ -65,7 +63,6 @@ def _nat_elastic_ip_impact(context: ChangeContext) -> Impact | None:
 
 
 def _private_routing_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a private route table, or of its route to a NAT gateway."""
     instances = f"instances in {_route_zones(context)}"
     if context.change.type == "AWS::EC2::RouteTable":
         if not context.disappears:
@@ -119,7 +116,6 @@ def _public_subnet_impact(context: ChangeContext) -> Impact | None:
 
 
 def _endpoint_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a VPC endpoint: which service instances reach in another way, or lose."""
     service = _service(context)
     if context.change.action == "add":
         return Impact(f"instances reach {service} through a VPC endpoint from now on")
@@ -161,7 +157,6 @@ def _service(context: ChangeContext) -> str:
 
 
 def _endpoints_group_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the security group of the VPC endpoints."""
     if context.disappears:
         return Impact(
             f"the security group of the VPC endpoints {context.verb}, with every rule in it", Danger.DISRUPTIVE
@@ -186,13 +181,11 @@ def _route_zones(context: ChangeContext) -> str:
 
 
 def _instances_that_use(cluster: Cluster, gateway_zone: str) -> str:
-    """Return the instances that will use the NAT gateway in a zone, in words."""
     zones = [zone for zone in _zones_with_created_table(cluster) if nat_gateway_zone(cluster, zone) == gateway_zone]
     return f"instances in {join_and(zones or [gateway_zone])}"
 
 
 def _zones_with_created_table(cluster: Cluster) -> list[str]:
-    """Return the zones of the private subnets whose route tables cfngen creates."""
     return [subnet.zone for subnet in created_subnets(cluster) if not subnet.route_table]
 
 
@@ -222,12 +215,10 @@ def private_network_impact(change: Change) -> _ImpactFunction | None:
 
 
 def _endpoint(context: ChangeContext) -> str:
-    """Return which endpoint the record leads to, in words."""
     return "internal endpoint" if context.change.logical_id == "ApiPrivateRecord" else "public endpoint"
 
 
 def _record_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a DNS record of the API."""
     old_name, new_name = context.before("Name"), context.after("Name")
     endpoint = _endpoint(context)
     if context.change.action == "add":
@@ -265,7 +256,6 @@ def _record_impact(context: ChangeContext) -> Impact | None:
 
 
 def _zone_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a hosted zone that the cluster's stack created."""
     is_public = context.change.logical_id == "ApiPublicZone"
     if context.change.action == "add":
         if not is_public:

@@ -4,5 +4,5 @@ When a stack update fails, CloudFormation rolls back all of it. So each stack up
 back together: a node group that fails must not roll back masters that have upgraded etcd's data, and no rollback may
 shrink a volume, which EBS refuses.
 
-`parts` divides a plan into phases, `documents` makes the templates of one phase, and `phases` plans them all.
+`phases` divides a plan into parts and plans each, and `documents` makes the templates of one.
 """

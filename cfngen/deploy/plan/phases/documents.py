@@ -10,9 +10,13 @@ from cfngen.cluster.naming.logical_ids import MASTER_STACK, is_node_group_stack
 from cfngen.cluster.network.existing_parts import group_parameter
 from cfngen.deploy.aws.templates import SSM_TYPE_PREFIX, DeployedStack, DeployedTemplates, nested_template_names
 from cfngen.deploy.aws.types import JsonObject, TemplatePart
-from cfngen.deploy.plan.phases.parts import MODIFIABLE_PROPERTIES, VOLUME
 from cfngen.templates.document import Document
 from cfngen.templates.expressions import Reference, references
+
+VOLUME = "AWS::EC2::Volume"
+# Properties that ModifyVolume changes. They are changed together, since EC2 accepts the next modification of a volume
+# only after some hours ("Request modifications to your EBS volumes", EC2 User Guide).
+MODIFIABLE_PROPERTIES = ("Size", "Iops", "Throughput", "VolumeType")
 
 
 def separable_groups(deployed: DeployedTemplates, documents: Sequence[Document]) -> frozenset[str]:
@@ -104,8 +108,6 @@ def with_unchanged_groups(
     If such a stack is not deployed yet, it is removed from the root, and a later phase creates it.
 
     Args:
-        deployed: the deployed templates and parameters.
-        documents: the requested templates.
         unchanged: logical ids of the node group stacks that must not change, including stacks that the requested root
             no longer has.
     """
@@ -124,25 +126,28 @@ def with_unchanged_groups(
         deployed_stack = deployed.nested_stacks.get(logical_id)
         if deployed_stack is None:
             continue
-        deployed_resource = deployed.root_template["Resources"][logical_id]
-        properties = {
-            **deployed_resource["Properties"],
-            # Publishing replaces this by the URL of the uploaded template with this name.
-            "TemplateURL": f"{deployed_stack.template_name}.json",
-            "Parameters": _unchanged_parameters(deployed_resource, deployed_stack),
-        }
-        # The requested root determines the order of stack updates, so `DependsOn` comes from there. A stack that the
-        # requested root no longer has only waits for the masters.
-        depends_on = requested_resource.get("DependsOn", [MASTER_STACK])
-        root_template["Resources"][logical_id] = {
-            **deployed_resource,
-            "Properties": properties,
-            "DependsOn": depends_on,
-        }
+        root_template["Resources"][logical_id] = _unchanged_stack_resource(
+            deployed.root_template["Resources"][logical_id], deployed_stack, requested_resource
+        )
         nested_documents[deployed_stack.template_name] = Document(
             deployed_stack.template_name, _with_current_values(deployed_stack), root.module
         )
     return (*nested_documents.values(), replace(root, body=root_template, children=tuple(nested_documents)))
+
+
+def _unchanged_stack_resource(
+    deployed_resource: TemplatePart, deployed_stack: DeployedStack, requested_resource: TemplatePart
+) -> JsonObject:
+    properties = {
+        **deployed_resource["Properties"],
+        # Publishing replaces this by the URL of the uploaded template with this name.
+        "TemplateURL": f"{deployed_stack.template_name}.json",
+        "Parameters": _unchanged_parameters(deployed_resource, deployed_stack),
+    }
+    # The requested root determines the order of stack updates, so `DependsOn` comes from there. A stack that the
+    # requested root no longer has only waits for the masters.
+    depends_on = requested_resource.get("DependsOn", [MASTER_STACK])
+    return {**deployed_resource, "Properties": properties, "DependsOn": depends_on}
 
 
 def _root_of(documents: Sequence[Document]) -> Document:
@@ -151,7 +156,6 @@ def _root_of(documents: Sequence[Document]) -> Document:
 
 
 def _masters_document(documents: Sequence[Document]) -> Document:
-    """Return the template of the masters' stack."""
     name = nested_template_names(_root_of(documents).body)[MASTER_STACK]
     return next(document for document in documents if document.name == name)
 
@@ -171,7 +175,7 @@ def _available_outputs(documents: Sequence[Document]) -> frozenset[Reference]:
 
 
 def _unchanged_parameters(stack_resource: TemplatePart, deployed_stack: DeployedStack) -> JsonObject:
-    """Return the `Parameters` with which the root passes a nested stack the values that the stack has now.
+    """Return `Parameters` by which the root passes a nested stack the values that the stack has now.
 
     A reference to an output of another stack stays a reference, since the output may change in this phase.
     """
@@ -216,7 +220,6 @@ def _pass_resolved_values(stack_resource: JsonObject, deployed_stack: DeployedSt
 
     Args:
         stack_resource: the nested stack in the root's template, whose `Parameters` are changed.
-        deployed_stack: the nested stack as it is deployed.
     """
     parameters = stack_resource["Properties"].get("Parameters", {})
     for name, definition in deployed_stack.template.get("Parameters", {}).items():
@@ -240,10 +243,8 @@ def _set_requested_volume_properties(
 
     Args:
         deployed_masters_template: the masters' deployed template, which is changed.
-        requested_masters: the masters' requested template.
         masters_stack_resource: the masters' stack in the deployed root template, whose `Parameters` are changed.
         deployed_root_template: the deployed root template, whose `Parameters` are changed.
-        requested_root: the requested root template.
     """
     passed_parameters = requested_root.body["Resources"][MASTER_STACK]["Properties"].get("Parameters", {})
     for logical_id, deployed_volume in deployed_masters_template["Resources"].items():

@@ -16,11 +16,7 @@ from cfngen.errors import CfngenError
 
 
 class BucketError(CfngenError):
-    """Templates cannot be uploaded to the bucket.
-
-    Attributes:
-        bucket: its name.
-    """
+    """Templates cannot be uploaded to the bucket."""
 
     code = "bucket-error"
 
@@ -56,7 +52,6 @@ def ensure_bucket(account: Account, *, bucket: str = "", kms_key: str = "", repo
     """Check or create the bucket for templates, and return its name.
 
     Args:
-        account: the account.
         bucket: the operator's bucket, which is used as it is; cfngen's own if empty.
         kms_key: KMS key for new objects in cfngen's own bucket; if empty, the bucket's current key, or S3's managed
             key.
@@ -115,7 +110,6 @@ def _exists(account: Account, bucket: str) -> bool:
 
 
 def _owner_error(account: Account, bucket: str) -> BucketOwnerError:
-    """Return the error for a bucket that belongs to another account, or that the caller has no access to."""
     return BucketOwnerError(
         bucket,
         f"the bucket {bucket} belongs to another account, or {account.caller} may not use it",

@@ -9,14 +9,15 @@ template, or from one uploaded before, and is identified by its digest.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.launched_versions import StaleGroup, find_retyped_slots, find_stale_groups
 from cfngen.deploy.aws.stacks import StackView, list_resource_tree, read_template
+from cfngen.deploy.aws.templates import read_uploaded
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact, Notice, Report
 from cfngen.deploy.plan.publishing import bucket as buckets
@@ -24,6 +25,9 @@ from cfngen.templates.document import Document
 
 _MAX_SEARCHED_TEMPLATES = 50
 """Maximum number of uploaded templates of one stack that are searched, newest first."""
+
+
+_HINT = "the next change of its configuration replaces its instances, or set the launch template of {group} yourself."
 
 
 @dataclass(frozen=True)
@@ -51,15 +55,40 @@ def add_old_programs(
     """Return the templates with the boot programs of groups that use an old launch template version.
 
     Args:
-        account: the account and region.
-        documents: the generated templates.
         existing: the root stack; None if it does not exist yet.
-        cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket for templates; cfngen's own if empty.
         report: receives a notice for each group that uses an old launch template version.
     """
-    if existing is None:
+    stale_groups = _read_stale_groups(account, existing, report) if existing else []
+    if not stale_groups:
         return TemplatesToUpload(tuple(documents))
+    documents_to_upload = list(documents)
+    impacts: list[Impact] = []
+    for group, stack_id in stale_groups:
+        hint = _HINT.format(group=group.id)
+        report(Notice(group.text, hint))
+        index = _index_of_nested_template(documents_to_upload, group.group)
+        if index is None or not group.program or _has_resource(documents_to_upload[index], group.program):
+            continue
+        document = documents_to_upload[index]
+        program_resource = _find_program_resource(
+            account, group, name=document.name, stack_id=stack_id, cluster=cluster, bucket=bucket
+        )
+        if program_resource is None:
+            report(Notice(f"the boot program {group.program} is no longer in any uploaded template", hint))
+            continue
+        resources = {**document.body["Resources"], group.program: program_resource}
+        documents_to_upload[index] = replace(document, body={**document.body, "Resources": resources})
+        text = f"{group.text}. The stack contains this program until the group uses the stack's launch template version"
+        impacts.append(Impact(text, Danger.DISRUPTIVE))
+    return TemplatesToUpload(tuple(documents_to_upload), tuple(impacts))
+
+
+def _read_stale_groups(account: Account, existing: StackView, report: Report) -> list[tuple[StaleGroup, str]]:
+    """Return the groups that use an old launch template version, each with the ARN of its stack.
+
+    Empty if they cannot be read, which is reported, as are masters of another type than their stack's.
+    """
     try:
         with translate_aws_errors():
             resources = list_resource_tree(account, existing.id)
@@ -69,38 +98,9 @@ def add_old_programs(
             report(Notice(slot.text))
     except AwsError as error:
         report(Notice(f"cannot find out which groups use an old launch template version: {error}", error.hint))
-        return TemplatesToUpload(tuple(documents))
+        return []
     stack_ids = {resource.view.logical_id: resource.stack_id for resource in resources}
-    documents_to_upload = list(documents)
-    impacts: list[Impact] = []
-    for group in stale:
-        hint = (
-            f"the next change of its configuration replaces its instances, or set the launch template of {group.id} "
-            "yourself."
-        )
-        report(Notice(group.text, hint))
-        index = _index_of_nested_template(documents_to_upload, group.group)
-        if index is None or not group.program or _has_resource(documents_to_upload[index], group.program):
-            continue
-        program_resource = _find_program_resource(
-            account,
-            group,
-            name=documents_to_upload[index].name,
-            stack_id=stack_ids[group.group],
-            cluster=cluster,
-            bucket=bucket,
-        )
-        if program_resource is None:
-            report(Notice(f"the boot program {group.program} is no longer in any uploaded template", hint))
-            continue
-        body = {
-            **documents_to_upload[index].body,
-            "Resources": {**documents_to_upload[index].body["Resources"], group.program: program_resource},
-        }
-        documents_to_upload[index] = replace(documents_to_upload[index], body=body)
-        text = f"{group.text}. The stack contains this program until the group uses the stack's launch template version"
-        impacts.append(Impact(text, Danger.DISRUPTIVE))
-    return TemplatesToUpload(tuple(documents_to_upload), tuple(impacts))
+    return [(group, stack_ids[group.group]) for group in stale]
 
 
 def _index_of_nested_template(documents: Sequence[Document], logical_id: str) -> int | None:
@@ -123,11 +123,6 @@ def _find_program_resource(
     """Return the resource with the boot program that a group uses; None if no template that can be read has it.
 
     Args:
-        account: the account and region.
-        group: the group that uses an old launch template version.
-        name: name of the nested template that has the group.
-        stack_id: ARN of the nested stack that has the group.
-        cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket for templates; cfngen's own if empty.
     """
     for body in _read_deployed_and_uploaded_templates(
@@ -143,27 +138,10 @@ def _find_program_resource(
 def _read_deployed_and_uploaded_templates(
     account: Account, name: str, stack_id: str, cluster: str, bucket: str
 ) -> Iterator[TemplatePart]:
-    """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first.
-
-    Args:
-        account: the account and region.
-        name: name of the template.
-        stack_id: ARN of the nested stack.
-        cluster: name of the cluster, the folder in the bucket.
-        bucket: the bucket for templates.
-    """
+    """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first."""
     try:
         with translate_aws_errors():
             yield read_template(account, stack_id)
-            s3 = account.client("s3")
-            pages = s3.get_paginator("list_objects_v2").paginate(
-                Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
-            )
-            s3_objects = [s3_object for page in pages for s3_object in page.get("Contents", ())]
-            uploaded = [s3_object for s3_object in s3_objects if s3_object["Key"].endswith(f"/{name}.json")]
-            newest_first = sorted(uploaded, key=lambda s3_object: s3_object["LastModified"], reverse=True)
-            for s3_object in newest_first[:_MAX_SEARCHED_TEMPLATES]:
-                response = s3.get_object(Bucket=bucket, Key=s3_object["Key"], ExpectedBucketOwner=account.id)
-                yield json.loads(response["Body"].read())
+            yield from islice(read_uploaded(account, bucket, cluster, name), _MAX_SEARCHED_TEMPLATES)
     except (AwsError, ValueError):
         return

@@ -88,8 +88,6 @@ def harden(account: Account, bucket: str, *, kms_key: str, is_new: bool, report:
     """Correct the settings of cfngen's own bucket.
 
     Args:
-        account: the account.
-        bucket: the bucket.
         kms_key: KMS key for new objects; if empty, the bucket's current key, or S3's managed key.
         is_new: whether the bucket was just created, so that all settings are required.
         report: receives a notice about settings that the caller may not read or change.
@@ -167,7 +165,6 @@ def read_setting(account: Account, bucket: str, operation: str) -> AwsObject | N
 
 
 def _required_settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:
-    """Return the settings that cfngen's own bucket must have."""
     return (
         _Setting("blocking of public access", "get_public_access_block", _public_access_correction),
         _Setting("ownership of objects", "get_bucket_ownership_controls", _ownership_correction),
@@ -188,14 +185,12 @@ def _required_settings(account: Account, bucket: str, kms_key: str) -> Sequence[
 
 
 def _public_access_correction(current: AwsObject) -> _S3Call | None:
-    """Return the call that blocks all four kinds of public access."""
     if current.get("PublicAccessBlockConfiguration", {}) == PUBLIC_ACCESS_BLOCK:
         return None
     return _S3Call("put_public_access_block", {"PublicAccessBlockConfiguration": PUBLIC_ACCESS_BLOCK})
 
 
 def _ownership_correction(current: AwsObject) -> _S3Call | None:
-    """Return the call that lets the owner of the bucket own all objects, which turns ACLs off."""
     rules = [{"ObjectOwnership": "BucketOwnerEnforced"}]
     if current.get("OwnershipControls", {}).get("Rules") == rules:
         return None
@@ -203,7 +198,6 @@ def _ownership_correction(current: AwsObject) -> _S3Call | None:
 
 
 def _versioning_correction(current: AwsObject) -> _S3Call | None:
-    """Return the call that turns on versioning."""
     if current.get("Status") == "Enabled":
         return None
     return _S3Call("put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled"}})
@@ -270,7 +264,6 @@ def _lifecycle_correction(current: AwsObject) -> _S3Call | None:
 
 
 def _tags_correction(current: AwsObject) -> _S3Call | None:
-    """Return the call that adds cfngen's tags; other tags stay."""
     tags = {tag["Key"]: tag["Value"] for tag in current.get("TagSet", ())}
     if TAGS.items() <= tags.items():
         return None

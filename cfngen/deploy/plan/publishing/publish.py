@@ -42,7 +42,6 @@ class TemplateTooLargeError(CfngenError):
     """A template is larger than CloudFormation accepts from S3.
 
     Attributes:
-        name: the document's name.
         size: its size in bytes.
     """
 
@@ -69,8 +68,6 @@ class LocatedTemplate:
 
     Attributes:
         document: the document; in the root, the TemplateURLs of nested stacks are those of the uploaded templates.
-        content: its bytes.
-        key: its key in the bucket.
         url: its URL for CloudFormation.
     """
 
@@ -90,7 +87,6 @@ class PublishedTemplates:
     """A cluster's templates in their bucket.
 
     Attributes:
-        bucket: the bucket.
         template_url: URL of the root.
         written: number of templates that this call uploaded.
         unchanged: number of templates that were in the bucket already.
@@ -118,12 +114,8 @@ def publish(
     """Upload a cluster's root and nested templates; templates that exist already are not uploaded again.
 
     Args:
-        account: the account.
         documents: the generated templates; `standalone` is not needed and not uploaded.
-        cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket; cfngen's own if empty.
-        kms_key: see `bucket.ensure_bucket`.
-        report: receives progress messages.
 
     Raises:
         TemplateTooLargeError: a template exceeds CloudFormation's limit; nothing was uploaded.
@@ -156,9 +148,6 @@ def assign_template_urls(
     """Return the templates with their keys and URLs, the root last; nothing is uploaded.
 
     Args:
-        account: the account.
-        documents: the generated templates.
-        cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket; cfngen's own if empty.
 
     Raises:
@@ -183,12 +172,7 @@ def assign_template_urls(
 
 
 def with_template_urls(root: Document, urls: Mapping[str, str]) -> JsonObject:
-    """Return the root's body with the URLs of uploaded templates, and without the parameters for their location.
-
-    Args:
-        root: the root as generated.
-        urls: URL of each nested template by its name.
-    """
+    """Return the root's body with the URLs of uploaded templates, and without the parameters for their location."""
     body: JsonObject = json.loads(json.dumps(root.body))
     for resource in body["Resources"].values():
         if resource["Type"] == NESTED_STACK:
@@ -223,7 +207,6 @@ def _with_key_and_url(account: Account, document: Document, *, cluster: str, buc
 
 
 def _is_uploaded(account: Account, bucket: str, template: LocatedTemplate) -> bool:
-    """Return whether the bucket has an object with this key and content."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -242,11 +225,6 @@ def _is_uploaded(account: Account, bucket: str, template: LocatedTemplate) -> bo
 
 
 def _upload(account: Account, bucket: str, template: LocatedTemplate) -> None:
-    """Upload one template.
-
-    Raises:
-        UploadError: S3 refuses the upload.
-    """
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -265,7 +243,6 @@ def _upload(account: Account, bucket: str, template: LocatedTemplate) -> None:
 
 
 def _upload_error(bucket: str, template: LocatedTemplate, error: Exception) -> AwsError:
-    """Return the error for a template that could not be uploaded, with the hint for boto3's error."""
     reason = as_aws_error(error)
     hint = CommandText(
         "nothing was deployed; ", reason.hint or "repeat the command: only missing templates are uploaded."
@@ -308,7 +285,6 @@ def capabilities(documents: Sequence[Document]) -> tuple[str, ...]:
 
 
 def _required_capabilities(template: TemplatePart) -> Iterator[str]:
-    """Yield the capabilities that one template requires; one may be yielded several times."""
     if "Transform" in template or _has_macro(template):
         yield AUTO_EXPAND
     for resource in template.get("Resources", {}).values():

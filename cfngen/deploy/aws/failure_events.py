@@ -1,0 +1,85 @@
+"""Events of an operation that failed: of the root stack, failures alone, and the signal of an instance."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import DeniedError, as_aws_error, error_code
+from cfngen.deploy.aws.event_lists import last_operation_and_failure
+from cfngen.deploy.aws.events import StackEvents, parse_event
+from cfngen.deploy.aws.stacks import NESTED_STACK, stack_name
+from cfngen.deploy.messages.message import Event
+
+_FAILURE_SIGNAL_REASON = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
+_MAX_EVENTS = 500  # the newest events of a stack, among which the signal of an instance is searched
+
+
+def read_operation(account: Account, stack_id: str) -> list[Event]:
+    """Return the root stack's events in the last operation; if it is a rollback, also those of the failed operation."""
+    stack_events = StackEvents(account, stack_id, (), last_operation_and_failure)
+    events = stack_events.read_page()
+    while stack_events.has_more_pages:
+        events = stack_events.read_page()
+    return events
+
+
+def read_failures(account: Account, stack_id: str, start: datetime, path: tuple[str, ...] = ()) -> list[Event] | None:
+    """Return the failures in a stack and its nested stacks; None if CloudFormation cannot list failures alone."""
+    from botocore.exceptions import ClientError
+
+    client = account.client("cloudformation")
+    failures: list[Event] = []
+    try:
+        pages = client.get_paginator("describe_events").paginate(StackName=stack_id, Filters={"FailedEvents": True})
+        # The order of the events is not documented. Failures of a change set's creation are reported by `plan`.
+        for page in pages:
+            failures += [
+                parse_event(entry, path)
+                for entry in page["OperationEvents"]
+                if entry.get("OperationType") != "CREATE_CHANGESET"
+            ]
+    except ClientError as error:
+        # `InvalidAction` and the like: not every region and partition has DescribeEvents.
+        if isinstance(as_aws_error(error), DeniedError) or error_code(error).startswith(
+            ("Invalid", "Unknown", "Unsupported")
+        ):
+            return None
+        raise
+    failures = sorted((event for event in failures if event.time >= start), key=lambda event: event.time)
+    # Logical ids of the nested stacks that have failed, by ARN.
+    children = {
+        event.physical_id: event.logical_id
+        for event in failures
+        if event.type == NESTED_STACK and not event.of_stack and stack_name(event.physical_id)
+    }
+    for child_id, logical_id in children.items():
+        failures += read_failures(account, child_id, start, (*path, logical_id)) or []
+    return failures
+
+
+def find_failed_instance(account: Account, event: Event) -> str:
+    """Return the id of the instance whose FAILURE signal made the resource of an event fail; empty if none did.
+
+    When an update of a group fails, the event has only the number of signals; the signal itself is an earlier event.
+    """
+    if match := _FAILURE_SIGNAL_REASON.search(event.reason):
+        return match[1]
+    pages = (
+        account.client("cloudformation")
+        .get_paginator("describe_stack_events")
+        .paginate(StackName=event.stack_id, PaginationConfig={"MaxItems": _MAX_EVENTS})
+    )
+    is_older = False
+    for entry in (entry for page in pages for entry in page["StackEvents"]):
+        # Events come newest first; events of the rollback that follows may have the same timestamp as the failure.
+        is_older = is_older or entry["EventId"] == event.id or entry["Timestamp"] < event.time
+        if not is_older or entry["LogicalResourceId"] != event.logical_id:
+            continue
+        reason = entry.get("ResourceStatusReason", "")
+        if match := _FAILURE_SIGNAL_REASON.search(reason):
+            return match[1]
+        if not reason and entry["ResourceStatus"].endswith("_IN_PROGRESS"):
+            break  # the update of the group started with this event
+    return ""

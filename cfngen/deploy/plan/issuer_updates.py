@@ -1,8 +1,8 @@
 """The updates in which a running cluster begins, and ends, to use the issuer of service-account tokens.
 
-`cfngen.cluster.iam.issuer_stages` decides which states there are between. Each update is a whole deployment and leads from
-one state to the next. The root's metadata records the state, so a deployment continues where an earlier one ended or
-failed.
+`cfngen.cluster.iam.issuer_stages` decides which states there are between. Each update is a whole deployment and leads
+from one state to the next. The root's metadata records the state, so a deployment continues where an earlier one
+ended or failed.
 """
 
 from __future__ import annotations

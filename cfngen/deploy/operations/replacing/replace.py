@@ -17,10 +17,8 @@ from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import error_code, translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups
-from cfngen.deploy.aws.stacks import ResourceView, StackView, list_resource_tree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Consent, Question, Report, Step
-from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.deploy.operations.replacing.master_type import (
     SlotTemplate,
     UnsuitableTypeError,
@@ -43,6 +41,7 @@ from cfngen.deploy.operations.replacing.messages import (
     consequences_of,
 )
 from cfngen.deploy.operations.replacing.replacement_watch import ReplacementWatch
+from cfngen.deploy.operations.runner import Operation
 from cfngen.deploy.preflight.pausing import ensure_not_paused
 from cfngen.deploy.preflight.stack_checks import require_idle_stack
 from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem
@@ -103,8 +102,8 @@ def replace(
     with translate_aws_errors():
         stack = require_idle_stack(account, stack_name, cluster.name)
         ensure_not_paused(account, stack, cluster)
-        replacement = _Replacement(account, stack, cluster, report, find_url_override)
-        return replacement.run(name, instance_type, consent, timeout)
+        replacement = _Replacement(account, stack, cluster, report, consent, find_url_override)
+        return replacement.run(name, instance_type, timeout)
 
 
 @dataclass(frozen=True)
@@ -130,48 +129,25 @@ class _Situation:
     reading: KubernetesReading | Problem
 
 
-class _Replacement:
-    """The replacement of one instance: its steps, which `run` carries out in order."""
+@dataclass
+class _Replacement(Operation):
+    find_url_override: FindApiUrlOverride
 
-    def __init__(
-        self,
-        account: Account,
-        stack: StackView,
-        cluster: Cluster,
-        report: Report,
-        find_url_override: FindApiUrlOverride,
-    ) -> None:
-        self.account = account
-        self.stack = stack
-        self.cluster = cluster
-        self.report = report
-        self.find_url_override = find_url_override
-        self.started = account.clock.now()
-        # Read once: no CloudFormation operation is in progress, so the stack's resources do not change.
-        self._resources: tuple[ResourceView, ...] = tuple(
-            resource.view for resource in list_resource_tree(account, stack.id)
-        )
-
-    def run(self, name: str, instance_type: str, consent: Consent, timeout: timedelta | None) -> Replaced:
-        """Replace the instance; see `replace`."""
+    def run(self, name: str, instance_type: str, timeout: timedelta | None) -> Replaced:
         groups = self._find_groups()
         member = find_member(groups, name)
         situation = self._look(member, groups, instance_type)
-        self.report(self._plan(situation, groups))
-        if not situation.pending:
-            question = f"Replace {member.title} of {self.cluster.name}?"
-            if not consent(Question(question, dangerous=False)):
-                raise DeclinedError
+        question = None if situation.pending else Question(f"Replace {member.title} of {self.cluster.name}?")
         retry_command = SuggestedCommand(f"replace {name}")
-        try:
-            self._change_type(situation)
-            self._terminate(situation)
-            new_instance = self._wait(situation, retry_command, timeout)
-        except KeyboardInterrupt:
-            raise ReplacementDetachedError(
+        new_instance = self.carry_out(
+            self._plan(situation, groups),
+            question,
+            lambda: self._take_steps(situation, retry_command, timeout),
+            ReplacementDetachedError(
                 f"Auto Scaling replaces {member.title} without cfngen",
                 hint=CommandText(retry_command, " waits for it again; ", suggest("status"), " shows the instances."),
-            ) from None
+            ),
+        )
         template = situation.template
         is_retyped = template is not None and new_instance.type != template.stack_type
         return Replaced(
@@ -183,12 +159,19 @@ class _Replacement:
             instance_type=new_instance.type,
             zone=new_instance.zone,
             stack_type=template.stack_type if template and is_retyped else "",
-            seconds=(self.account.clock.now() - self.started).total_seconds(),
+            seconds=self.seconds,
         )
+
+    def _take_steps(
+        self, situation: _Situation, retry_command: SuggestedCommand, timeout: timedelta | None
+    ) -> InstanceView:
+        self._change_type(situation)
+        self._terminate(situation)
+        return self._wait(situation, retry_command, timeout)
 
     def _find_groups(self) -> tuple[GroupView, ...]:
         """Return the groups of the cluster that exist, with their current instances."""
-        groups = tuple(group for group in find_groups(self.account, self.cluster, self._resources) if not group.missing)
+        groups = tuple(group for group in find_groups(self.account, self.cluster, self.resources) if not group.missing)
         if not groups:
             raise UnknownInstanceError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no instances",
@@ -357,7 +340,7 @@ class _Replacement:
 
     def _group_finder(self, group: GroupView) -> Callable[[], GroupView]:
         """Return a function that reads a group anew."""
-        resources = [resource for resource in self._resources if resource.physical_id == group.id]
+        resources = [resource for resource in self.resources if resource.physical_id == group.id]
 
         def find() -> GroupView:
             [current] = find_groups(self.account, self.cluster, resources)

@@ -19,10 +19,9 @@ from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, find_deleted_stacks, list_resource_tree
 from cfngen.deploy.messages.message import Message, Notice, Report
 from cfngen.deploy.messages.stack_status import StackHealth
-from cfngen.deploy.plan.deletion import remaining_by_kind, retained_resources
+from cfngen.deploy.plan.deletion.remaining_by_kind import BUCKET_TYPE
+from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
 from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
-
-"""How many earlier stacks of a name are read, the latest first; each takes about ten API calls."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def only_backup_buckets_left(account: Account, stack: StackView) -> bool:
         for resource in list_resource_tree(account, stack.id)
         if resource.view.status == "DELETE_FAILED"
     }
-    return undeleted_types - {NESTED_STACK} == {remaining_by_kind.BUCKET_TYPE}
+    return undeleted_types - {NESTED_STACK} == {BUCKET_TYPE}
 
 
 def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None:
@@ -106,19 +105,8 @@ def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None
 def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[RetainedResource, ...]:
     """Return the resources that one stack left in the account."""
     resources = list_resource_tree(account, stack.id)
-    inventory = Inventory(cluster, resources)
-    deletable_resources = [
-        resource for resource in resources if resource.view.type not in remaining_by_kind.RETAINED_TYPES
-    ]
-    return (
-        *retained_resources.find_undeleted(account, deletable_resources),
-        *retained_resources.find_snapshots(account, inventory, has_run=False),
-        *remaining_by_kind.find_keys(account, inventory),
-        *remaining_by_kind.find_secrets(account, inventory),
-        # Without outputs, the operator's own bucket is not listed: the cluster file already names it.
-        *remaining_by_kind.find_snapshot_buckets(account, inventory, {}),
-        *remaining_by_kind.describe_remaining(account, inventory),
-        *remaining_by_kind.find_flow_log_groups(account, stack.name),
+    return find_remaining(
+        DeletedCluster("failed creation", account, stack.name, Inventory(cluster, resources), resources)
     )
 
 

@@ -44,10 +44,7 @@ def report_failed_creation(account: Account, stack: StackView, cluster: str, rep
     """Report the resources that a rolled-back creation left; if they cannot be read, report why.
 
     Args:
-        account: the AWS account.
         stack: the root stack as it is now; it may be deleted.
-        cluster: name of the cluster.
-        report: receives the message.
     """
     _report_remains(
         report,
@@ -56,14 +53,7 @@ def report_failed_creation(account: Account, stack: StackView, cluster: str, rep
 
 
 def report_earlier_stacks(account: Account, stack_name: str, cluster: str, report: Report) -> None:
-    """Report the resources that earlier, deleted stacks of this name left, before the stack is created again.
-
-    Args:
-        account: the AWS account.
-        stack_name: name of the root stack.
-        cluster: name of the cluster.
-        report: receives the message.
-    """
+    """Report the resources that earlier, deleted stacks of this name left, before the stack is created again."""
 
     def find_remains() -> Remains:
         stacks = find_deleted_stacks(account, stack_name, cluster)
@@ -116,8 +106,6 @@ def report_lost_addresses(account: Account, stack: StackView, report: Report) ->
     A stack in CREATE_FAILED or UPDATE_FAILED is skipped: it does not show which address an interface should have.
 
     Args:
-        account: account and region of the cluster.
-        stack: the root stack as it is now.
         report: receives a notice for each lost address.
     """
     if not stack.status.rolled_back and stack.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:

@@ -167,10 +167,7 @@ def rollback(
     """Roll a stack back to its last successful state, and report Elastic IPs that its masters have lost.
 
     Args:
-        account: account and region of the stack.
-        stack_name: name of the root stack.
         cluster: name of the cluster that the stack must belong to.
-        interaction: communicates with the user.
         skip: resources to skip, each `LogicalId` or `NestedStackName.LogicalId`.
         force: skip every resource that fails to roll back; the list is computed again for each attempt.
 
@@ -229,9 +226,7 @@ def _continue_rollback(
     """Continue a failed rollback once; with `force`, up to `MAX_ROLLBACK_ATTEMPTS` times.
 
     Args:
-        account: account and region of the stack.
         stack: the root stack, in UPDATE_ROLLBACK_FAILED.
-        interaction: asks for consent before each attempt.
         skip: resources that every attempt skips, each `LogicalId` or `NestedStackName.LogicalId`.
         force: whether each attempt also skips the resources that made the previous one fail.
     """

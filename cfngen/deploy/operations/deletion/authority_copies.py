@@ -76,7 +76,6 @@ def read_authorities(account: Account, arns: Sequence[str], *, must_be_readable:
     """Return the values of the secrets to copy, without secrets that no master has written yet.
 
     Args:
-        account: the AWS account.
         arns: ARNs of the secrets that hold certificate authorities.
         must_be_readable: whether to raise an error if the caller has no permission to read a secret.
 

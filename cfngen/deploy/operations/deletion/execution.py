@@ -54,7 +54,6 @@ def preview_deletion(account: Account, request: DeletionRequest) -> DeletionPlan
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
-        AwsError: a call failed.
     """
     with translate_aws_errors():
         return plan_deletion(account, request).plan
@@ -65,7 +64,6 @@ def preview_with_refusal(account: Account, request: DeletionRequest) -> tuple[De
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
-        AwsError: a call failed.
     """
     with translate_aws_errors():
         prepared = plan_deletion(account, request)

@@ -114,12 +114,6 @@ def delete_load_balancer_services(
     The cloud controller manager removes the Service's finalizer, `service.kubernetes.io/load-balancer-cleanup`, only
     after AWS has deleted the load balancer; until then the Service still exists.
 
-    Args:
-        kubernetes: the cluster's API.
-        clock: the clock.
-        report: receives a message before waiting.
-        timeout: seconds to wait.
-
     Returns:
         Services that still exist, each as `namespace/name`.
 

@@ -51,9 +51,6 @@ def remove_orphans(
     """Remove the cluster's resources that can keep its network from being deleted.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
-        report: receives a message for each removal.
         timeout: seconds to wait until AWS releases resources; 0 is one round without waiting.
 
     Raises:
@@ -290,9 +287,6 @@ def remove_subnet_tags(
     A tag is removed only with the value that it had when it was read. What AWS refuses is reported, and stays.
 
     Args:
-        account: the account and region.
-        cluster: name of the cluster.
-        tags: the tags to remove.
         report: receives the step, and a notice about each subnet whose tags cannot be removed.
     """
     tags_by_subnet: dict[str, list[SubnetTag]] = {}

@@ -31,10 +31,7 @@ def confirm_deletion(
     """Return whether the user agrees to a deletion; a deletion that would delete nothing needs no confirmation.
 
     Args:
-        request: what to delete.
-        prepared: the plan of the deletion.
         copy: how the certificate authorities are kept; None if there are none to keep.
-        consent: asks the user.
     """
     stack, name = prepared.stack, request.cluster
     consequences = _consequences(request, prepared, copy)

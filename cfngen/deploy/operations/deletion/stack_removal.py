@@ -83,9 +83,6 @@ def delete_stack(
     """Delete a stack, in several attempts if necessary; attach to its deletion if that is in progress.
 
     Args:
-        account: the AWS account.
-        stack: the root stack.
-        interaction: reports to the user, and asks about what cannot be deleted.
         groups: names of the stack's Auto Scaling groups; once all are deleted, Kubernetes no longer runs.
         remove_orphans: removes resources that Kubernetes created and that block the deletion.
         find_blockers: finds the foreign resources that block the deletion.
@@ -128,9 +125,6 @@ def start_deletion(account: Account, stack: StackView, report: Report, **argumen
     """Start to delete a stack, after disabling its termination protection.
 
     Args:
-        account: the AWS account.
-        stack: the root stack.
-        report: receives a message for each step.
         arguments: further arguments of DeleteStack.
     """
     if stack.protected:

@@ -131,9 +131,7 @@ def _deploy_once(
     """Deploy the wanted cluster, or the next state on the way to it; return the result and the plan.
 
     Args:
-        account: the account and region.
         request: the request for the wanted cluster.
-        interaction: reports to the user and asks for consent.
         is_agreed: whether the user agreed to this update when the series began; only dangers are asked about again.
     """
     start_time = account.clock.now()
@@ -214,13 +212,7 @@ def _ensure_not_paused_since(account: Account, request: DeploymentRequest, deplo
 
 
 def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
-    """Return which resources the operation will create, change or delete, for the progress display.
-
-    Args:
-        request: the deployment.
-        documents: the templates that the operation deploys.
-        plan: the plan that the operation executes.
-    """
+    """Return which resources the operation will create, change or delete, for the progress display."""
     templates_by_name = {document.name: document.body for document in documents}
     # Keys are paths of logical ids from the root stack: () is the root itself.
     templates_by_path: dict[tuple[str, ...], TemplatePart] = {(): templates_by_name["cluster"]}

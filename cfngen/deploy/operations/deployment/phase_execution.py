@@ -86,10 +86,6 @@ def carry_out(
     """Carry out all phases; stop after the first that fails or that is no longer watched.
 
     Args:
-        account: the account and region.
-        update: the update in phases.
-        interaction: reports to the user and asks for confirmation.
-        execute: carries out the plan of one phase.
         cluster: name of the cluster, which the user has to type if a phase turns out to be dangerous unexpectedly.
 
     Raises:
@@ -160,10 +156,8 @@ def _confirm_again(
     """Ask for confirmation again if a phase does more than the user agreed to.
 
     Args:
-        account: the account and region.
         part: the part of the update, with the changes that the user agreed to.
         plan: the plan of the phase, from its own change set, which is deleted if the phase does not start.
-        interaction: reports to the user and asks for confirmation.
         cluster: name of the cluster, which the user has to type to confirm dangerous changes.
         remaining_titles: titles of this phase and of all later ones.
 

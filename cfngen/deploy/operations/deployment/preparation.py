@@ -133,9 +133,6 @@ def prepare(
     """Check the request, upload the templates and make the plan.
 
     Args:
-        account: the account and region.
-        request: the request.
-        interaction: reports to the user, and asks.
         cleanup: deletes the change set if it is not executed.
         all_at_once: whether to plan the way to the wanted cluster as one stack update, even if a deployment takes
             several. Such a plan shows what all of them change together, and is not to be executed.

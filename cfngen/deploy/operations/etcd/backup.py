@@ -51,8 +51,6 @@ def take_snapshot(store: SnapshotStore, report: Report, timeout: timedelta = DEF
 
     Args:
         store: the bucket and prefix of the cluster's snapshots.
-        report: receives messages while waiting.
-        timeout: how long to wait.
 
     Raises:
         NoAnswerError: no master took the snapshot before the timeout.

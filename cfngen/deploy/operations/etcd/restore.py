@@ -139,12 +139,7 @@ def restore(
     """Restore an etcd snapshot, after confirmation; continue a restore that was started before.
 
     Args:
-        account: the AWS account.
-        stack_name: name of the cluster's root stack.
-        cluster: the cluster file.
         snapshot_name: the snapshot, as in `find_snapshot`; `latest` also means a snapshot that is being restored.
-        consent: asks the user.
-        report: receives progress messages.
         find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait for the masters; None derives it from the cluster file.
 

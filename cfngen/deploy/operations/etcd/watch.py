@@ -109,7 +109,6 @@ class MasterReplacement:
 
         Raises:
             RestoreFailedError: the masters or the API are not ready before the timeout.
-            AwsError: a call failed.
         """
         boot_failures = BootFailures(self.account, self.report)
         last_console_read = timedelta(0)

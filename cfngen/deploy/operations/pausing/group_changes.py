@@ -55,11 +55,7 @@ def set_sizes(account: Account, group: GroupView, sizes: Sizes) -> None:
 
 
 def describe_instances(counts: Iterable[tuple[GroupView, int]]) -> str:
-    """Return numbers of instances of groups in words, e.g. `3 masters and the bastion`; empty if there are none.
-
-    Args:
-        counts: the groups, and how many instances of each.
-    """
+    """Return numbers of instances of groups in words, e.g. `3 masters and the bastion`; empty if there are none."""
     count_by_role = Counter[str]()
     for group, count in counts:
         count_by_role[group.role] += count

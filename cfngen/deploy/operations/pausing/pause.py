@@ -68,10 +68,6 @@ def pause(
     """Pause a cluster, after confirmation; continue a pause that was interrupted.
 
     Args:
-        account: the AWS account.
-        stack_name: name of the cluster's root stack.
-        cluster: the cluster file.
-        interaction: reports to the user, and asks them.
         snapshot: whether to take a snapshot of etcd first, if the cluster has a bucket for snapshots.
         timeout: how long to wait until the instances of nodes are terminated, and then those of masters.
 

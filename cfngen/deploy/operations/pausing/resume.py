@@ -56,10 +56,6 @@ def resume(
     """End the pause of a cluster, after confirmation; continue an earlier run that was interrupted.
 
     Args:
-        account: the AWS account.
-        stack_name: name of the cluster's root stack.
-        cluster: the cluster file.
-        interaction: reports to the user, and asks them.
         find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait for masters, and then for nodes; zero does not wait at all; None derives it from the
             cluster file.

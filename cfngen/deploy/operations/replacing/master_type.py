@@ -70,17 +70,9 @@ def read_slot_template(account: Account, group: AwsObject) -> SlotTemplate:
 def check_type(account: Account, instance_type: str, template: SlotTemplate, zone: str, member: Member) -> None:
     """Refuse an instance type that cannot run this master, before anything is changed.
 
-    Args:
-        account: the account and region.
-        instance_type: the type that the user names.
-        template: the slot's launch template.
-        zone: the slot's zone.
-        member: the slot and its instance.
-
     Raises:
         UnsuitableTypeError: the type is unknown, too small, of another architecture, not offered in the zone, or
             beyond the quota of vCPUs.
-        AwsError: a call failed.
     """
     reason = _why_unsuitable(account, instance_type, template, zone) or _exceeded_quota(
         account, instance_type, template, member

@@ -120,8 +120,6 @@ def check_quorum(member: Member, masters: Sequence[GroupView], reading: Kubernet
     A cluster of one master has no quorum to lose: its API is away until the new instance works.
 
     Args:
-        member: the master.
-        masters: the groups of all masters.
         reading: what the Kubernetes API says, or why it could not be read.
 
     Raises:

@@ -74,13 +74,8 @@ def replace(
     """Replace an instance, after consent, and wait until the new one works.
 
     Args:
-        account: the AWS account.
-        stack_name: name of the cluster's root stack.
-        cluster: the cluster file.
         name: an instance id, or the letter of a master's slot.
         instance_type: the type of the new master; empty for the type that its group launches.
-        consent: asks the user.
-        report: receives progress messages.
         find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait; None derives it from the cluster file.
 

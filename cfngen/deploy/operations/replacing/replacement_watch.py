@@ -66,7 +66,6 @@ class ReplacementWatch:
 
         Raises:
             ReplacementFailedError: it does not work before the timeout.
-            AwsError: a call failed.
         """
         boot_failures = BootFailures(self.account, self.report)
         last_console_read = timedelta(0)

@@ -32,8 +32,6 @@ def find_snapshot_buckets(
     """Return the buckets that hold etcd snapshots of the cluster, each with its contents.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
         outputs: outputs of the cluster's root stack; they name the bucket, even if the operator created it.
     """
     stack_buckets = sorted(inventory.ids(BUCKET_TYPE).difference(issuer_buckets(inventory)))
@@ -259,8 +257,6 @@ def find_remaining(
     """Return the roles that exist although the cluster's stack does not, and have the cluster's tag.
 
     Args:
-        account: the AWS account.
-        cluster: name of the cluster.
         names: names of the roles of the cluster file.
         reported: names of roles that are listed elsewhere.
     """

@@ -57,8 +57,6 @@ def find_snapshots(
     """Return the snapshots of the stacks' volumes, whether CloudFormation or someone else created them.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
         authority_copy: name of the copy of the certificate authorities; empty if this deletion did not create one.
         has_run: whether the cluster is known to have run, so that its volumes contain etcd's data.
     """
@@ -228,7 +226,6 @@ def list_existing_resources(
     """Return the resources that the cluster used but did not create; its deletion does not delete them.
 
     Args:
-        inventory: the resources of the cluster's stacks.
         parameters: names and values of the root's parameters; the values are the ids of these resources.
     """
     cluster_ids = inventory.ids()

@@ -93,7 +93,6 @@ def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None
 
 
 def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[RetainedResource, ...]:
-    """Return the resources that one stack left in the account."""
     resources = list_resource_tree(account, stack.id)
     return find_remaining(
         DeletedCluster("failed creation", account, stack.name, Inventory(cluster, resources), resources)

@@ -187,7 +187,6 @@ def rollback(
 def _start_rollback(
     account: Account, stack_name: str, cluster: str, interaction: Interaction, skip: tuple[str, ...], *, force: bool
 ) -> WatchResult:
-    """Roll back a failed creation or update, or continue a failed rollback."""
     stack = require_stack(account, stack_name)
     if stack.status.health is StackHealth.EMPTY:
         # An empty stack has no tags, so its owner cannot be checked.
@@ -275,7 +274,6 @@ def _report_stale_groups(account: Account, stack: StackView, interaction: Intera
 
 
 def _delete_failed_creation(account: Account, stack: StackView, interaction: Interaction) -> None:
-    """Delete the stack of a failed creation, after consent, so that it can be created again."""
     remaining = [
         resource for resource in list_resources(account, stack.id) if not resource.status.startswith("DELETE_COMPLETE")
     ]
@@ -331,7 +329,6 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
 
 
 def _next_steps_hint(stack: StackView) -> Hint:
-    """Return the hint that names the commands to run next on a stack; empty if the stack is healthy."""
     return as_hint(next_steps(stack.status, stack.name))
 
 
@@ -375,7 +372,6 @@ def report_other_plans(account: Account, stack: StackView, report: Report) -> No
 
 
 def _is_open(account: Account, summary: AwsObject) -> bool:
-    """Return whether a change set of the root stack is recent, has not failed, and has not been executed."""
     created = summary.get("CreationTime")
     return (
         summary.get("Status") in _OPEN_STATUSES

@@ -137,7 +137,6 @@ def unprotect_failed_creation(account: Account, root: StackView, report: Report)
 
 
 def _set_stack_policy(account: Account, stack: str, policy: StackPolicy) -> None:
-    """Replace the stack policy of the stack with this ARN."""
     account.client("cloudformation").set_stack_policy(StackName=stack, StackPolicyBody=json.dumps(policy))
 
 
@@ -205,6 +204,5 @@ def _is_in_progress(account: Account, stack: str) -> bool:
 
 
 def _is_deleted(account: Account, stack: str) -> bool:
-    """Return whether the stack with this ARN does not exist any more."""
     current = find_stack(account, stack)
     return current is None or not current.status.exists

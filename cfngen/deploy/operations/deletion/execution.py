@@ -245,7 +245,6 @@ class _Deletion:
         return self.blockers
 
     def _read_current_inventory(self, prepared: PreparedDeletion, stack: StackView) -> Inventory:
-        """Return the cluster's resources that still exist; some were deleted after the plan was made."""
         inventory = read_inventory(
             self.account,
             stack,
@@ -365,7 +364,6 @@ class _Deletion:
 
 
 def _check_deletable(account: Account, request: DeletionRequest, prepared: PreparedDeletion) -> None:
-    """Raise an error if the cluster must not be deleted now."""
     stack = prepared.stack
     if stack and stack.status.in_progress and stack.status.name not in DELETABLE_IN_PROGRESS:
         raise busy_error(account, stack)

@@ -119,7 +119,6 @@ def _remove_once(
 
 
 def _describe_waiting(orphans: Sequence[OrphanedResource], waiting_keys: frozenset[tuple[str, str]]) -> str:
-    """Describe the resources that are waited for: the names of the first three, and the number of the others."""
     names = [f"{orphan.kind} {orphan.name}" for orphan in orphans if (orphan.kind, orphan.id) in waiting_keys]
     suffix = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + suffix
@@ -268,7 +267,6 @@ def remove_issuer_buckets(account: Account, buckets: tuple[str, ...], report: Re
 
 
 def _remove_issuer_bucket(account: Account, bucket: str) -> None:
-    """Delete the two documents, and the bucket."""
     s3 = account.client("s3")
     for key in (DISCOVERY_KEY, KEYS_KEY):
         s3.delete_object(Bucket=bucket, Key=key, ExpectedBucketOwner=account.id)

@@ -51,7 +51,6 @@ def confirm_deletion(
 
 
 def _consequences(request: DeletionRequest, prepared: PreparedDeletion, copy: AuthorityCopy | None) -> list[str]:
-    """Return the sentences of the confirmation prompt that say what will be deleted."""
     stack, plan = prepared.stack, prepared.plan
     consequences: list[str] = []
     if stack and stack.status.health is not StackHealth.EMPTY and stack.status.name != "DELETE_IN_PROGRESS":
@@ -88,7 +87,6 @@ def _consequences(request: DeletionRequest, prepared: PreparedDeletion, copy: Au
 
 
 def _billing_notes(prepared: PreparedDeletion) -> list[str]:
-    """Return a sentence about the volumes that stay and are still billed, if there are any."""
     count = len(prepared.plan.volumes)
     if count and not prepared.plan.delete_volumes:
         return [f"{pluralize(count, 'volume of claims', 'remain')}, and {verb_form(count, 'continue')} to be billed"]

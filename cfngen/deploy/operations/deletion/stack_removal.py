@@ -174,7 +174,6 @@ def _delete_and_retain_failed_resources(
 def _watch_deletion(
     account: Account, stack: StackView, report: Report, interaction: Interaction, last_seen: Event | None
 ) -> StackView | None:
-    """Watch a deletion until it ends; return the stack if it still exists."""
     watch(account, stack.id, report=report, since=last_seen, on_interrupt=interaction.on_interrupt)
     current = find_stack(account, stack.id)
     return current if current and current.status.exists else None
@@ -189,7 +188,6 @@ def _is_rejected(stack: StackView) -> bool:
 
 
 def _find_failed_resources(account: Account, root_id: str) -> tuple[UndeletedResource, ...]:
-    """Return the resources that CloudFormation failed to delete, except nested stacks."""
     return tuple(
         UndeletedResource(
             name=resource.name,
@@ -219,7 +217,6 @@ class _ReportThatRemovesOrphans:
         self._next_removal: float | None = None
 
     def __call__(self, message: Message) -> None:
-        """Report a message, and remove orphans if the next removal is due."""
         self._report(message)
         if isinstance(message, Event) and message.type == AUTO_SCALING_GROUP and message.status == "DELETE_COMPLETE":
             self._groups.discard(message.physical_id)

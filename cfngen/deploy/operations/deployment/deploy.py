@@ -212,7 +212,6 @@ def _ensure_not_paused_since(account: Account, request: DeploymentRequest, deplo
 
 
 def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
-    """Return which resources the operation will create, change or delete, for the progress display."""
     templates_by_name = {document.name: document.body for document in documents}
     # Keys are paths of logical ids from the root stack: () is the root itself.
     templates_by_path: dict[tuple[str, ...], TemplatePart] = {(): templates_by_name["cluster"]}
@@ -252,7 +251,6 @@ def _require_consent(interaction: Interaction, request: DeploymentRequest, plan:
 def _finish(
     account: Account, request: DeploymentRequest, interaction: Interaction, outcome: WatchResult, action: str
 ) -> Finished:
-    """Protect the stack after success, report the diagnosis after a failure, and return the result."""
     with translate_aws_errors():
         stack = find_stack(account, outcome.stack_id)
     if not outcome.detached and stack is not None:
@@ -268,13 +266,11 @@ def _finish(
 
 
 def _is_protected(change: Change) -> bool:
-    """Return whether the stack policies deny a change: they deny replacing and deleting the protected types."""
     deletes_resource = change.action == "remove" or change.replacement is not Replacement.NO
     return deletes_resource and change.type in protection.PROTECTED_TYPES
 
 
 def _protect(account: Account, stack: StackView, request: DeploymentRequest, interaction: Interaction) -> None:
-    """Protect a deployed stack; an AWS error is reported as a notice, since the deployment itself has succeeded."""
     try:
         stack_protection.protect_stack(account, stack, request.protect, report=interaction.report)
     except AwsError as error:

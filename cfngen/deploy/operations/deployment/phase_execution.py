@@ -137,7 +137,6 @@ def carry_out(
 
 
 def _remaining_notice(remaining_titles: Sequence[str], reason: str) -> Notice:
-    """Return a notice that says which phases remain, and how to continue with them."""
     return Notice(
         f"{reason}; the changes of earlier phases are kept. Remaining: {', '.join(remaining_titles)}",
         CommandText("when the cause is fixed, ", suggest("deploy"), " continues with the remaining phases."),

@@ -381,6 +381,5 @@ def _read_current_demand(account: Account, deployed_stack: StackView | None, not
 
 
 def _parameter_defaults(root: TemplatePart) -> dict[str, str]:
-    """Return the default values of a template's parameters."""
     parameters = root.get("Parameters", {}).items()
     return {name: str(parameter["Default"]) for name, parameter in parameters if "Default" in parameter}

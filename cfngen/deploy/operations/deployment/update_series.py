@@ -96,7 +96,6 @@ def buckets_of(issuer: IssuerState, stack: StackView) -> tuple[str, ...]:
 
 
 def _notice(reason: str, remaining: Sequence[PlannedUpdate]) -> Notice:
-    """Return a notice that says which updates remain, and how to continue with them."""
     return Notice(
         f"{reason}; the updates before are kept, and the cluster works in this state. "
         f"Remaining: {', '.join(_titles(remaining))}",

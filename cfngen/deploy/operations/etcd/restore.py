@@ -186,7 +186,6 @@ class _Restoration(Operation):
         return Restored(cluster=self.cluster.name, snapshot=snapshot, seconds=self.seconds)
 
     def _choose_snapshot(self, request: RestoreRequest, snapshot_name: str) -> Snapshot:
-        """Return the snapshot to restore: that of the pending request, else the one the user named."""
         if not request:
             return find_snapshot(self.store, snapshot_name)
         restoring = find_snapshot(self.store, str(request["snapshot"]))
@@ -200,7 +199,6 @@ class _Restoration(Operation):
         return restoring
 
     def _find_master_groups(self) -> tuple[GroupView, ...]:
-        """Return the masters' Auto Scaling groups with their current instances."""
         group_resources = tuple(resource for resource in self.resources if resource.logical_id in _MASTER_GROUP_IDS)
         master_groups = find_groups(self.account, self.cluster, group_resources)
         if not master_groups or any(group.missing for group in master_groups):
@@ -215,7 +213,6 @@ class _Restoration(Operation):
     def _make_plan(
         self, snapshot: Snapshot, master_groups: tuple[GroupView, ...], request: RestoreRequest
     ) -> RestorePlan:
-        """Return the plan of the restore, with its consequences for the cluster."""
         replaced = _masters_to_replace(master_groups, request)
         slots_and_instances = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
         age = _format_age(snapshot.age)
@@ -305,7 +302,6 @@ class _Restoration(Operation):
 
 
 def _masters_to_replace(master_groups: tuple[GroupView, ...], request: RestoreRequest) -> tuple[ReplacedMaster, ...]:
-    """Return the masters with instances that are still to be replaced."""
     # Before the request lists the instances to replace, every current instance is one of them.
     old_instances = request.get("instances")
     masters = (

@@ -129,7 +129,6 @@ class MasterReplacement:
         raise self._timeout_error(groups, progress, elapsed)
 
     def _read_progress(self, groups: tuple[GroupView, ...]) -> RestoreProgress:
-        """Return the current state of the masters and of the API."""
         # An old master may still serve the API, so the API is only called once all old masters are terminated.
         is_terminating = any(instance.id in self.old_instances for group in groups for instance in group.instances)
         api = _ApiReading("is shutting down") if is_terminating else self._read_api()
@@ -152,7 +151,6 @@ class MasterReplacement:
         return RestoringMaster(slot=group.name, instance=new_instances[0].id, state=READY if is_ready else BOOTING)
 
     def _read_api(self) -> _ApiReading:
-        """Return the state of the API, and which instances are Ready nodes."""
         try:
             outputs, authority = self._api_access
             endpoint = cluster_access.find_api_endpoint(self.stack, outputs, self.find_url_override)
@@ -177,7 +175,6 @@ class MasterReplacement:
     def _timeout_error(
         self, groups: tuple[GroupView, ...], progress: RestoreProgress, elapsed: timedelta
     ) -> RestoreFailedError:
-        """Return the error for a timeout: which masters are not ready, and why instances could not be launched."""
         problems = [f"master {master.slot} is {master.state}" for master in progress.masters if master.state != READY]
         if progress.api != READY:
             problems.append(f"the API: {progress.api}")

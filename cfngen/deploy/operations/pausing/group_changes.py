@@ -90,7 +90,6 @@ def end_drains(account: Account, groups: Iterable[GroupView]) -> int:
 
 
 def _tag_identity(group: GroupView) -> dict[str, object]:
-    """Return what identifies the tag of a group in a call."""
     return {"ResourceId": group.id, "ResourceType": "auto-scaling-group", "Key": PAUSED}
 
 

@@ -89,7 +89,6 @@ def pause(
 
 
 def _require_pausable_stack(account: Account, stack_name: str, cluster: Cluster) -> StackView:
-    """Return the root stack, in which no operation is in progress and none has failed."""
     stack = require_idle_stack(account, stack_name, cluster.name)
     if stack.status.health is not StackHealth.HEALTHY:
         raise CannotPauseError(
@@ -127,7 +126,6 @@ class _Pausing(Operation):
         return self._result(final_pause or PauseState(None, complete=True, groups=()), changed=True)
 
     def _take_steps(self, store: SnapshotStore | None) -> None:
-        """Pause the cluster, after a snapshot of etcd if there is a store for it."""
         if store:
             self._take_snapshot(store)
         self._keep_sizes()
@@ -138,7 +136,6 @@ class _Pausing(Operation):
         return find_groups(self.account, self.cluster, self.resources)
 
     def _check_groups(self) -> tuple[GroupView, ...]:
-        """Return the groups, after checking that they can be paused."""
         groups = self._groups()
         check_groups_exist(groups, self.stack.name)
         check_pausable(self.account, groups)
@@ -147,7 +144,6 @@ class _Pausing(Operation):
     def _plan(
         self, groups: Sequence[GroupView], current_pause: PauseState | None, *, takes_snapshot: bool
     ) -> PausePlan:
-        """Return the plan of the pause, with its consequences for the cluster."""
         instance_count = sum(len(group.instances) for group in groups)
         terminated = f"{pluralize(instance_count, 'instance', 'are')} terminated, the masters last"
         consequences = [
@@ -185,7 +181,6 @@ class _Pausing(Operation):
         return store
 
     def _take_snapshot(self, store: SnapshotStore) -> None:
-        """Take a snapshot of etcd, before anything is changed."""
         try:
             self.report(take_snapshot(store, self.report))
         except NoAnswerError as error:
@@ -246,7 +241,6 @@ class _Pausing(Operation):
         raise self._timeout_error(groups)
 
     def _timeout_error(self, groups: Sequence[GroupView]) -> PauseTimeoutError:
-        """Return the error for instances that are still there."""
         states = [
             f"{instance.id} of {group.title} is {instance.lifecycle_and_health}"
             for group in groups
@@ -259,7 +253,6 @@ class _Pausing(Operation):
         )
 
     def _result(self, pause_state: PauseState, *, changed: bool) -> Paused:
-        """Return the result, with what still costs money."""
         seconds = self.seconds
         return Paused(
             cluster=self.cluster.name,
@@ -276,7 +269,6 @@ def _has_masters(groups: Sequence[GroupView]) -> bool:
 
 
 def _group_plan(group: GroupView) -> GroupPlan:
-    """Return what is kept of a group: its sizes now, or those that it keeps already."""
     kept_sizes = group.kept.sizes if group.kept else None
     sizes = kept_sizes or group.sizes
     note = ""
@@ -288,7 +280,6 @@ def _group_plan(group: GroupView) -> GroupPlan:
 
 
 def _remaining_instances(group: GroupView) -> RemainingInstances:
-    """Return how many instances a group still has."""
     return RemainingInstances(
         role=group.role,
         name=group.name,

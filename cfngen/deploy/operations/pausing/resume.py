@@ -115,7 +115,6 @@ class _Resuming(Operation):
         return find_groups(self.account, self.cluster, self.resources)
 
     def _plan(self, groups: Sequence[GroupView], current_pause: PauseState | None) -> ResumePlan:
-        """Return the plan of the end of the pause; report groups that stay without instances."""
         for group in groups:
             if group.maximum == 0 and not group.kept and group.role == "node":
                 self.report(
@@ -134,7 +133,6 @@ class _Resuming(Operation):
         )
 
     def _start(self, *roles: str) -> None:
-        """Give the groups of these roles their sizes."""
         restored = [
             (group, sizes)
             for group in self._groups()
@@ -146,7 +144,6 @@ class _Resuming(Operation):
             group_changes.set_sizes(self.account, group, sizes)
 
     def _node_timeout(self) -> timedelta:
-        """Return how long to wait for nodes, if the user has not said."""
         minutes = max((group.creation_timeout for group in self.cluster.node_groups), default=0)
         return timedelta(minutes=minutes) + LAUNCH_TIMEOUT
 
@@ -173,7 +170,6 @@ def _group_plan(group: GroupView) -> GroupPlan:
 
 
 def _size_options(node_groups: Sequence[NodeGroup], group: GroupView) -> str:
-    """Return the options with the sizes of a node group in the cluster file, for a command of the AWS CLI."""
     for node_group in node_groups:
         if node_group.name == group.name:
             return f"--min-size {node_group.min_size} --max-size {node_group.max_size}"
@@ -244,7 +240,6 @@ class ReadinessWait:
     def _timeout_error(
         self, state: ClusterState, role: str, problems: tuple[Problem, ...], elapsed: timedelta
     ) -> ResumeTimeoutError:
-        """Return the error for a timeout: what does not work, and why instances could not be launched."""
         texts = [problem.sentence for problem in problems]
         for group in state.groups:
             if group.role == role and group.in_service < group.desired:

@@ -71,7 +71,6 @@ def _current_instance(slot: GroupView) -> InstanceView | None:
 
 
 def _unknown_name_error(groups: Sequence[GroupView], name: str, slots: Sequence[str]) -> UnknownInstanceError:
-    """Return the error for a name that neither a slot nor an instance has."""
     hint = CommandText(
         suggest("status"), " shows the slots; `kubectl get nodes` the instances, by which Nodes are named."
     )
@@ -151,7 +150,6 @@ def check_quorum(member: Member, masters: Sequence[GroupView], reading: Kubernet
 
 
 def _reasons_by_slot(member: Member, masters: Sequence[GroupView], reading: KubernetesReading) -> Mapping[str, str]:
-    """Return for each other master why it does not work; empty for those that do."""
     reasons: dict[str, str] = {}
     for group in masters:
         if group.id == member.group.id:

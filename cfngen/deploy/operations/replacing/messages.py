@@ -174,7 +174,6 @@ def _type_consequences(template: SlotTemplate | None, new_type: str) -> Iterator
 
 
 def _instance_consequences(cluster: Cluster, member: Member, master_count: int) -> Iterator[str]:
-    """Yield what it means that the instance goes."""
     instance = member.instance
     if member.is_master:
         if instance is not None:

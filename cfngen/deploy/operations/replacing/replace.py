@@ -165,7 +165,6 @@ class _Replacement(Operation):
         return self._wait(situation, retry_command, timeout)
 
     def _find_groups(self) -> tuple[GroupView, ...]:
-        """Return the groups of the cluster that exist, with their current instances."""
         groups = tuple(group for group in find_groups(self.account, self.cluster, self.resources) if not group.missing)
         if not groups:
             raise UnknownInstanceError(
@@ -175,7 +174,6 @@ class _Replacement(Operation):
         return groups
 
     def _look(self, member: Member, groups: tuple[GroupView, ...], wanted_type: str) -> _Situation:
-        """Return what is to be done, after all checks."""
         if wanted_type and not member.is_master:
             key = "bastion.instanceType" if member.group.role == "bastion" else "instanceTypes of its node group"
             raise UnsuitableTypeError(
@@ -225,13 +223,11 @@ class _Replacement(Operation):
         return is_young and not is_ready
 
     def _describe_group(self, group: GroupView) -> AwsObject:
-        """Return a group as Auto Scaling describes it."""
         response = self.account.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group.id])
         groups = response["AutoScalingGroups"]
         return dict(groups[0]) if groups else {}
 
     def _check_group_launches(self, member: Member, description: AwsObject) -> None:
-        """Refuse if the group would launch no instance in place of the old one."""
         suspended = {process["ProcessName"] for process in description.get("SuspendedProcesses", ())}
         stopped = sorted(suspended & {"Launch", "Terminate"})
         if stopped:
@@ -250,14 +246,12 @@ class _Replacement(Operation):
             )
 
     def _read_kubernetes(self) -> KubernetesReading | Problem:
-        """Return what the Kubernetes API says, or why it could not be read."""
         try:
             return read_kubernetes(self.account, self.stack, self.find_url_override)
         except CfngenError as error:
             return Problem(area="api", subject="API server", text=f"cannot be queried: {error}", hint=error.hint)
 
     def _plan(self, situation: _Situation, groups: tuple[GroupView, ...]) -> ReplacementPlan:
-        """Return what the replacement will do."""
         member = situation.member
         return ReplacementPlan(
             cluster=self.cluster.name,
@@ -281,7 +275,6 @@ class _Replacement(Operation):
         )
 
     def _change_type(self, situation: _Situation) -> None:
-        """Let a master's group launch the type that the user wants."""
         if situation.template and situation.new_type:
             self.report(Step(f"letting {situation.member.title} launch {situation.new_type}"))
             launch_type(self.account, situation.member.group.id, situation.template, situation.new_type)
@@ -304,7 +297,6 @@ class _Replacement(Operation):
                 raise
 
     def _wait(self, situation: _Situation, command: SuggestedCommand, timeout: timedelta | None) -> InstanceView:
-        """Wait until the new instance works; return it."""
         member = situation.member
         is_new_instance = situation.pending and member.instance is not None and not member.instance.leaving
         old_ids = {instance.id for instance in member.group.instances if instance.leaving}
@@ -334,7 +326,6 @@ class _Replacement(Operation):
         return sum(1 for instance in in_service if instance.id in nodes and nodes[instance.id].ready)
 
     def _group_finder(self, group: GroupView) -> Callable[[], GroupView]:
-        """Return a function that reads a group anew."""
         resources = [resource for resource in self.resources if resource.physical_id == group.id]
 
         def find() -> GroupView:
@@ -344,7 +335,6 @@ class _Replacement(Operation):
         return find
 
     def _default_timeout(self, member: Member) -> timedelta:
-        """Return how long to wait for an instance of this group, from the cluster file."""
         if member.is_master:
             boot_minutes = self.cluster.control_plane.creation_timeout
             drain_minutes = 0

@@ -121,7 +121,6 @@ class ReplacementWatch:
         return f"its Node is not Ready ({node.reason})" if node else "it has not registered its Node yet"
 
     def _report_launch_failure(self, group: GroupView) -> None:
-        """Report why the group could not launch an instance, each reason once."""
         for failure in consoles.read_launch_failures(self.account, group.id)[:1]:
             if failure in self._reported_failures or _WHILE_OLD_INSTANCE_LEAVES.search(failure):
                 continue
@@ -129,7 +128,6 @@ class ReplacementWatch:
             self.report(Notice(f"{self.title}: {failure}", self._launch_hint(group, failure)))
 
     def _launch_hint(self, group: GroupView, failure: str) -> Hint:
-        """Return what to do about a launch that failed."""
         if group.role == "master" and is_lack_of_capacity(failure):
             return sold_out_hint(self.account, group.name, self.instance_type, self.zone)
         return explain_reason(failure, self.account.region).hint
@@ -137,7 +135,6 @@ class ReplacementWatch:
     def _timeout_error(
         self, group: GroupView, progress: ReplacementProgress, elapsed: timedelta
     ) -> ReplacementFailedError:
-        """Return the error for a timeout: how far the replacement is, and why no instance could be launched."""
         detail = progress.detail
         hint: Hint = CommandText(self.command, " continues to wait.")
         if progress.state == WAITING_FOR_INSTANCE:

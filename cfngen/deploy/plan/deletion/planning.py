@@ -89,7 +89,6 @@ class _Named:
 
 
 def _find_named(account: Account, request: DeletionRequest, inventory: Inventory) -> _Named:
-    """Return what is found by the cluster's name."""
     conflict = stack_checks.describe_name_conflict(account, inventory)
     own = _TaggedResources(
         orphans=kubernetes_made.find_orphans(account, inventory),
@@ -216,7 +215,6 @@ def find_last_deleted(account: Account, request: DeletionRequest) -> StackView |
 
 
 def _resources_deleted_with_stack(inventory: Inventory) -> Iterator[DeletedResources]:
-    """Yield the resources that are deleted with the stack, grouped by kind."""
     if instance_ids := sorted(inventory.instances.keys() - inventory.unmanaged_instances):
         yield DeletedResources(kind="instances", ids=tuple(instance_ids))
     for kind, type_name in DELETED_RESOURCE_TYPES:

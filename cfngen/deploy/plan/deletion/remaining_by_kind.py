@@ -43,7 +43,6 @@ def find_snapshot_buckets(
 
 
 def _find_stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
-    """Return a bucket that the stack created; None if it no longer exists."""
     contents = _describe_snapshots(SnapshotStore(account, bucket, cluster))
     if contents is None:
         return None
@@ -236,7 +235,6 @@ def _read_log_groups(account: Account, prefix: str) -> list[AwsObject]:
 
 
 def _retained(account: Account, group: AwsObject, why: str) -> RetainedResource:
-    """Return a log group as a resource that remains."""
     return RetainedResource(
         kind="log group",
         id=group["logGroupName"],

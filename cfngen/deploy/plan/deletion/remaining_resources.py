@@ -136,7 +136,6 @@ def _describe_snapshots(cluster: DeletedCluster) -> Iterable[RetainedResource]:
 
 
 def _with_option(cluster: DeletedCluster, text: str, option: str) -> str:
-    """Return why data remains, with the option that deletes it."""
     return f"{text}; {option} deletes it" if cluster.moment == "before" else f"{text}, kept unless {option} is given"
 
 

@@ -165,7 +165,6 @@ def _read_allocation_ids(account: Account, resources: Sequence[StackResource]) -
 
 
 def _why_undeleted(resource: StackResource) -> str:
-    """Return the resource's path with the reason why CloudFormation did not delete it."""
     reason = resource.view.reason or "retained by its DeletionPolicy or at your request"
     failure = " (CloudFormation failed to delete it)" if resource.view.status == "DELETE_FAILED" else ""
     return f"{resource.name}: {reason}{failure}"

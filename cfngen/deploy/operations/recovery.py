@@ -127,32 +127,40 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
         interaction.report(Step(f"waiting for {stack.name} to finish {stack.status}"))
         watch(account, stack.id, report=interaction.report, on_interrupt=interaction.on_interrupt)
         stack = reread_stack(account, stack)
-    health = stack.status.health
-    if health is StackHealth.BUSY:
-        raise busy_error(account, stack)
-    if health is StackHealth.UPDATE_ROLLBACK_FAILED:
-        raise BlockedError(stack, "the rollback of its last update failed")
-    if health is StackHealth.IMPORT_ROLLBACK_FAILED:
-        raise ImportRollbackFailedError(stack)
-    if health is StackHealth.DELETE_FAILED:
-        raise BlockedError(stack, "its deletion failed half-way")
-    if health is StackHealth.DELETE_ONLY:
+    _refuse_blocked(account, stack)
+    if stack.status.health is StackHealth.DELETE_ONLY:
         stack_checks.require_unique_name(account, cluster, stack_name)
         _delete_failed_creation(account, stack, interaction)
         return None
-    if health is StackHealth.ABSENT:
+    if stack.status.health is StackHealth.ABSENT:
         return None
+    _report_last_failure(stack, interaction.report)
+    report_other_plans(account, stack, interaction.report)
+    return stack
+
+
+def _refuse_blocked(account: Account, stack: StackView) -> None:
+    """Refuse a stack that another command must lead out of its status."""
+    match stack.status.health:
+        case StackHealth.BUSY:
+            raise busy_error(account, stack)
+        case StackHealth.UPDATE_ROLLBACK_FAILED:
+            raise BlockedError(stack, "the rollback of its last update failed")
+        case StackHealth.IMPORT_ROLLBACK_FAILED:
+            raise ImportRollbackFailedError(stack)
+        case StackHealth.DELETE_FAILED:
+            raise BlockedError(stack, "its deletion failed half-way")
+
+
+def _report_last_failure(stack: StackView, report: Report) -> None:
+    """Report that the last update was rolled back, or has stopped where it failed."""
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
-        interaction.report(Notice(f"the last update of {stack.name} was rolled back; this is a new update"))
-    if health is StackHealth.PAUSED:
+        report(Notice(f"the last update of {stack.name} was rolled back; this is a new update"))
+    if stack.status.health is StackHealth.PAUSED:
         text = (
             f"{stack.name} is in {stack.status}: this continues where the last operation failed, with rollback disabled"
         )
-        interaction.report(
-            Notice(text, CommandText(suggest("rollback", stack=stack.name), " would roll it back instead."))
-        )
-    report_other_plans(account, stack, interaction.report)
-    return stack
+        report(Notice(text, CommandText(suggest("rollback", stack=stack.name), " would roll it back instead.")))
 
 
 def rollback(

@@ -56,8 +56,7 @@ def remove_orphans(
     Raises:
         SameNameClusterError: the resources may be those of another cluster of this name.
     """
-    clock = account.clock
-    deadline = clock.now().timestamp() + timeout
+    deadline = account.clock.now().timestamp() + timeout
     poll_interval = MIN_POLL_INTERVAL_SECONDS
     # A resource is identified by its kind and id.
     removed: dict[tuple[str, str], OrphanedResource] = {}
@@ -68,23 +67,19 @@ def remove_orphans(
             return RemovalResult(removed=tuple(removed.values()))
         if previously_waiting is None:
             check_name_conflict(account, inventory, orphans)
-            report(
-                Step(
-                    "deleting the load balancers that Kubernetes created, and their security groups and network "
-                    "interfaces"
-                )
-            )
+            kinds = "load balancers that Kubernetes created, and their security groups and network interfaces"
+            report(Step(f"deleting the {kinds}"))
         for orphan in _remove_once(account, inventory, orphans):
             if (orphan.kind, orphan.id) not in removed:
                 removed[orphan.kind, orphan.id] = orphan
                 report(OrphanRemoved(orphan))
-        if clock.now().timestamp() >= deadline:
+        if account.clock.now().timestamp() >= deadline:
             break
         waiting = frozenset((orphan.kind, orphan.id) for orphan in orphans) - removed.keys()
         if waiting and waiting != previously_waiting:
             report(Step(f"waiting for AWS to release {_describe_waiting(orphans, waiting)}"))
         previously_waiting = waiting
-        clock.sleep(poll_interval)
+        account.clock.sleep(poll_interval)
         poll_interval = min(poll_interval * 1.5, MAX_POLL_INTERVAL_SECONDS)
     remaining = find_orphans(account, inventory)
     remaining_keys = {(orphan.kind, orphan.id) for orphan in remaining}

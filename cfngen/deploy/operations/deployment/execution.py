@@ -63,13 +63,7 @@ def execute(account: Account, plan: Plan) -> str:
         PlanOutdatedError: the stack has changed since, or somebody deleted the change set.
     """
     if plan.refusal_reason:
-        option = "--express" if plan.express else "--on-failure keep"
-        hint = CommandText(
-            f"repeat the command without {option}; if failed resources were preserved, first run ",
-            suggest("rollback"),
-            ".",
-        )
-        raise ReplacementRefusedError(plan.refusal_reason, hint=hint)
+        raise _replacement_refused(plan)
     if plan.retries:
         retry(account, plan)
         return plan.stack_id
@@ -96,6 +90,14 @@ def execute(account: Account, plan: Plan) -> str:
             ) from error
         raise
     return plan.stack_id
+
+
+def _replacement_refused(plan: Plan) -> ReplacementRefusedError:
+    option = "--express" if plan.express else "--on-failure keep"
+    hint = CommandText(
+        f"repeat the command without {option}; if failed resources were preserved, first run ", suggest("rollback"), "."
+    )
+    return ReplacementRefusedError(plan.refusal_reason, hint=hint)
 
 
 def retry(account: Account, plan: Plan) -> None:

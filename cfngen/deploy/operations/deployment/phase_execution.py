@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.messages.message import Danger, Notice, Question, Step
+from cfngen.deploy.messages.message import Danger, Notice, Question, Report, Step
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.plan import change_sets
 from cfngen.deploy.plan.phases.parts import UpdatePart
@@ -100,25 +101,12 @@ def carry_out(
         templates = phase_documents(update.deployed, update.requested, update.parts[index:])
         plan = update.first_plan
         if outcome is not None:
-            try:
+            with _reporting_what_remains(interaction.report, remaining_titles, index, total):
                 plan = update.plan_part(part, templates, index)
-                if plan.is_empty:
-                    continue
-                _confirm_again(
-                    account,
-                    part=part,
-                    plan=plan,
-                    interaction=interaction,
-                    cluster=cluster,
-                    remaining_titles=remaining_titles,
-                )
-            except KeyboardInterrupt:
-                raise UnfinishedError(f"interrupted after phase {index} of {total}", remaining_titles) from None
-            except UnfinishedError:
-                raise
-            except CfngenError:
-                interaction.report(_remaining_notice(remaining_titles, f"phase {index + 1} of {total} could not start"))
-                raise
+                if not plan.is_empty:
+                    _confirm_again(account, part, plan, interaction, cluster, remaining_titles)
+            if plan.is_empty:
+                continue
         interaction.report(Step(f"phase {index + 1} of {total}: {remaining_titles[0]}"))
         outcome = execute(plan, templates)
         if outcome.detached:
@@ -136,6 +124,20 @@ def carry_out(
     return outcome
 
 
+@contextmanager
+def _reporting_what_remains(report: Report, remaining_titles: Sequence[str], index: int, total: int) -> Iterator[None]:
+    """Say which phases remain if the next one, after `index` others, cannot start, or Ctrl-C was pressed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise UnfinishedError(f"interrupted after phase {index} of {total}", remaining_titles) from None
+    except UnfinishedError:
+        raise
+    except CfngenError:
+        report(_remaining_notice(remaining_titles, f"phase {index + 1} of {total} could not start"))
+        raise
+
+
 def _remaining_notice(remaining_titles: Sequence[str], reason: str) -> Notice:
     return Notice(
         f"{reason}; the changes of earlier phases are kept. Remaining: {', '.join(remaining_titles)}",
@@ -145,7 +147,6 @@ def _remaining_notice(remaining_titles: Sequence[str], reason: str) -> Notice:
 
 def _confirm_again(
     account: Account,
-    *,
     part: UpdatePart,
     plan: Plan,
     interaction: Interaction,

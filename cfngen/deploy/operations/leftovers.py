@@ -2,7 +2,7 @@
 
 CloudFormation does not report them. The templates retain some resources on purpose, for clusters that contain data: the
 bucket of etcd snapshots, unless it is still empty, a snapshot of each master's volume, and the log group of flow logs.
-KMS keys, and secrets that somebody deletes by hand, are pending deletion for some time. After a failed creation these
+KMS keys, and secrets that are deleted by hand, are pending deletion for some time. After a failed creation these
 resources are mostly worthless, but still billed.
 """
 

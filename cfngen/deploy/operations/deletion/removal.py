@@ -54,7 +54,7 @@ def remove_orphans(
         timeout: seconds to wait until AWS releases resources; 0 is one round without waiting.
 
     Raises:
-        SameNameClusterError: the resources may be those of another cluster of this name.
+        SameNameClusterError: the resources may belong to another cluster of this name.
     """
     deadline = account.clock.now().timestamp() + timeout
     poll_interval = MIN_POLL_INTERVAL_SECONDS

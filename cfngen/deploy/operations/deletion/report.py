@@ -1,4 +1,4 @@
-"""Asks the user to confirm a deletion, and lists its consequences."""
+"""What the user is asked before a deletion, with its consequences, and the result that is reported after it."""
 
 from __future__ import annotations
 

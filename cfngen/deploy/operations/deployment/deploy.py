@@ -97,7 +97,7 @@ def plan_all_updates(account: Account, request: DeploymentRequest, interaction: 
     """Return what all updates change together if a deployment takes several; to be looked at, not to be executed.
 
     Each resource is compared as it is deployed with what it is after the last update. The plan of a deployment itself
-    is that of the first update.
+    shows the first update only.
 
     Raises:
         CfngenError: the same errors as `deploy`.

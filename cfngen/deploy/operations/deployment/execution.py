@@ -60,7 +60,7 @@ def execute(account: Account, plan: Plan) -> str:
 
     Raises:
         ReplacementRefusedError: the plan replaces resources while rollback is disabled or in express mode.
-        PlanOutdatedError: the stack has changed since, or somebody deleted the change set.
+        PlanOutdatedError: the stack has changed since, or the change set was deleted.
     """
     if plan.refusal_reason:
         raise _replacement_refused(plan)

@@ -109,7 +109,7 @@ class Preparation:
     Attributes:
         deployed_stack: the root stack; None if it does not exist yet.
         values: values of the root's parameters.
-        request: the request that is carried out: that of the next update if the cluster file takes several.
+        request: what is carried out: the next update if the cluster file takes several.
         removed_issuer: the issuer that the update removes, whose tokens pods may still hold; None if it removes none.
         phases: the phases of the update; None if it is one stack update, or a creation.
     """
@@ -241,26 +241,10 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
     """Refuse what AWS would refuse later, before anything is uploaded."""
     request, deployed_stack = settled.request, settled.deployed_stack
     cluster, values = settled.resolved.cluster, settled.resolved.values
-    overridden = OverriddenKeys(request.cluster, settled.parameters.sources)
     immutable_settings.check(
         deployed_stack.values if deployed_stack else {}, values, settled.resolved.reference_by_name
     )
-    if not request.skip_network_check:
-        ensure_network(
-            account,
-            cluster,
-            report,
-            values,
-            without=(QUOTAS,) if request.ignore_quotas else (),
-            is_update=deployed_stack is not None,
-            source_of=overridden.source,
-        )
-    with overridden.named():
-        objects.check(account, cluster, values, deployed_stack)
-        offered_instance_types.check(account, cluster, values)
-        missing_tags = subnet_tags.find_missing(account, cluster, values)
-    routes.check(account, cluster, values)
-    masters.check(account, cluster, values, deployed_stack)
+    missing_tags = _check_existing_objects(account, settled, report)
     volumes = (
         masters.check_volume_sizes(account, deployed_stack, settled.parameters.values)
         if deployed_stack
@@ -283,6 +267,30 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
         quotas=() if current_demand is None else service_quotas.check(account, demand, current_demand),
         root_tags=stack_checks.root_stack_tags(cluster.name, request.tags, deployed_stack),
     )
+
+
+def _check_existing_objects(account: Account, settled: _Settled, report: Report) -> tuple[SubnetTag, ...]:
+    """Check what the cluster file names in the account; return the tags that existing subnets lack."""
+    request, deployed_stack = settled.request, settled.deployed_stack
+    cluster, values = settled.resolved.cluster, settled.resolved.values
+    overridden = OverriddenKeys(request.cluster, settled.parameters.sources)
+    if not request.skip_network_check:
+        ensure_network(
+            account,
+            cluster,
+            report,
+            values,
+            without=(QUOTAS,) if request.ignore_quotas else (),
+            is_update=deployed_stack is not None,
+            source_of=overridden.source,
+        )
+    with overridden.named():
+        objects.check(account, cluster, values, deployed_stack)
+        offered_instance_types.check(account, cluster, values)
+        missing_tags = subnet_tags.find_missing(account, cluster, values)
+    routes.check(account, cluster, values)
+    masters.check(account, cluster, values, deployed_stack)
+    return missing_tags
 
 
 def _plan(
@@ -358,7 +366,7 @@ def _check_pause(
     """Refuse a deployment of a paused cluster, which would wait for masters; of a plan, only report the pause.
 
     Raises:
-        PausedError: the cluster is paused, and this is no plan.
+        PausedError: the cluster is paused, and not only a plan is made.
     """
     pause = read_pause(account, deployed_stack, request.cluster)
     if pause is None:

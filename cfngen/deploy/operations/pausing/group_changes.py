@@ -1,4 +1,4 @@
-"""The calls that pause and resume one Auto Scaling group; each may be repeated."""
+"""The calls that pause and resume one Auto Scaling group; each may be repeated; and what would undo a pause."""
 
 from __future__ import annotations
 

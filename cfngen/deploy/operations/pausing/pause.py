@@ -69,7 +69,7 @@ def pause(
 
     Args:
         snapshot: whether to take a snapshot of etcd first, if the cluster has a bucket for snapshots.
-        timeout: how long to wait until the instances of nodes are terminated, and then those of masters.
+        timeout: how long to wait until the nodes are terminated, and then until the masters are.
 
     Raises:
         NoStackError: there is no stack of this name.
@@ -122,7 +122,7 @@ class _Pausing(Operation):
             notices=find_scheduled_actions(self.account, groups),
         )
         final_pause = find_pause(self._groups())
-        # The tags were written before the sizes were changed, and nobody but `resume` removes them.
+        # The tags were written before the sizes were changed, and only `resume` removes them.
         return self._result(final_pause or PauseState(None, complete=True, groups=()), changed=True)
 
     def _take_steps(self, store: SnapshotStore | None) -> None:
@@ -189,7 +189,7 @@ class _Pausing(Operation):
 
     def _keep_sizes(self) -> None:
         """Write the sizes of all groups into their tags, before the first size is changed."""
-        # Somebody may have started an operation, or protected an instance, while the user was answering.
+        # While the user was answering, an operation may have begun, or an instance may have been protected.
         _require_pausable_stack(self.account, self.stack.name, self.cluster)
         groups = self._check_groups()
         if any(group.kept is None for group in groups):

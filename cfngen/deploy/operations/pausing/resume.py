@@ -36,6 +36,14 @@ from cfngen.hints import CommandText, suggest
 
 LAUNCH_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: EC2 may lack capacity for some minutes."""
+POLL_INTERVAL_SECONDS = 10.0
+_MASTER_ROLES = ("master", "bastion")
+
+
+class ResumeTimeoutError(CfngenError):
+    """Masters or nodes do not work before the timeout."""
+
+    code = "resume-timeout"
 
 
 class ResumeInterruptedError(CfngenError):
@@ -154,7 +162,7 @@ def _sizes_to_restore(group: GroupView) -> Sizes | None:
         return None
     if group.kept:
         return group.kept.sizes
-    # A master, or the bastion, without instances is no cluster file's wish: somebody has removed the tag.
+    # No cluster file asks for a master, or a bastion, without instances: the tag must have been removed.
     return None if group.role == "node" else ONE_INSTANCE
 
 
@@ -174,16 +182,6 @@ def _size_options(node_groups: Sequence[NodeGroup], group: GroupView) -> str:
         if node_group.name == group.name:
             return f"--min-size {node_group.min_size} --max-size {node_group.max_size}"
     return "--min-size MIN --max-size MAX"
-
-
-POLL_INTERVAL_SECONDS = 10.0
-_MASTER_ROLES = ("master", "bastion")
-
-
-class ResumeTimeoutError(CfngenError):
-    """Masters or nodes do not work before the timeout."""
-
-    code = "resume-timeout"
 
 
 @dataclass(frozen=True)

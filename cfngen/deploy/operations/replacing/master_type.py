@@ -140,7 +140,7 @@ def launch_type(account: Account, group_name: str, template: SlotTemplate, insta
 
 
 def _newest_version_of_stack(account: Account, template: SlotTemplate) -> str:
-    """Return the newest launch template version that has the stack's type, and none that stands in for it."""
+    """Return the newest launch template version that has the stack's own type, not one that stands in for it."""
     pages = (
         account.client("ec2").get_paginator("describe_launch_template_versions").paginate(LaunchTemplateId=template.id)
     )

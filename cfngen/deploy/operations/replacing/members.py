@@ -1,4 +1,4 @@
-"""Finds the instance that the user names, by its id or by a master's slot, among the cluster's groups."""
+"""The instance to replace, which the user names by its id or by a master's slot; whether etcd can do without it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def find_member(groups: Sequence[GroupView], name: str) -> Member:
 
 
 def _current_instance(slot: GroupView) -> InstanceView | None:
-    """Return the instance in a slot: one that stays before one that is leaving; None if there is none."""
+    """Return the instance in a slot: one that stays before one that is leaving."""
     return min(slot.instances, key=lambda instance: instance.leaving, default=None)
 
 

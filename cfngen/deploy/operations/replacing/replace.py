@@ -84,7 +84,7 @@ def replace(
         ForeignStackError: the stack belongs to another cluster.
         BusyError: a CloudFormation operation is in progress.
         UnknownInstanceError: nothing of the cluster has this name.
-        UnsuitableTypeError: the type cannot run this master, or the instance is no master.
+        UnsuitableTypeError: the type cannot run this master, or the instance is not a master.
         QuorumError: etcd would lose its quorum.
         GroupStoppedError: the group launches no instances at the moment.
         PausedError: the cluster is paused, so that it has no instances.

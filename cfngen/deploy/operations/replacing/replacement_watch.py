@@ -43,7 +43,7 @@ class ReplacementWatch:
         zone: the zone in which it launches; empty if there are several.
         old_ids: ids of the instances that the group had at the beginning and that are to go.
         find_group: returns the group as it is now.
-        read_kubernetes: returns what the Kubernetes API says now; None if the instance is no Node.
+        read_kubernetes: returns what the Kubernetes API says now; None if the instance is not a Node.
         needed_count: how many instances of the group must work at the end.
         report: receives every change.
         command: the command that continues to wait.

@@ -15,6 +15,8 @@ from cfngen.deploy.preflight.blockers import Blocker
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 
 CopyMethod = Literal["file", "recovery-window", "destroy"]
+RECOVERY_WINDOW_DAYS = 30
+"""Recovery window of a copy; the longest that Secrets Manager allows."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,3 @@ class PreparedDeletion:
     plan: DeletionPlan
     remaining_tags: tuple[RetainedResource, ...] = ()
     contested: tuple[OrphanedResource, ...] = ()
-
-
-RECOVERY_WINDOW_DAYS = 30

@@ -203,7 +203,7 @@ def select_removable(added: Iterable[SubnetTag], cluster: str) -> tuple[SubnetTa
 
 
 def describe_remaining(account: Account, added: Iterable[SubnetTag]) -> tuple[RetainedResource, ...]:
-    """Return the added tags that remain: those of roles, each with the command that removes it."""
+    """Return the added tags that remain, which mark the role of a subnet, each with the command that removes it."""
     return tuple(
         RetainedResource(
             kind="subnet tag",

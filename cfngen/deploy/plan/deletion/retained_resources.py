@@ -123,7 +123,7 @@ def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tupl
         if resource.view.type == _ROLE_TYPE and resource.view.physical_id:
             command = removal_command(account, resource.view.physical_id)
             if not command:
-                continue  # somebody has deleted it since
+                continue  # deleted since
         retained.append(
             RetainedResource(
                 kind=resource.view.type,

@@ -1,10 +1,10 @@
 """Deploying: creating or updating the root stack through change sets, after showing the plan and asking for consent.
 
-    ensure deployable -> parameters -> publish -> plan -> consent -> tag subnets -> execute -> watch -> protect
+    settle -> check -> plan -> consent -> tag subnets -> execute -> watch -> protect
 
-A creation is one change set. An update that affects volumes, control plane and node groups is split into phases
-(`phasing`), each with its own change set. A cluster that begins or ends to use an issuer of tokens goes through several
-updates (`update_series`), each of which is all of this.
+A creation is one change set. An update that affects volumes, control plane and node groups is split into phases, each
+with its own change set. A cluster that begins or ends to use an issuer of tokens goes through several updates, each of
+which is all of this (`update_series`).
 
 If the deployment ends before its execution, the change set is deleted, and with it the empty stack that CloudFormation
 created for it. Uploaded templates stay in the bucket; their keys contain the hash of their content.
@@ -29,7 +29,7 @@ from cfngen.deploy.messages.message import Finished, Notice, Question, Report, S
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.operations import leftovers, stack_protection
 from cfngen.deploy.operations.deletion import removal
-from cfngen.deploy.operations.deployment import execution, phase_execution, update_series
+from cfngen.deploy.operations.deployment import execution, update_series
 from cfngen.deploy.operations.deployment.attaching import cancel_creation
 from cfngen.deploy.operations.deployment.preparation import DeploymentRequest, Preparation, prepare
 from cfngen.deploy.operations.interaction import Interaction
@@ -122,7 +122,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
     def deploy_once(next_request: DeploymentRequest, is_agreed: bool) -> update_series.Deployment:
         return _deploy_once(account, next_request, interaction, is_agreed=is_agreed)
 
-    return update_series.carry_out(request, interaction, deploy_once)
+    return update_series.carry_out_series(request, interaction, deploy_once)
 
 
 def _deploy_once(
@@ -236,7 +236,7 @@ class _Deployment:
         self.report(Step(f"{'creating' if is_creation else 'updating'} {self.request.stack_name}"))
         with translate_aws_errors():
             if self.preparation.phases:
-                outcome = phase_execution.carry_out(
+                outcome = update_series.carry_out_phases(
                     self.account,
                     self.preparation.phases,
                     self.interaction,

@@ -34,12 +34,7 @@ MAX_POLL_INTERVAL_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class RemovalResult:
-    """The result of a removal of orphans.
-
-    Attributes:
-        removed: orphans that were removed.
-        remaining: orphans that could not be removed.
-    """
+    """The orphans that were removed, and those that could not be removed."""
 
     removed: tuple[OrphanedResource, ...] = ()
     remaining: tuple[OrphanedResource, ...] = ()

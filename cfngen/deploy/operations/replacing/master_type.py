@@ -28,7 +28,6 @@ class SlotTemplate:
     """The launch template of a slot, and the versions of it that matter.
 
     Attributes:
-        id: id of the launch template.
         version: the version that the slot's group launches from.
         type: the instance type in that version.
         latest_version: the newest version, which a new one is made from.

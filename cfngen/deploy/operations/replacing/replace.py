@@ -106,11 +106,9 @@ class _Situation:
     """What is to be done about an instance.
 
     Attributes:
-        member: the instance and its group.
         template: the launch template of a master's slot; None for other groups.
         pending: whether it is being replaced already.
         new_type: the type that a master's group has yet to be given; empty if it launches the right one.
-        instance_type: the type of the new instance.
         zone: the zone of the new instance; empty if its group has several.
         reading: what the Kubernetes API says, or why it could not be read.
     """

@@ -28,6 +28,7 @@ from cfngen.text import pluralize
 
 REMOVAL_TIMEOUT_SECONDS = 600.0
 """Interfaces of load balancers have been observed to exist for several minutes after their load balancer."""
+_REMOVED_KINDS = "load balancers that Kubernetes created, and their security groups and network interfaces"
 MIN_POLL_INTERVAL_SECONDS = 3.0
 MAX_POLL_INTERVAL_SECONDS = 20.0
 
@@ -62,8 +63,7 @@ def remove_orphans(
             return RemovalResult(removed=tuple(removed.values()))
         if previously_waiting is None:
             check_name_conflict(account, inventory, orphans)
-            kinds = "load balancers that Kubernetes created, and their security groups and network interfaces"
-            report(Step(f"deleting the {kinds}"))
+            report(Step(f"deleting the {_REMOVED_KINDS}"))
         for orphan in _remove_once(account, inventory, orphans):
             if (orphan.kind, orphan.id) not in removed:
                 removed[orphan.kind, orphan.id] = orphan

@@ -191,10 +191,6 @@ def _settle(account: Account, request: DeploymentRequest, interaction: Interacti
         deployed_root_template=root_template or None,
         left_out=parameter_values.left_out_parameters(request.cluster),
     )
-    with OverriddenKeys(request.cluster, parameters.sources).named():
-        resolved = resolve_references(
-            account, request.cluster, {**_parameter_defaults(root.document.body), **parameters.values}
-        )
     return _Settled(
         request=request,
         deployed_stack=deployed_stack,
@@ -202,10 +198,16 @@ def _settle(account: Account, request: DeploymentRequest, interaction: Interacti
         updates=updates,
         removed_issuer=immutable_settings.removed_issuer(root_template, request.cluster),
         parameters=parameters,
-        resolved=resolved,
+        resolved=_resolve(account, request.cluster, root.document.body, parameters),
         setting_impacts=setting_impacts,
         program_impacts=templates.impacts,
     )
+
+
+def _resolve(account: Account, cluster: Cluster, root: TemplatePart, parameters: ParameterValues) -> ResolvedReferences:
+    """Resolve the references of a cluster file; its parameters that are not chosen have their defaults."""
+    with OverriddenKeys(cluster, parameters.sources).named():
+        return resolve_references(account, cluster, {**_parameter_defaults(root), **parameters.values})
 
 
 @dataclass(frozen=True)

@@ -122,11 +122,7 @@ def carry_out_phases(
         interaction.report(Step(f"phase {index + 1} of {total}: {remaining_titles[0]}"))
         outcome = execute(plan, templates)
         if outcome.detached:
-            hint = CommandText(
-                suggest("watch", stack=plan.stack), " follows it; when it has ended, ", suggest("deploy"), " continues."
-            )
-            if remaining_titles[1:]:
-                interaction.report(Notice(f"not started: {', '.join(remaining_titles[1:])}", hint))
+            _report_not_started(interaction.report, plan.stack, remaining_titles[1:])
             return outcome
         if not outcome.succeeded:
             interaction.report(_phases_notice(remaining_titles, f"phase {index + 1} of {total} did not succeed"))
@@ -134,6 +130,15 @@ def carry_out_phases(
     if outcome is None:
         raise ValueError("the update has no phases")
     return outcome
+
+
+def _report_not_started(report: Report, stack: str, titles: Sequence[str]) -> None:
+    """Report the phases that follow one that is no longer watched."""
+    hint = CommandText(
+        suggest("watch", stack=stack), " follows it; when it has ended, ", suggest("deploy"), " continues."
+    )
+    if titles:
+        report(Notice(f"not started: {', '.join(titles)}", hint))
 
 
 @contextmanager

@@ -115,7 +115,7 @@ def _with_named(
     account: Account, request: DeletionRequest, prepared: PreparedDeletion, named: _Named
 ) -> PreparedDeletion:
     """Return the plan of a stack's deletion with what is found by the cluster's name, and what remains."""
-    stack, inventory, own, foreign = prepared.stack, prepared.inventory, named.own, named.foreign
+    stack, inventory, own = prepared.stack, prepared.inventory, named.own
     # The other cluster of this name may use the subnets, too.
     tags = () if named.conflict else named.subnet_tags
     remaining_tags = remaining_resources.describe_remaining(account, tags)
@@ -147,12 +147,18 @@ def _with_named(
         foreign_resources=tuple(_list_without_commands(account, request, named)) if named.conflict else (),
         objects=named.templates.versions,
     )
-    contested = (
+    return replace(
+        prepared, plan=plan, remaining_tags=remaining_tags, contested=_find_contested(request, named.foreign)
+    )
+
+
+def _find_contested(request: DeletionRequest, foreign: _TaggedResources) -> tuple[OrphanedResource, ...]:
+    """Return what the request asks to remove, but may belong to the other cluster."""
+    return (
         *foreign.orphans,
         *(foreign.volumes if request.delete_volumes else ()),
         *(foreign.snapshots if request.delete_snapshots else ()),
     )
-    return replace(prepared, plan=plan, remaining_tags=remaining_tags, contested=contested)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 
 from cfngen.cluster.naming.logical_ids import is_node_group_stack
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.operations.deployment.phase_execution import find_worse_changes
+from cfngen.deploy.operations.deployment.update_series import find_worse_changes
 from cfngen.deploy.plan.phases.phases import UpdatePart, divide_into_parts
 from cfngen.deploy.plan.plan import Change, Plan, PropertyChange, Replacement, StackPlan
 

@@ -16,7 +16,7 @@ from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.messages.message import Danger, Impact, Notice, Question, Step
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.operations.deployment.execution import execute
-from cfngen.deploy.operations.deployment.phase_execution import UnfinishedError, carry_out
+from cfngen.deploy.operations.deployment.update_series import UnfinishedError, carry_out_phases
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.plan.phases.phases import PartPlanner, PhasedUpdate, UpdatePart, plan_phases
 from cfngen.deploy.plan.plan import Plan, StackPlan
@@ -70,7 +70,7 @@ class Operator:
 
     def carry_out(self, found: PhasedUpdate) -> WatchResult:
         waiting = Interaction(self.done.append, self.consent, lambda: pytest.fail("nobody pressed Ctrl-C"))
-        return carry_out(self.api.account, found, waiting, self.execute, "one")
+        return carry_out_phases(self.api.account, found, waiting, self.execute, "one")
 
     def said(self, kind: type[Any]) -> list[Any]:
         return [each for each in self.done if isinstance(each, kind)]

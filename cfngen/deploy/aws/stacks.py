@@ -322,10 +322,13 @@ def _conflicts(stack: StackView, besides: str) -> bool:
 
 
 MAX_EARLIER_STACKS = 5
+"""How many earlier stacks of a name are read to find what they left; each takes about ten API calls."""
 
 
-def find_deleted_stacks(account: Account, stack_name: str, cluster: str) -> list[StackView]:
-    """Return up to `MAX_EARLIER_STACKS` deleted root stacks of this name that contained the cluster, the latest first.
+def find_deleted_stacks(
+    account: Account, stack_name: str, cluster: str, at_most: int = MAX_EARLIER_STACKS
+) -> list[StackView]:
+    """Return the latest deleted root stacks of this name that contained the cluster, the latest first.
 
     CloudFormation lists deleted stacks for 90 days. A stack without the cluster's tag counts as the cluster's.
     """
@@ -338,6 +341,6 @@ def find_deleted_stacks(account: Account, stack_name: str, cluster: str) -> list
             stack = find_stack(account, stack_summary["StackId"])
             if stack and stack.cluster in ("", cluster):
                 stacks.append(stack)
-            if len(stacks) == MAX_EARLIER_STACKS:
+            if len(stacks) == at_most:
                 return stacks
     return stacks

@@ -2,7 +2,7 @@
 
 CloudFormation does not report them. The templates retain some resources on purpose, for clusters that contain data: the
 bucket of etcd snapshots, unless it is still empty, a snapshot of each master's volume, and the log group of flow logs.
-KMS keys, and secrets that somebody deletes by hand, are pending deletion for some time. After a failed creation these
+KMS keys, and secrets that are deleted by hand, are pending deletion for some time. After a failed creation these
 resources are mostly worthless, but still billed.
 """
 
@@ -19,10 +19,9 @@ from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, find_deleted_stacks, list_resource_tree
 from cfngen.deploy.messages.message import Message, Notice, Report
 from cfngen.deploy.messages.stack_status import StackHealth
-from cfngen.deploy.plan.deletion import remaining_by_kind, retained_resources
+from cfngen.deploy.plan.deletion.remaining_by_kind import BUCKET_TYPE
+from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
 from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
-
-"""How many earlier stacks of a name are read, the latest first; each takes about ten API calls."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,7 @@ def report_failed_creation(account: Account, stack: StackView, cluster: str, rep
     """Report the resources that a rolled-back creation left; if they cannot be read, report why.
 
     Args:
-        account: the AWS account.
         stack: the root stack as it is now; it may be deleted.
-        cluster: name of the cluster.
-        report: receives the message.
     """
     _report_remains(
         report,
@@ -57,14 +53,7 @@ def report_failed_creation(account: Account, stack: StackView, cluster: str, rep
 
 
 def report_earlier_stacks(account: Account, stack_name: str, cluster: str, report: Report) -> None:
-    """Report the resources that earlier, deleted stacks of this name left, before the stack is created again.
-
-    Args:
-        account: the AWS account.
-        stack_name: name of the root stack.
-        cluster: name of the cluster.
-        report: receives the message.
-    """
+    """Report the resources that earlier, deleted stacks of this name left, before the stack is created again."""
 
     def find_remains() -> Remains:
         stacks = find_deleted_stacks(account, stack_name, cluster)
@@ -88,7 +77,7 @@ def only_backup_buckets_left(account: Account, stack: StackView) -> bool:
         for resource in list_resource_tree(account, stack.id)
         if resource.view.status == "DELETE_FAILED"
     }
-    return undeleted_types - {NESTED_STACK} == {remaining_by_kind.BUCKET_TYPE}
+    return undeleted_types - {NESTED_STACK} == {BUCKET_TYPE}
 
 
 def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None:
@@ -104,21 +93,9 @@ def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None
 
 
 def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[RetainedResource, ...]:
-    """Return the resources that one stack left in the account."""
     resources = list_resource_tree(account, stack.id)
-    inventory = Inventory(cluster, resources)
-    deletable_resources = [
-        resource for resource in resources if resource.view.type not in remaining_by_kind.RETAINED_TYPES
-    ]
-    return (
-        *retained_resources.find_undeleted(account, deletable_resources),
-        *retained_resources.find_snapshots(account, inventory, has_run=False),
-        *remaining_by_kind.find_keys(account, inventory),
-        *remaining_by_kind.find_secrets(account, inventory),
-        # Without outputs, the operator's own bucket is not listed: the cluster file already names it.
-        *remaining_by_kind.find_snapshot_buckets(account, inventory, {}),
-        *remaining_by_kind.describe_remaining(account, inventory),
-        *remaining_by_kind.find_flow_log_groups(account, stack.name),
+    return find_remaining(
+        DeletedCluster("failed creation", account, stack.name, Inventory(cluster, resources), resources)
     )
 
 
@@ -128,8 +105,6 @@ def report_lost_addresses(account: Account, stack: StackView, report: Report) ->
     A stack in CREATE_FAILED or UPDATE_FAILED is skipped: it does not show which address an interface should have.
 
     Args:
-        account: account and region of the cluster.
-        stack: the root stack as it is now.
         report: receives a notice for each lost address.
     """
     if not stack.status.rolled_back and stack.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:

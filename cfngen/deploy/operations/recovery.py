@@ -127,32 +127,40 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
         interaction.report(Step(f"waiting for {stack.name} to finish {stack.status}"))
         watch(account, stack.id, report=interaction.report, on_interrupt=interaction.on_interrupt)
         stack = reread_stack(account, stack)
-    health = stack.status.health
-    if health is StackHealth.BUSY:
-        raise busy_error(account, stack)
-    if health is StackHealth.UPDATE_ROLLBACK_FAILED:
-        raise BlockedError(stack, "the rollback of its last update failed")
-    if health is StackHealth.IMPORT_ROLLBACK_FAILED:
-        raise ImportRollbackFailedError(stack)
-    if health is StackHealth.DELETE_FAILED:
-        raise BlockedError(stack, "its deletion failed half-way")
-    if health is StackHealth.DELETE_ONLY:
+    _refuse_blocked(account, stack)
+    if stack.status.health is StackHealth.DELETE_ONLY:
         stack_checks.require_unique_name(account, cluster, stack_name)
         _delete_failed_creation(account, stack, interaction)
         return None
-    if health is StackHealth.ABSENT:
+    if stack.status.health is StackHealth.ABSENT:
         return None
+    _report_last_failure(stack, interaction.report)
+    report_other_plans(account, stack, interaction.report)
+    return stack
+
+
+def _refuse_blocked(account: Account, stack: StackView) -> None:
+    """Refuse a stack that another command must lead out of its status."""
+    match stack.status.health:
+        case StackHealth.BUSY:
+            raise busy_error(account, stack)
+        case StackHealth.UPDATE_ROLLBACK_FAILED:
+            raise BlockedError(stack, "the rollback of its last update failed")
+        case StackHealth.IMPORT_ROLLBACK_FAILED:
+            raise ImportRollbackFailedError(stack)
+        case StackHealth.DELETE_FAILED:
+            raise BlockedError(stack, "its deletion failed half-way")
+
+
+def _report_last_failure(stack: StackView, report: Report) -> None:
+    """Report that the last update was rolled back, or has stopped where it failed."""
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
-        interaction.report(Notice(f"the last update of {stack.name} was rolled back; this is a new update"))
-    if health is StackHealth.PAUSED:
+        report(Notice(f"the last update of {stack.name} was rolled back; this is a new update"))
+    if stack.status.health is StackHealth.PAUSED:
         text = (
             f"{stack.name} is in {stack.status}: this continues where the last operation failed, with rollback disabled"
         )
-        interaction.report(
-            Notice(text, CommandText(suggest("rollback", stack=stack.name), " would roll it back instead."))
-        )
-    report_other_plans(account, stack, interaction.report)
-    return stack
+        report(Notice(text, CommandText(suggest("rollback", stack=stack.name), " would roll it back instead.")))
 
 
 def rollback(
@@ -167,10 +175,7 @@ def rollback(
     """Roll a stack back to its last successful state, and report Elastic IPs that its masters have lost.
 
     Args:
-        account: account and region of the stack.
-        stack_name: name of the root stack.
         cluster: name of the cluster that the stack must belong to.
-        interaction: communicates with the user.
         skip: resources to skip, each `LogicalId` or `NestedStackName.LogicalId`.
         force: skip every resource that fails to roll back; the list is computed again for each attempt.
 
@@ -190,7 +195,6 @@ def rollback(
 def _start_rollback(
     account: Account, stack_name: str, cluster: str, interaction: Interaction, skip: tuple[str, ...], *, force: bool
 ) -> WatchResult:
-    """Roll back a failed creation or update, or continue a failed rollback."""
     stack = require_stack(account, stack_name)
     if stack.status.health is StackHealth.EMPTY:
         # An empty stack has no tags, so its owner cannot be checked.
@@ -229,9 +233,7 @@ def _continue_rollback(
     """Continue a failed rollback once; with `force`, up to `MAX_ROLLBACK_ATTEMPTS` times.
 
     Args:
-        account: account and region of the stack.
         stack: the root stack, in UPDATE_ROLLBACK_FAILED.
-        interaction: asks for consent before each attempt.
         skip: resources that every attempt skips, each `LogicalId` or `NestedStackName.LogicalId`.
         force: whether each attempt also skips the resources that made the previous one fail.
     """
@@ -280,7 +282,6 @@ def _report_stale_groups(account: Account, stack: StackView, interaction: Intera
 
 
 def _delete_failed_creation(account: Account, stack: StackView, interaction: Interaction) -> None:
-    """Delete the stack of a failed creation, after consent, so that it can be created again."""
     remaining = [
         resource for resource in list_resources(account, stack.id) if not resource.status.startswith("DELETE_COMPLETE")
     ]
@@ -336,7 +337,6 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
 
 
 def _next_steps_hint(stack: StackView) -> Hint:
-    """Return the hint that names the commands to run next on a stack; empty if the stack is healthy."""
     return as_hint(next_steps(stack.status, stack.name))
 
 
@@ -380,7 +380,6 @@ def report_other_plans(account: Account, stack: StackView, report: Report) -> No
 
 
 def _is_open(account: Account, summary: AwsObject) -> bool:
-    """Return whether a change set of the root stack is recent, has not failed, and has not been executed."""
     created = summary.get("CreationTime")
     return (
         summary.get("Status") in _OPEN_STATUSES

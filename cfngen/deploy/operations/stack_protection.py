@@ -56,14 +56,10 @@ def protect_stack(account: Account, root: StackView, termination: bool = True, *
     """Enable termination protection, and set stack policies on the root and the nested stacks that contain state.
 
     Args:
-        account: the account.
         root: the root stack, in which no operation is in progress.
         termination: whether to enable termination protection; it is never disabled here.
         report: receives a notice for each stack policy that someone else has set; such a policy is not changed, unless
             it allows every update.
-
-    Raises:
-        AwsError: CloudFormation refuses.
     """
     with translate_aws_errors():
         if termination and not root.protected:
@@ -90,8 +86,6 @@ def lift_stack_policies(account: Account, root: StackView, *, report: Report) ->
     nested stack before the update reaches it would make the update fail.
 
     Args:
-        account: the account.
-        root: the root stack.
         report: receives a notice if the policies could not be restored after the update itself failed.
 
     Raises:
@@ -119,7 +113,6 @@ def protect_new_stack(account: Account, stack_id: str) -> None:
     Errors are ignored here: `protect_stack` tries again at the end of the deployment, and reports them.
 
     Args:
-        account: the account.
         stack_id: ARN of the root stack, which is still empty.
     """
     with suppress(AwsError), translate_aws_errors():
@@ -132,7 +125,6 @@ def unprotect_failed_creation(account: Account, root: StackView, report: Report)
     """Disable termination protection of a stack that can only be deleted, because its creation was rolled back.
 
     Args:
-        account: the account.
         root: the root stack, in which no operation is in progress.
         report: receives a notice if CloudFormation refuses.
     """
@@ -145,7 +137,6 @@ def unprotect_failed_creation(account: Account, root: StackView, report: Report)
 
 
 def _set_stack_policy(account: Account, stack: str, policy: StackPolicy) -> None:
-    """Replace the stack policy of the stack with this ARN."""
     account.client("cloudformation").set_stack_policy(StackName=stack, StackPolicyBody=json.dumps(policy))
 
 
@@ -213,6 +204,5 @@ def _is_in_progress(account: Account, stack: str) -> bool:
 
 
 def _is_deleted(account: Account, stack: str) -> bool:
-    """Return whether the stack with this ARN does not exist any more."""
     current = find_stack(account, stack)
     return current is None or not current.status.exists

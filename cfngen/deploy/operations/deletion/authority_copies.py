@@ -22,7 +22,6 @@ from cfngen.deploy.plan.deletion.plan import RECOVERY_WINDOW_DAYS, AuthorityCopy
 from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
 from cfngen.errors import CfngenError
 
-"""Recovery window of a copy, in days; the longest that Secrets Manager allows."""
 COPY_KIND = "copy of the certificate authorities"
 # Secrets Manager returns the first code if the secret does not exist or has no value yet, and the second if it is
 # scheduled for deletion.
@@ -76,7 +75,6 @@ def read_authorities(account: Account, arns: Sequence[str], *, must_be_readable:
     """Return the values of the secrets to copy, without secrets that no master has written yet.
 
     Args:
-        account: the AWS account.
         arns: ARNs of the secrets that hold certificate authorities.
         must_be_readable: whether to raise an error if the caller has no permission to read a secret.
 
@@ -118,7 +116,7 @@ def copy_authorities(
 
 
 def _copy_to_file(secret: AuthoritySecret, path: Path, report: Report) -> RetainedResource:
-    """Write the copy to a new file; it is no error if the file exists and contains the same copy."""
+    """Write the copy to a new file, unless the file has the same content already."""
     report(Step(f"copying the certificate authorities to {path}"))
     try:
         _write_private_file(path, secret.text)

@@ -16,7 +16,7 @@ even if the stack no longer exists by then.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from cfngen.deploy.aws import kubernetes_made
@@ -25,17 +25,19 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.inventory import Inventory, read_inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
-from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, StackView, find_stack
-from cfngen.deploy.messages.message import Event, Message, Notice, Report, Step
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, StackView, find_stack, list_resource_tree
+from cfngen.deploy.aws.templates import TemplateObjects
+from cfngen.deploy.messages.message import Event, Message, Notice, Step
 from cfngen.deploy.operations.deletion import authority_copies, removal, report, stack_removal, template_bucket
 from cfngen.deploy.operations.deletion.authority_copies import AuthoritySecret, ChooseAuthorityCopy
 from cfngen.deploy.operations.deletion.kubernetes import DeleteServices, DrainHooks
 from cfngen.deploy.operations.deletion.removal import OrphanRemoved
 from cfngen.deploy.operations.deletion.report import Deleted
 from cfngen.deploy.operations.interaction import DeclinedError, Interaction
-from cfngen.deploy.plan.deletion import remaining_by_kind, remaining_resources
+from cfngen.deploy.plan.deletion import remaining_by_kind
 from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionPlan, DeletionRequest, PreparedDeletion
 from cfngen.deploy.plan.deletion.planning import plan_deletion
+from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
 from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
 from cfngen.deploy.preflight import blockers, stack_checks
 from cfngen.deploy.preflight.blockers import Blocker, OccupiedError
@@ -52,7 +54,6 @@ def preview_deletion(account: Account, request: DeletionRequest) -> DeletionPlan
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
-        AwsError: a call failed.
     """
     with translate_aws_errors():
         return plan_deletion(account, request).plan
@@ -63,7 +64,6 @@ def preview_with_refusal(account: Account, request: DeletionRequest) -> tuple[De
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
-        AwsError: a call failed.
     """
     with translate_aws_errors():
         prepared = plan_deletion(account, request)
@@ -85,9 +85,6 @@ def delete(
     """Delete a cluster, after confirmation.
 
     Args:
-        account: the AWS account.
-        request: what to delete.
-        interaction: reports to the user, and asks them.
         delete_services: lets Kubernetes delete its load balancers; if None, the Kubernetes API is not called.
         choose_authority_copy: asks whether and where to keep a copy of the certificate authorities; called only if
             `request` does not say whether to keep a copy.
@@ -107,34 +104,27 @@ def delete(
         return _Deletion(account, request, interaction, delete_services, choose_authority_copy).run()
 
 
+@dataclass
 class _Deletion:
-    """One deletion of a cluster; records which resources it has removed so far."""
+    """One deletion of a cluster; records what it has removed so far."""
 
-    def __init__(
-        self,
-        account: Account,
-        request: DeletionRequest,
-        interaction: Interaction,
-        delete_services: DeleteServices | None,
-        choose_authority_copy: ChooseAuthorityCopy,
-    ) -> None:
-        self.account = account
-        self.request = request
-        self.interaction = interaction
-        self.delete_services = delete_services
-        self.choose_authority_copy = choose_authority_copy
-        self.copy_choice: AuthorityCopy | None = None
-        self.created_copies: tuple[RetainedResource, ...] = ()
-        self.report: Report = self._report_and_record
-        self.started_at = account.clock.now()
-        self.event_times: list[datetime] = []
-        self.removed_by_id: dict[tuple[str, str], OrphanedResource] = {}
-        self.remaining_orphans: tuple[OrphanedResource, ...] = ()
-        self.blockers: tuple[Blocker, ...] = ()
-        self.removed_tags: tuple[SubnetTag, ...] = ()
+    account: Account
+    request: DeletionRequest
+    interaction: Interaction
+    delete_services: DeleteServices | None
+    choose_authority_copy: ChooseAuthorityCopy
+    copy_choice: AuthorityCopy | None = None
+    created_copies: tuple[RetainedResource, ...] = ()
+    event_times: list[datetime] = field(default_factory=list)
+    removed_by_id: dict[tuple[str, str], OrphanedResource] = field(default_factory=dict)
+    remaining_orphans: tuple[OrphanedResource, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
+    removed_tags: tuple[SubnetTag, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.started_at = self.account.clock.now()
 
     def run(self) -> Deleted:
-        """Delete the cluster."""
         prepared = plan_deletion(self.account, self.request)
         self.interaction.report(prepared.plan)
         _check_deletable(self.account, self.request, prepared)
@@ -193,8 +183,8 @@ class _Deletion:
             self.copy_choice = choice or self.choose_authority_copy()
         return secrets
 
-    def _report_and_record(self, message: Message) -> None:
-        """Report a message to the user; record removed resources and event times for the result of the deletion."""
+    def report(self, message: Message) -> None:
+        """Report a message; record removed resources and event times for the result."""
         if isinstance(message, OrphanRemoved):
             self.removed_by_id[message.orphan.kind, message.orphan.id] = message.orphan
         elif isinstance(message, Event):
@@ -224,17 +214,11 @@ class _Deletion:
             self.report(Notice(f"Kubernetes has not deleted the load balancers of {names} in time"))
 
     def _remove_orphans(self, inventory: Inventory, *, wait: bool) -> None:
-        """Remove resources that Kubernetes created and that would prevent the deletion of the network."""
         timeout = removal.REMOVAL_TIMEOUT_SECONDS if wait else 0.0
         self.remaining_orphans = removal.remove_orphans(self.account, inventory, self.report, timeout=timeout).remaining
 
     def _try_remove_orphans(self, prepared: PreparedDeletion, *, after_failure: bool) -> None:
-        """Remove orphans between or during attempts to delete the stack; report errors instead of raising them.
-
-        Args:
-            prepared: the plan of the deletion.
-            after_failure: whether CloudFormation failed to delete the stack; False while it is still deleting it.
-        """
+        """Remove orphans after a failed attempt to delete the stack, or during one; report errors."""
         try:
             with translate_aws_errors():
                 # During the deletion, the resources that were listed before it are enough to recognise orphans. After
@@ -261,7 +245,6 @@ class _Deletion:
         return self.blockers
 
     def _read_current_inventory(self, prepared: PreparedDeletion, stack: StackView) -> Inventory:
-        """Return the cluster's resources that still exist; some were deleted after the plan was made."""
         inventory = read_inventory(
             self.account,
             stack,
@@ -332,15 +315,7 @@ class _Deletion:
         deleted_objects: int = 0,
         bucket_deleted: bool = False,
     ) -> Deleted:
-        """Return the result of the deletion, with the resources that were removed and those that remain.
-
-        Args:
-            prepared: the plan of the deletion.
-            remaining_stack: the stack as it is now; None if it is deleted.
-            in_progress: whether CloudFormation is still deleting the stack.
-            deleted_objects: how many object versions of templates were deleted.
-            bucket_deleted: whether the bucket of the templates was deleted.
-        """
+        """Return the result, with what was removed and what remains; the remaining stack is None if it is deleted."""
         return Deleted(
             cluster=self.request.cluster,
             region=self.account.region,
@@ -363,14 +338,32 @@ class _Deletion:
 
     def _find_remaining_resources(self, prepared: PreparedDeletion) -> tuple[RetainedResource, ...]:
         """Return the resources that remain in the account, except those in the result's `removed` and `orphans`."""
+        account, request, stack, plan = self.account, self.request, prepared.stack, prepared.plan
         reported_keys = self.removed_by_id.keys() | {(orphan.kind, orphan.id) for orphan in self.remaining_orphans}
-        return remaining_resources.find_remaining_resources(
-            self.account, self.request, prepared, authority_copies=self.created_copies, reported_keys=reported_keys
+        # The templates of another cluster of this name would be in the same folder.
+        finds_templates = request.bucket and not plan.name_conflict
+        return find_remaining(
+            DeletedCluster(
+                "after",
+                account,
+                request.stack_name,
+                prepared.inventory,
+                list_resource_tree(account, stack.id) if stack else prepared.inventory.resources,
+                stack=stack,
+                role_names=request.role_names,
+                is_name_unique=not plan.name_conflict,
+                volumes=[volume for volume in plan.volumes if (volume.kind, volume.id) not in reported_keys],
+                snapshots=[copy for copy in plan.snapshots if (copy.kind, copy.id) not in reported_keys],
+                templates=aws_templates.find(account, request.bucket, request.cluster)
+                if finds_templates
+                else TemplateObjects(),
+                subnet_tags=prepared.remaining_tags,
+                authority_copies=self.created_copies,
+            )
         )
 
 
 def _check_deletable(account: Account, request: DeletionRequest, prepared: PreparedDeletion) -> None:
-    """Raise an error if the cluster must not be deleted now."""
     stack = prepared.stack
     if stack and stack.status.in_progress and stack.status.name not in DELETABLE_IN_PROGRESS:
         raise busy_error(account, stack)

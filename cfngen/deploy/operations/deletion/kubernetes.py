@@ -1,4 +1,4 @@
-"""Removes the lifecycle hooks that drain nodes while the whole cluster is deleted.
+"""Prepares Kubernetes for the deletion of its cluster: Services lose their load balancers, nodes are not drained.
 
 Each node group has a lifecycle hook that keeps a terminating instance until its pods have been evicted. When the whole
 cluster is deleted the pods have nowhere to go, and a PodDisruptionBudget would block each node for its `drainTimeout`.
@@ -20,6 +20,13 @@ from cfngen.deploy.aws.types import AwsArguments, AwsObject, Clock
 from cfngen.deploy.messages.message import Notice, Report, Step
 from cfngen.hints import CommandText, suggest
 
+TIMEOUT_SECONDS = 300.0  # the cloud controller manager takes about a second for each load balancer
+POLL_INTERVAL_SECONDS = 5.0
+DeleteServices = Callable[[Report], tuple[str, ...]]
+"""Deletes the Services that have load balancers; returns those that still exist after the timeout.
+
+Raises CfngenError if the Kubernetes API cannot be reached.
+"""
 _PUT_HOOK_KEYS = (
     "LifecycleHookName",
     "AutoScalingGroupName",
@@ -96,16 +103,6 @@ class DrainHooks:
         return {}
 
 
-TIMEOUT_SECONDS = 300.0  # the cloud controller manager takes about a second for each load balancer
-POLL_INTERVAL_SECONDS = 5.0
-
-DeleteServices = Callable[[Report], tuple[str, ...]]
-"""Deletes the Services that have load balancers; returns those that still exist after the timeout.
-
-Raises CfngenError if the Kubernetes API cannot be reached.
-"""
-
-
 def delete_load_balancer_services(
     kubernetes: KubernetesClient, clock: Clock, report: Report, *, timeout: float = TIMEOUT_SECONDS
 ) -> tuple[str, ...]:
@@ -113,12 +110,6 @@ def delete_load_balancer_services(
 
     The cloud controller manager removes the Service's finalizer, `service.kubernetes.io/load-balancer-cleanup`, only
     after AWS has deleted the load balancer; until then the Service still exists.
-
-    Args:
-        kubernetes: the cluster's API.
-        clock: the clock.
-        report: receives a message before waiting.
-        timeout: seconds to wait.
 
     Returns:
         Services that still exist, each as `namespace/name`.

@@ -28,18 +28,14 @@ from cfngen.text import pluralize
 
 REMOVAL_TIMEOUT_SECONDS = 600.0
 """Interfaces of load balancers have been observed to exist for several minutes after their load balancer."""
+_REMOVED_KINDS = "load balancers that Kubernetes created, and their security groups and network interfaces"
 MIN_POLL_INTERVAL_SECONDS = 3.0
 MAX_POLL_INTERVAL_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class RemovalResult:
-    """The result of a removal of orphans.
-
-    Attributes:
-        removed: orphans that were removed.
-        remaining: orphans that could not be removed.
-    """
+    """The orphans that were removed, and those that could not be removed."""
 
     removed: tuple[OrphanedResource, ...] = ()
     remaining: tuple[OrphanedResource, ...] = ()
@@ -51,16 +47,12 @@ def remove_orphans(
     """Remove the cluster's resources that can keep its network from being deleted.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
-        report: receives a message for each removal.
         timeout: seconds to wait until AWS releases resources; 0 is one round without waiting.
 
     Raises:
-        SameNameClusterError: the resources may be those of another cluster of this name.
+        SameNameClusterError: the resources may belong to another cluster of this name.
     """
-    clock = account.clock
-    deadline = clock.now().timestamp() + timeout
+    deadline = account.clock.now().timestamp() + timeout
     poll_interval = MIN_POLL_INTERVAL_SECONDS
     # A resource is identified by its kind and id.
     removed: dict[tuple[str, str], OrphanedResource] = {}
@@ -71,23 +63,18 @@ def remove_orphans(
             return RemovalResult(removed=tuple(removed.values()))
         if previously_waiting is None:
             check_name_conflict(account, inventory, orphans)
-            report(
-                Step(
-                    "deleting the load balancers that Kubernetes created, and their security groups and network "
-                    "interfaces"
-                )
-            )
+            report(Step(f"deleting the {_REMOVED_KINDS}"))
         for orphan in _remove_once(account, inventory, orphans):
             if (orphan.kind, orphan.id) not in removed:
                 removed[orphan.kind, orphan.id] = orphan
                 report(OrphanRemoved(orphan))
-        if clock.now().timestamp() >= deadline:
+        if account.clock.now().timestamp() >= deadline:
             break
         waiting = frozenset((orphan.kind, orphan.id) for orphan in orphans) - removed.keys()
         if waiting and waiting != previously_waiting:
             report(Step(f"waiting for AWS to release {_describe_waiting(orphans, waiting)}"))
         previously_waiting = waiting
-        clock.sleep(poll_interval)
+        account.clock.sleep(poll_interval)
         poll_interval = min(poll_interval * 1.5, MAX_POLL_INTERVAL_SECONDS)
     remaining = find_orphans(account, inventory)
     remaining_keys = {(orphan.kind, orphan.id) for orphan in remaining}
@@ -122,7 +109,6 @@ def _remove_once(
 
 
 def _describe_waiting(orphans: Sequence[OrphanedResource], waiting_keys: frozenset[tuple[str, str]]) -> str:
-    """Describe the resources that are waited for: the names of the first three, and the number of the others."""
     names = [f"{orphan.kind} {orphan.name}" for orphan in orphans if (orphan.kind, orphan.id) in waiting_keys]
     suffix = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + suffix
@@ -271,7 +257,6 @@ def remove_issuer_buckets(account: Account, buckets: tuple[str, ...], report: Re
 
 
 def _remove_issuer_bucket(account: Account, bucket: str) -> None:
-    """Delete the two documents, and the bucket."""
     s3 = account.client("s3")
     for key in (DISCOVERY_KEY, KEYS_KEY):
         s3.delete_object(Bucket=bucket, Key=key, ExpectedBucketOwner=account.id)
@@ -290,9 +275,6 @@ def remove_subnet_tags(
     A tag is removed only with the value that it had when it was read. What AWS refuses is reported, and stays.
 
     Args:
-        account: the account and region.
-        cluster: name of the cluster.
-        tags: the tags to remove.
         report: receives the step, and a notice about each subnet whose tags cannot be removed.
     """
     tags_by_subnet: dict[str, list[SubnetTag]] = {}

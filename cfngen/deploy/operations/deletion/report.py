@@ -1,4 +1,4 @@
-"""Asks the user to confirm a deletion, and lists its consequences."""
+"""What the user is asked before a deletion, with its consequences, and the result that is reported after it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,7 @@ def confirm_deletion(
     """Return whether the user agrees to a deletion; a deletion that would delete nothing needs no confirmation.
 
     Args:
-        request: what to delete.
-        prepared: the plan of the deletion.
         copy: how the certificate authorities are kept; None if there are none to keep.
-        consent: asks the user.
     """
     stack, name = prepared.stack, request.cluster
     consequences = _consequences(request, prepared, copy)
@@ -54,7 +51,6 @@ def confirm_deletion(
 
 
 def _consequences(request: DeletionRequest, prepared: PreparedDeletion, copy: AuthorityCopy | None) -> list[str]:
-    """Return the sentences of the confirmation prompt that say what will be deleted."""
     stack, plan = prepared.stack, prepared.plan
     consequences: list[str] = []
     if stack and stack.status.health is not StackHealth.EMPTY and stack.status.name != "DELETE_IN_PROGRESS":
@@ -91,7 +87,6 @@ def _consequences(request: DeletionRequest, prepared: PreparedDeletion, copy: Au
 
 
 def _billing_notes(prepared: PreparedDeletion) -> list[str]:
-    """Return a sentence about the volumes that stay and are still billed, if there are any."""
     count = len(prepared.plan.volumes)
     if count and not prepared.plan.delete_volumes:
         return [f"{pluralize(count, 'volume of claims', 'remain')}, and {verb_form(count, 'continue')} to be billed"]

@@ -83,9 +83,6 @@ def delete_stack(
     """Delete a stack, in several attempts if necessary; attach to its deletion if that is in progress.
 
     Args:
-        account: the AWS account.
-        stack: the root stack.
-        interaction: reports to the user, and asks about what cannot be deleted.
         groups: names of the stack's Auto Scaling groups; once all are deleted, Kubernetes no longer runs.
         remove_orphans: removes resources that Kubernetes created and that block the deletion.
         find_blockers: finds the foreign resources that block the deletion.
@@ -128,9 +125,6 @@ def start_deletion(account: Account, stack: StackView, report: Report, **argumen
     """Start to delete a stack, after disabling its termination protection.
 
     Args:
-        account: the AWS account.
-        stack: the root stack.
-        report: receives a message for each step.
         arguments: further arguments of DeleteStack.
     """
     if stack.protected:
@@ -180,7 +174,6 @@ def _delete_and_retain_failed_resources(
 def _watch_deletion(
     account: Account, stack: StackView, report: Report, interaction: Interaction, last_seen: Event | None
 ) -> StackView | None:
-    """Watch a deletion until it ends; return the stack if it still exists."""
     watch(account, stack.id, report=report, since=last_seen, on_interrupt=interaction.on_interrupt)
     current = find_stack(account, stack.id)
     return current if current and current.status.exists else None
@@ -195,7 +188,6 @@ def _is_rejected(stack: StackView) -> bool:
 
 
 def _find_failed_resources(account: Account, root_id: str) -> tuple[UndeletedResource, ...]:
-    """Return the resources that CloudFormation failed to delete, except nested stacks."""
     return tuple(
         UndeletedResource(
             name=resource.name,
@@ -225,7 +217,6 @@ class _ReportThatRemovesOrphans:
         self._next_removal: float | None = None
 
     def __call__(self, message: Message) -> None:
-        """Report a message, and remove orphans if the next removal is due."""
         self._report(message)
         if isinstance(message, Event) and message.type == AUTO_SCALING_GROUP and message.status == "DELETE_COMPLETE":
             self._groups.discard(message.physical_id)

@@ -21,8 +21,6 @@ def check_unused(account: Account, cluster: str, root_id: str) -> None:
     """Check that no other root has a cluster of this name, since its templates would be in the same folder.
 
     Args:
-        account: the account and region.
-        cluster: name of the cluster.
         root_id: ARN of the root that is deleted; empty if there is none.
 
     Raises:

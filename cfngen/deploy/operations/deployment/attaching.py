@@ -43,17 +43,13 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
     After a deployment, this enables termination protection and sets the stack policies.
 
     Args:
-        account: account and region of the stack.
-        stack_name: name of the root stack.
         cluster: name of the cluster; stacks of other clusters are watched but not changed.
-        interaction: communicates with the user.
 
     Raises:
         NoStackError: there is no such stack.
         EmptyStackError: the stack is empty.
         ForeignStackError: the user wants to cancel the creation of a stack of another cluster.
         WatchEndedError: the stack can no longer be read; the operation continues.
-        AwsError: a call failed.
     """
     with translate_aws_errors():
         stack = require_stack(account, stack_name)
@@ -82,9 +78,7 @@ def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult,
     A creation that failed loses its termination protection instead, so that it can be deleted.
 
     Args:
-        account: account and region of the stack.
         stack: the root stack, whose operation has ended.
-        outcome: outcome of the operation.
         report: receives a notice if the stack could not be protected.
     """
     if outcome.action not in _DEPLOYMENT_ACTIONS or (outcome.action == "create" and not outcome.succeeded):
@@ -105,8 +99,6 @@ def cancel_creation(account: Account, interaction: Interaction, outcome: WatchRe
     """Delete a stack that is being created, if the user agrees; otherwise continue to watch the creation.
 
     Args:
-        account: account and region of the stack.
-        interaction: communicates with the user.
         outcome: outcome of the watch in which the user chose to cancel the creation.
 
     Returns:

@@ -1,10 +1,10 @@
 """Deploying: creating or updating the root stack through change sets, after showing the plan and asking for consent.
 
-    ensure deployable -> parameters -> publish -> plan -> consent -> tag subnets -> execute -> watch -> protect
+    settle -> check -> plan -> consent -> tag subnets -> execute -> watch -> protect
 
-A creation is one change set. An update that affects volumes, control plane and node groups is split into phases
-(`phasing`), each with its own change set. A cluster that begins or ends to use an issuer of tokens goes through several
-updates (`update_series`), each of which is all of this.
+A creation is one change set. An update that affects volumes, control plane and node groups is split into phases, each
+with its own change set. A cluster that begins or ends to use an issuer of tokens goes through several updates, each of
+which is all of this (`update_series`).
 
 If the deployment ends before its execution, the change set is deleted, and with it the empty stack that CloudFormation
 created for it. Uploaded templates stay in the bucket; their keys contain the hash of their content.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -25,11 +25,11 @@ from cfngen.deploy.aws.planning_account import PlanningAccount
 from cfngen.deploy.aws.stacks import StackView, find_stack
 from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.aws.types import TemplatePart
-from cfngen.deploy.messages.message import Finished, Notice, Question, Step
+from cfngen.deploy.messages.message import Finished, Notice, Question, Report, Step
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.operations import leftovers, stack_protection
 from cfngen.deploy.operations.deletion import removal
-from cfngen.deploy.operations.deployment import execution, phase_execution, update_series
+from cfngen.deploy.operations.deployment import execution, update_series
 from cfngen.deploy.operations.deployment.attaching import cancel_creation
 from cfngen.deploy.operations.deployment.preparation import DeploymentRequest, Preparation, prepare
 from cfngen.deploy.operations.interaction import Interaction
@@ -97,7 +97,7 @@ def plan_all_updates(account: Account, request: DeploymentRequest, interaction: 
     """Return what all updates change together if a deployment takes several; to be looked at, not to be executed.
 
     Each resource is compared as it is deployed with what it is after the last update. The plan of a deployment itself
-    is that of the first update.
+    shows the first update only.
 
     Raises:
         CfngenError: the same errors as `deploy`.
@@ -122,7 +122,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
     def deploy_once(next_request: DeploymentRequest, is_agreed: bool) -> update_series.Deployment:
         return _deploy_once(account, next_request, interaction, is_agreed=is_agreed)
 
-    return update_series.carry_out(request, interaction, deploy_once)
+    return update_series.carry_out_series(request, interaction, deploy_once)
 
 
 def _deploy_once(
@@ -131,96 +131,192 @@ def _deploy_once(
     """Deploy the wanted cluster, or the next state on the way to it; return the result and the plan.
 
     Args:
-        account: the account and region.
-        request: the request for the wanted cluster.
-        interaction: reports to the user and asks for consent.
         is_agreed: whether the user agreed to this update when the series began; only dangers are asked about again.
     """
-    start_time = account.clock.now()
+    started = account.clock.now()
     with ExitStack() as cleanup:
         preparation = prepare(account, request, interaction, cleanup)
-        request = preparation.request
-        whole_plan, deployed_stack, phases = preparation.plan, preparation.deployed_stack, preparation.phases
-        if deployed_stack is None:
-            leftovers.report_earlier_stacks(account, request.stack_name, request.cluster.name, interaction.report)
-        interaction.report(replace(whole_plan, updates=(), updates_reason="") if is_agreed else whole_plan)
-        if whole_plan.is_empty:
-            if deployed_stack is not None:
-                _protect(account, deployed_stack, request, interaction)
-            finished = _finished_without_changes(account, request, start_time, deployed_stack)
-            return update_series.Deployment(finished, whole_plan)
-        if whole_plan.refusal_reason:
-            raise ImpossiblePlanError(whole_plan.refusal_reason)
-        if not is_agreed or whole_plan.is_dangerous:
-            _require_consent(interaction, request, whole_plan)
-        if preparation.removed_issuer and deployed_stack is not None:
-            update_series.wait_for_new_tokens(account, deployed_stack, interaction)
-        _ensure_not_paused_since(account, request, deployed_stack)
+        deployment, plan = _Deployment(account, interaction, preparation, started), preparation.plan
+        deployment.show_plan(is_agreed=is_agreed)
+        if plan.is_empty:
+            return update_series.Deployment(deployment.finish_unchanged("none"), plan)
+        if plan.refusal_reason:
+            raise ImpossiblePlanError(plan.refusal_reason)
+        if not is_agreed or plan.is_dangerous:
+            deployment.require_consent()
+        deployment.wait_for_new_tokens()
+        deployment.ensure_not_paused_since()
+        deployment.tag_subnets()
+        if plan.leaves_stack:
+            return update_series.Deployment(deployment.finish_unchanged("tag"), plan)
+        deployment.adjust_protection(cleanup)
+        outcome = deployment.execute_all()
+    return update_series.Deployment(deployment.finish(outcome), plan)
+
+
+@dataclass(frozen=True)
+class _Deployment:
+    """One stack update or creation: its steps, which `_deploy_once` takes in order."""
+
+    account: Account
+    interaction: Interaction
+    preparation: Preparation
+    started: datetime
+
+    @property
+    def request(self) -> DeploymentRequest:
+        return self.preparation.request
+
+    @property
+    def plan(self) -> Plan:
+        return self.preparation.plan
+
+    @property
+    def deployed_stack(self) -> StackView | None:
+        return self.preparation.deployed_stack
+
+    @property
+    def report(self) -> Report:
+        return self.interaction.report
+
+    def show_plan(self, *, is_agreed: bool) -> None:
+        """Report the plan, and before a creation what earlier stacks of this name have left."""
+        if self.deployed_stack is None:
+            leftovers.report_earlier_stacks(
+                self.account, self.request.stack_name, self.request.cluster.name, self.report
+            )
+        self.report(replace(self.plan, updates=(), updates_reason="") if is_agreed else self.plan)
+
+    def require_consent(self) -> None:
+        """Ask for consent to the plan.
+
+        Raises:
+            DeclinedError: the user declined.
+        """
+        is_dangerous = self.plan.is_dangerous
+        updates = f" in {len(self.plan.updates)} updates" if self.plan.updates else ""
+        danger = " despite the danger above" if is_dangerous else ""
+        text = f"Deploy {self.request.stack_name}{updates}{danger}?"
+        self.interaction.require_consent(
+            Question(text, dangerous=is_dangerous, name=self.request.cluster.name if is_dangerous else "")
+        )
+
+    def wait_for_new_tokens(self) -> None:
+        """Before an issuer of tokens is removed, wait until no pod holds one of its tokens."""
+        if self.preparation.removed_issuer and self.deployed_stack is not None:
+            update_series.wait_for_new_tokens(self.account, self.deployed_stack, self.interaction)
+
+    def ensure_not_paused_since(self) -> None:
+        """Refuse a cluster that was paused while a question waited for its answer, or between two phases.
+
+        Raises:
+            PausedError: the cluster is paused.
+        """
+        if self.deployed_stack is not None:
+            ensure_not_paused(self.account, self.deployed_stack, self.request.cluster)
+
+    def tag_subnets(self) -> None:
+        """Add the tags that existing subnets lack."""
         with translate_aws_errors():
-            execution.add_missing(account, request.cluster, preparation.values, interaction.report)
-        if whole_plan.leaves_stack:
-            if deployed_stack is not None:
-                _protect(account, deployed_stack, request, interaction)
-            finished = _finished_without_changes(account, request, start_time, deployed_stack, action="tag")
-            return update_series.Deployment(finished, whole_plan)
-        changes_protected_resource = any(_is_protected(change) for change in whole_plan.changes)
-        if deployed_stack is not None and (whole_plan.is_dangerous or changes_protected_resource):
-            # `cleanup` restores the stack policies however the operation ends.
+            execution.add_missing(self.account, self.request.cluster, self.preparation.values, self.report)
+
+    def adjust_protection(self, cleanup: ExitStack) -> None:
+        """Lift stack policies that would refuse the plan, until `cleanup`; protect a new stack from the beginning."""
+        changes_protected_resource = any(_is_protected(change) for change in self.plan.changes)
+        if self.deployed_stack is not None and (self.plan.is_dangerous or changes_protected_resource):
             cleanup.enter_context(
-                stack_protection.lift_stack_policies(account, deployed_stack, report=interaction.report)
+                stack_protection.lift_stack_policies(self.account, self.deployed_stack, report=self.report)
             )
-        if deployed_stack is None and request.protect and request.on_failure != "delete":
-            stack_protection.protect_new_stack(account, whole_plan.stack_id)
-        interaction.report(Step(f"{'creating' if deployed_stack is None else 'updating'} {request.stack_name}"))
+        if self.deployed_stack is None and self.request.protect and self.request.on_failure != "delete":
+            stack_protection.protect_new_stack(self.account, self.plan.stack_id)
 
-        def execute(plan: Plan, documents: Sequence[Document]) -> WatchResult:
-            """Execute the change set of a plan, which deploys these templates, and watch it until it has ended."""
-            _ensure_not_paused_since(account, request, deployed_stack)
-            try:
-                stack_id = execution.execute(account, plan)
-            except KeyboardInterrupt:
-                raise StartInterruptedError(request.stack_name) from None
-            return watch(
-                account,
-                stack_id,
-                since=plan.created,
-                report=interaction.report,
-                on_interrupt=interaction.on_interrupt,
-                expected=_expect_changes(request, documents, plan),
-            )
-
+    def execute_all(self) -> WatchResult:
+        """Execute the plan, phase by phase if it has phases, and watch until it has ended."""
+        is_creation = self.deployed_stack is None
+        self.report(Step(f"{'creating' if is_creation else 'updating'} {self.request.stack_name}"))
         with translate_aws_errors():
-            if phases:
-                outcome = phase_execution.carry_out(account, phases, interaction, execute, request.cluster.name)
+            if self.preparation.phases:
+                outcome = update_series.carry_out_phases(
+                    self.account,
+                    self.preparation.phases,
+                    self.interaction,
+                    self._execute,
+                    self.request.cluster.name,
+                )
             else:
-                outcome = execute(plan=whole_plan, documents=request.documents)
-            if outcome.cancelled and not outcome.status.rolling_back and deployed_stack is None:
-                outcome = cancel_creation(account, interaction, outcome)
-    finished = _finish(account, request, interaction, outcome, "create" if deployed_stack is None else "update")
-    if finished.succeeded and preparation.removed_issuer and deployed_stack is not None:
-        buckets = update_series.buckets_of(preparation.removed_issuer, deployed_stack)
-        removal.remove_issuer_buckets(account, buckets, interaction.report)
-    return update_series.Deployment(finished, whole_plan)
+                outcome = self._execute(self.plan, self.request.documents)
+            if outcome.cancelled and not outcome.status.rolling_back and is_creation:
+                outcome = cancel_creation(self.account, self.interaction, outcome)
+        return outcome
+
+    def _execute(self, plan: Plan, documents: Sequence[Document]) -> WatchResult:
+        """Execute the change set of a plan, which deploys these templates, and watch it until it has ended."""
+        self.ensure_not_paused_since()
+        try:
+            stack_id = execution.execute(self.account, plan)
+        except KeyboardInterrupt:
+            raise StartInterruptedError(self.request.stack_name) from None
+        return watch(
+            self.account,
+            stack_id,
+            since=plan.created,
+            report=self.report,
+            on_interrupt=self.interaction.on_interrupt,
+            expected=_expect_changes(self.request, documents, plan),
+        )
+
+    def finish(self, outcome: WatchResult) -> Finished:
+        """Protect the stack after success, report the diagnosis after a failure; return the result."""
+        account, cluster = self.account, self.request.cluster
+        action = "create" if self.deployed_stack is None else "update"
+        with translate_aws_errors():
+            stack = find_stack(account, outcome.stack_id)
+        if not outcome.detached and stack is not None:
+            if outcome.succeeded:
+                self._protect(stack)
+            else:
+                self.report(diagnose(account, stack.id))
+                stack_protection.unprotect_failed_creation(account, stack, self.report)
+                leftovers.report_lost_addresses(account, stack, self.report)
+                if action == "create" and stack.status.health is not StackHealth.PAUSED:
+                    leftovers.report_failed_creation(account, stack, cluster.name, self.report)
+        finished = outcome.finished(action, stack)
+        if finished.succeeded and self.preparation.removed_issuer and self.deployed_stack is not None:
+            buckets = update_series.buckets_of(self.preparation.removed_issuer, self.deployed_stack)
+            removal.remove_issuer_buckets(account, buckets, self.report)
+        return finished
+
+    def finish_unchanged(self, action: Literal["tag", "none"]) -> Finished:
+        """Protect the stack, which the deployment leaves as it is; return the result."""
+        stack = self.deployed_stack
+        if stack is not None:
+            self._protect(stack)
+        return Finished(
+            action=action,
+            stack=self.request.stack_name,
+            stack_id=stack.id if stack else "",
+            status=stack.status.name if stack else "",
+            succeeded=True,
+            seconds=(self.account.clock.now() - self.started).total_seconds(),
+            outputs=stack.outputs if stack else {},
+        )
+
+    def _protect(self, stack: StackView) -> None:
+        """Protect a stack; an AWS error is only a notice, since the deployment itself has succeeded."""
+        try:
+            stack_protection.protect_stack(self.account, stack, self.request.protect, report=self.report)
+        except AwsError as error:
+            text = f"{stack.name} is up to date, but not protected: {error}"
+            self.report(Notice(text, error.hint or "the next deployment tries again."))
 
 
-def _ensure_not_paused_since(account: Account, request: DeploymentRequest, deployed_stack: StackView | None) -> None:
-    """Refuse a cluster that somebody has paused while a question waited for its answer, or between two phases.
-
-    Raises:
-        PausedError: the cluster is paused.
-    """
-    if deployed_stack is not None:
-        ensure_not_paused(account, deployed_stack, request.cluster)
+def _is_protected(change: Change) -> bool:
+    """Return whether the stack policies deny a change: they deny replacing and deleting the protected types."""
+    deletes_resource = change.action == "remove" or change.replacement is not Replacement.NO
+    return deletes_resource and change.type in protection.PROTECTED_TYPES
 
 
 def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
-    """Return which resources the operation will create, change or delete, for the progress display.
-
-    Args:
-        request: the deployment.
-        documents: the templates that the operation deploys.
-        plan: the plan that the operation executes.
-    """
     templates_by_name = {document.name: document.body for document in documents}
     # Keys are paths of logical ids from the root stack: () is the root itself.
     templates_by_path: dict[tuple[str, ...], TemplatePart] = {(): templates_by_name["cluster"]}
@@ -240,70 +336,3 @@ def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], p
                 "replace" if is_replaced else _EXPECTED_ACTION_BY_CHANGE[change.action]
             )
     return expect_operation(templates_by_path, actions, values)
-
-
-def _require_consent(interaction: Interaction, request: DeploymentRequest, plan: Plan) -> None:
-    """Ask for consent to the plan.
-
-    Raises:
-        DeclinedError: the user declined.
-    """
-    is_dangerous = plan.is_dangerous
-    updates = f" in {len(plan.updates)} updates" if plan.updates else ""
-    danger = " despite the danger above" if is_dangerous else ""
-    text = f"Deploy {request.stack_name}{updates}{danger}?"
-    interaction.require_consent(
-        Question(text, dangerous=is_dangerous, name=request.cluster.name if is_dangerous else "")
-    )
-
-
-def _finish(
-    account: Account, request: DeploymentRequest, interaction: Interaction, outcome: WatchResult, action: str
-) -> Finished:
-    """Protect the stack after success, report the diagnosis after a failure, and return the result."""
-    with translate_aws_errors():
-        stack = find_stack(account, outcome.stack_id)
-    if not outcome.detached and stack is not None:
-        if outcome.succeeded:
-            _protect(account, stack, request, interaction)
-        else:
-            interaction.report(diagnose(account, stack.id))
-            stack_protection.unprotect_failed_creation(account, stack, interaction.report)
-            leftovers.report_lost_addresses(account, stack, interaction.report)
-            if action == "create" and stack.status.health is not StackHealth.PAUSED:
-                leftovers.report_failed_creation(account, stack, request.cluster.name, interaction.report)
-    return outcome.finished(action, stack)
-
-
-def _is_protected(change: Change) -> bool:
-    """Return whether the stack policies deny a change: they deny replacing and deleting the protected types."""
-    deletes_resource = change.action == "remove" or change.replacement is not Replacement.NO
-    return deletes_resource and change.type in protection.PROTECTED_TYPES
-
-
-def _protect(account: Account, stack: StackView, request: DeploymentRequest, interaction: Interaction) -> None:
-    """Protect a deployed stack; an AWS error is reported as a notice, since the deployment itself has succeeded."""
-    try:
-        stack_protection.protect_stack(account, stack, request.protect, report=interaction.report)
-    except AwsError as error:
-        text = f"{stack.name} is up to date, but not protected: {error}"
-        interaction.report(Notice(text, error.hint or "the next deployment tries again."))
-
-
-def _finished_without_changes(
-    account: Account,
-    request: DeploymentRequest,
-    start_time: datetime,
-    stack: StackView | None,
-    action: Literal["tag", "none"] = "none",
-) -> Finished:
-    """Return the result of a deployment that left the stack as it was; `stack` is None if there is no stack."""
-    return Finished(
-        action=action,
-        stack=request.stack_name,
-        stack_id=stack.id if stack else "",
-        status=stack.status.name if stack else "",
-        succeeded=True,
-        seconds=(account.clock.now() - start_time).total_seconds(),
-        outputs=stack.outputs if stack else {},
-    )

@@ -25,12 +25,6 @@ def add_missing(account: Account, cluster: Cluster, values: Mapping[str, str], r
 
     Each subnet gets its tags in one call, so a deployment that is interrupted here adds the rest when it is repeated.
 
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-        values: values of the root's parameters.
-        report: receives the step.
-
     Raises:
         SubnetTagsError: a subnet has got a tag with another value in the meantime, or too many tags.
     """
@@ -64,23 +58,12 @@ def execute(account: Account, plan: Plan) -> str:
 
     For some seconds, DescribeStacks may still return the previous status: REVIEW_IN_PROGRESS for a new stack.
 
-    Args:
-        account: the account and region of the plan.
-        plan: the plan.
-
     Raises:
         ReplacementRefusedError: the plan replaces resources while rollback is disabled or in express mode.
-        PlanOutdatedError: the stack has changed since, or somebody deleted the change set.
-        AwsError: CloudFormation refuses the call.
+        PlanOutdatedError: the stack has changed since, or the change set was deleted.
     """
     if plan.refusal_reason:
-        option = "--express" if plan.express else "--on-failure keep"
-        hint = CommandText(
-            f"repeat the command without {option}; if failed resources were preserved, first run ",
-            suggest("rollback"),
-            ".",
-        )
-        raise ReplacementRefusedError(plan.refusal_reason, hint=hint)
+        raise _replacement_refused(plan)
     if plan.retries:
         retry(account, plan)
         return plan.stack_id
@@ -109,15 +92,19 @@ def execute(account: Account, plan: Plan) -> str:
     return plan.stack_id
 
 
+def _replacement_refused(plan: Plan) -> ReplacementRefusedError:
+    option = "--express" if plan.express else "--on-failure keep"
+    hint = CommandText(
+        f"repeat the command without {option}; if failed resources were preserved, first run ", suggest("rollback"), "."
+    )
+    return ReplacementRefusedError(plan.refusal_reason, hint=hint)
+
+
 def retry(account: Account, plan: Plan) -> None:
     """Update the stack with its current template and parameters, which retries the failed resources.
 
     Args:
-        account: the account and region of the plan.
         plan: a plan with `retries`.
-
-    Raises:
-        AwsError: CloudFormation refuses the call.
     """
     client = account.client("cloudformation")
     plan.mark_executed()

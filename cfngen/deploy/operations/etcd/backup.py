@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from cfngen.deploy.aws.snapshots import Snapshot, SnapshotStore
 from cfngen.deploy.messages.message import Message, Report, Step
+from cfngen.deploy.operations.runner import rounds
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
@@ -51,45 +52,45 @@ def take_snapshot(store: SnapshotStore, report: Report, timeout: timedelta = DEF
 
     Args:
         store: the bucket and prefix of the cluster's snapshots.
-        report: receives messages while waiting.
-        timeout: how long to wait.
 
     Raises:
         NoAnswerError: no master took the snapshot before the timeout.
         AwsError: S3 denies a request.
     """
-    clock = store.account.clock
-    started = clock.now()
+    started = store.account.clock.now()
     request_id = str(uuid.uuid4())
     # Keys of the snapshots that are known not to be the requested one.
     ignored_keys = {snapshot.key for snapshot in store.snapshots()}
     store.write(REQUEST_KEY, {"id": request_id, "created": started.isoformat()})
     report(Step("requesting a snapshot from etcd's leader; the masters check for requests every minute"))
     last_progress = 0.0
-    while True:
-        for snapshot in store.snapshots():
-            # A daily snapshot is only a copy of an hourly one.
-            if snapshot.key in ignored_keys or snapshot.period != "hourly":
-                continue
-            if store.metadata(snapshot.key).get("request") == request_id:
-                elapsed = (clock.now() - started).total_seconds()
-                # The age is negative if this machine's clock is behind the master's.
-                taken_snapshot = replace(snapshot, age=max(snapshot.age, 0.0))
-                return BackupTaken(cluster=store.cluster, bucket=store.bucket, snapshot=taken_snapshot, seconds=elapsed)
-            ignored_keys.add(snapshot.key)  # a scheduled snapshot that was taken at the same time
-        elapsed = (clock.now() - started).total_seconds()
-        if elapsed >= timeout.total_seconds():
-            raise NoAnswerError(
-                f"no master has taken a snapshot within {elapsed:.0f} seconds",
-                hint=CommandText(
-                    suggest("status"),
-                    (
-                        " shows whether they are healthy; on a master, `journalctl -u cfngen-backup` shows why not. "
-                        "The request remains in the bucket: a master takes the snapshot as soon as it can."
-                    ),
-                ),
-            )
-        if elapsed - last_progress >= PROGRESS_INTERVAL_SECONDS:
-            last_progress = elapsed
-            report(Step(f"waiting for the snapshot ({elapsed:.0f} s)"))
-        clock.sleep(POLL_INTERVAL_SECONDS)
+    for elapsed in rounds(store.account.clock, timeout, POLL_INTERVAL_SECONDS):
+        seconds = elapsed.total_seconds()
+        if snapshot := _find_requested(store, request_id, ignored_keys):
+            return BackupTaken(cluster=store.cluster, bucket=store.bucket, snapshot=snapshot, seconds=seconds)
+        if seconds - last_progress >= PROGRESS_INTERVAL_SECONDS and elapsed < timeout:
+            last_progress = seconds
+            report(Step(f"waiting for the snapshot ({seconds:.0f} s)"))
+    raise NoAnswerError(
+        f"no master has taken a snapshot within {seconds:.0f} seconds",
+        hint=CommandText(
+            suggest("status"),
+            (
+                " shows whether they are healthy; on a master, `journalctl -u cfngen-backup` shows why not. "
+                "The request remains in the bucket: a master takes the snapshot as soon as it can."
+            ),
+        ),
+    )
+
+
+def _find_requested(store: SnapshotStore, request_id: str, ignored_keys: set[str]) -> Snapshot | None:
+    """Return the snapshot that answers a request; add the keys of other new ones to those to ignore."""
+    for snapshot in store.snapshots():
+        # A daily snapshot is only a copy of an hourly one.
+        if snapshot.key in ignored_keys or snapshot.period != "hourly":
+            continue
+        if store.metadata(snapshot.key).get("request") == request_id:
+            # The age is negative if this machine's clock is behind the master's.
+            return replace(snapshot, age=max(snapshot.age, 0.0))
+        ignored_keys.add(snapshot.key)  # a scheduled snapshot that was taken at the same time
+    return None

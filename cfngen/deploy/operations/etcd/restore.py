@@ -28,10 +28,9 @@ from cfngen.deploy.aws.snapshots import (
     find_snapshot,
     find_store,
 )
-from cfngen.deploy.aws.stacks import ResourceView, StackView, list_resource_tree
 from cfngen.deploy.messages.message import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.operations.etcd.watch import MasterReplacement
-from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.operations.runner import Operation
 from cfngen.deploy.preflight.pausing import ensure_not_paused
 from cfngen.deploy.preflight.stack_checks import require_idle_stack
 from cfngen.errors import CfngenError
@@ -140,12 +139,7 @@ def restore(
     """Restore an etcd snapshot, after confirmation; continue a restore that was started before.
 
     Args:
-        account: the AWS account.
-        stack_name: name of the cluster's root stack.
-        cluster: the cluster file.
         snapshot_name: the snapshot, as in `find_snapshot`; `latest` also means a snapshot that is being restored.
-        consent: asks the user.
-        report: receives progress messages.
         find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait for the masters; None derives it from the cluster file.
 
@@ -165,70 +159,33 @@ def restore(
         stack = require_idle_stack(account, stack_name, cluster.name)
         ensure_not_paused(account, stack, cluster)
         snapshot_store = find_store(account, stack_name, cluster)
-        restoration = _Restoration(
-            account,
-            stack,
-            cluster,
-            store=snapshot_store,
-            consent=consent,
-            report=report,
-            find_url_override=find_url_override,
-        )
+        restoration = _Restoration(account, stack, cluster, report, consent, snapshot_store, find_url_override)
         return restoration.run(snapshot_name, timeout)
 
 
-class _Restoration:
-    """One restore of a cluster's etcd: its steps, which `run` carries out in order."""
-
-    def __init__(
-        self,
-        account: Account,
-        stack: StackView,
-        cluster: Cluster,
-        *,
-        store: SnapshotStore,
-        consent: Consent,
-        report: Report,
-        find_url_override: FindApiUrlOverride,
-    ) -> None:
-        self.account = account
-        self.stack = stack
-        self.cluster = cluster
-        self.store = store
-        self.consent = consent
-        self.report = report
-        self.find_url_override = find_url_override
-        self.started = account.clock.now()
-        self._group_resources: tuple[ResourceView, ...] = ()
+@dataclass
+class _Restoration(Operation):
+    store: SnapshotStore
+    find_url_override: FindApiUrlOverride
 
     def run(self, snapshot_name: str, timeout: timedelta | None) -> Restored:
-        """Restore the snapshot; see `restore`."""
         request: RestoreRequest = self.store.read(REQUEST_KEY)
         snapshot = self._choose_snapshot(request, snapshot_name)
         master_groups = self._find_master_groups()
-        plan = self._make_plan(snapshot, master_groups, request)
-        self.report(plan)
         question = f"{'Continue restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
-        if not self.consent(Question(question, dangerous=True, name=self.cluster.name)):
-            raise DeclinedError
-        try:
-            request = self._write_request(request, snapshot)
-            self._terminate_old_masters(request)
-            self._wait_for_masters(request, timeout)
-        except KeyboardInterrupt:
-            raise RestoreDetachedError(
+        self.carry_out(
+            self._make_plan(snapshot, master_groups, request),
+            Question(question, dangerous=True, name=self.cluster.name),
+            lambda: self._replace_masters(self._write_request(request, snapshot), timeout),
+            RestoreDetachedError(
                 f"the masters that were replaced continue the restore of {self.cluster.name} without cfngen",
                 hint=CommandText(suggest("etcd restore"), " continues it."),
-            ) from None
-        self._delete_request()
-        return Restored(
-            cluster=self.cluster.name,
-            snapshot=snapshot,
-            seconds=(self.account.clock.now() - self.started).total_seconds(),
+            ),
         )
+        self._delete_request()
+        return Restored(cluster=self.cluster.name, snapshot=snapshot, seconds=self.seconds)
 
     def _choose_snapshot(self, request: RestoreRequest, snapshot_name: str) -> Snapshot:
-        """Return the snapshot to restore: that of the pending request, else the one the user named."""
         if not request:
             return find_snapshot(self.store, snapshot_name)
         restoring = find_snapshot(self.store, str(request["snapshot"]))
@@ -242,14 +199,8 @@ class _Restoration:
         return restoring
 
     def _find_master_groups(self) -> tuple[GroupView, ...]:
-        """Return the masters' Auto Scaling groups with their current instances."""
-        # Read once: no CloudFormation operation is in progress, so the stack's resources do not change.
-        self._group_resources = self._group_resources or tuple(
-            resource.view
-            for resource in list_resource_tree(self.account, self.stack.id)
-            if resource.view.logical_id in _MASTER_GROUP_IDS
-        )
-        master_groups = find_groups(self.account, self.cluster, self._group_resources)
+        group_resources = tuple(resource for resource in self.resources if resource.logical_id in _MASTER_GROUP_IDS)
+        master_groups = find_groups(self.account, self.cluster, group_resources)
         if not master_groups or any(group.missing for group in master_groups):
             raise NoMastersError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",
@@ -262,7 +213,6 @@ class _Restoration:
     def _make_plan(
         self, snapshot: Snapshot, master_groups: tuple[GroupView, ...], request: RestoreRequest
     ) -> RestorePlan:
-        """Return the plan of the restore, with its consequences for the cluster."""
         replaced = _masters_to_replace(master_groups, request)
         slots_and_instances = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
         age = _format_age(snapshot.age)
@@ -332,8 +282,9 @@ class _Restoration:
                     if error_code(error) != "ValidationError":
                         raise
 
-    def _wait_for_masters(self, request: RestoreRequest, timeout: timedelta | None) -> None:
-        """Wait until every master has been replaced and is ready."""
+    def _replace_masters(self, request: RestoreRequest, timeout: timedelta | None) -> None:
+        """Replace every master that is older than the request, and wait until all are ready."""
+        self._terminate_old_masters(request)
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])
         MasterReplacement(
@@ -351,7 +302,6 @@ class _Restoration:
 
 
 def _masters_to_replace(master_groups: tuple[GroupView, ...], request: RestoreRequest) -> tuple[ReplacedMaster, ...]:
-    """Return the masters with instances that are still to be replaced."""
     # Before the request lists the instances to replace, every current instance is one of them.
     old_instances = request.get("instances")
     masters = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 from cfngen.deploy.access import cluster_access
@@ -15,12 +16,13 @@ from cfngen.deploy.aws import consoles, stacks
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.groups import GroupView
 from cfngen.deploy.aws.stacks import StackView
-from cfngen.deploy.messages.message import Message, Notice, Report
+from cfngen.deploy.messages.message import Message, Report
+from cfngen.deploy.operations.runner import BootFailures, rounds
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
 POLL_INTERVAL_SECONDS = 10.0
-CONSOLE_INTERVAL_SECONDS = 60.0
+CONSOLE_INTERVAL = timedelta(minutes=1)
 TERMINATING, WAITING_FOR_INSTANCE, BOOTING, READY = "terminating", "waiting for an instance", "booting", "ready"
 
 
@@ -83,11 +85,11 @@ class _ApiAccess(NamedTuple):
     authority: Authority
 
 
+@dataclass
 class MasterReplacement:
     """The masters of a cluster while they are replaced.
 
-    Args:
-        account: the AWS account.
+    Attributes:
         stack: the root stack.
         find_groups: returns the masters' Auto Scaling groups as they are now.
         old_instances: ids of the instances that are being replaced.
@@ -95,55 +97,40 @@ class MasterReplacement:
         report: receives every change.
     """
 
-    def __init__(
-        self,
-        account: Account,
-        stack: StackView,
-        find_groups: Callable[[], tuple[GroupView, ...]],
-        old_instances: Collection[str],
-        find_url_override: FindApiUrlOverride,
-        report: Report,
-    ) -> None:
-        self._account = account
-        self._stack = stack
-        self._find_groups = find_groups
-        self._old_instances = old_instances
-        self._find_url_override = find_url_override
-        self._report = report
-        self._reported_failures: set[str] = set()
-        self._api_access: _ApiAccess | None = None  # None until it has been read
+    account: Account
+    stack: StackView
+    find_groups: Callable[[], tuple[GroupView, ...]]
+    old_instances: Collection[str]
+    find_url_override: FindApiUrlOverride
+    report: Report
 
     def wait(self, timeout: timedelta) -> None:
         """Return as soon as every master and the API are ready.
 
         Raises:
             RestoreFailedError: the masters or the API are not ready before the timeout.
-            AwsError: a call failed.
         """
-        clock = self._account.clock
-        started = clock.now()
-        last_console_read = 0.0
+        boot_failures = BootFailures(self.account, self.report)
+        last_console_read = timedelta(0)
         previous: RestoreProgress | None = None
-        while True:
-            groups = self._find_groups()
+        for elapsed in rounds(self.account.clock, timeout, POLL_INTERVAL_SECONDS):
+            groups = self.find_groups()
             progress = self._read_progress(groups)
             if progress != previous:
-                self._report(progress)
+                self.report(progress)
                 previous = progress
             if progress.api == READY and all(master.state == READY for master in progress.masters):
                 return
-            elapsed = (clock.now() - started).total_seconds()
-            if elapsed - last_console_read >= CONSOLE_INTERVAL_SECONDS:
+            if elapsed - last_console_read >= CONSOLE_INTERVAL:
                 last_console_read = elapsed
-                self._report_boot_failures(progress)
-            if elapsed >= timeout.total_seconds():
-                raise self._timeout_error(groups, progress, elapsed)
-            clock.sleep(POLL_INTERVAL_SECONDS)
+                for master in progress.masters:
+                    if master.state == BOOTING:
+                        boot_failures.report_new(f"master {master.slot}", master.instance)
+        raise self._timeout_error(groups, progress, elapsed)
 
     def _read_progress(self, groups: tuple[GroupView, ...]) -> RestoreProgress:
-        """Return the current state of the masters and of the API."""
         # An old master may still serve the API, so the API is only called once all old masters are terminated.
-        is_terminating = any(instance.id in self._old_instances for group in groups for instance in group.instances)
+        is_terminating = any(instance.id in self.old_instances for group in groups for instance in group.instances)
         api = _ApiReading("is shutting down") if is_terminating else self._read_api()
         return RestoreProgress(
             masters=tuple(self._master_state(group, api.ready_instances) for group in groups), api=api.state
@@ -152,7 +139,7 @@ class MasterReplacement:
     def _master_state(self, group: GroupView, ready_instances: Collection[str]) -> RestoringMaster:
         """Return the state of one master; its new instance is ready once its Node is Ready."""
         new_instances = [
-            instance for instance in group.instances if instance.id not in self._old_instances and not instance.leaving
+            instance for instance in group.instances if instance.id not in self.old_instances and not instance.leaving
         ]
         if not new_instances:
             old_instance = next((instance.id for instance in group.instances), "")
@@ -164,14 +151,11 @@ class MasterReplacement:
         return RestoringMaster(slot=group.name, instance=new_instances[0].id, state=READY if is_ready else BOOTING)
 
     def _read_api(self) -> _ApiReading:
-        """Return the state of the API, and which instances are Ready nodes."""
         try:
-            if self._api_access is None:
-                self._api_access = self._find_api_access()
             outputs, authority = self._api_access
-            endpoint = cluster_access.find_api_endpoint(self._stack, outputs, self._find_url_override)
+            endpoint = cluster_access.find_api_endpoint(self.stack, outputs, self.find_url_override)
             with cluster_access.connect_as_administrator(
-                endpoint, authority, self._account.caller, self._account.clock.now()
+                endpoint, authority, self.account.caller, self.account.clock.now()
             ) as api:
                 readiness = api.readiness()
                 ready_instances = frozenset(node.instance_id or node.name for node in api.nodes() if node.ready)
@@ -182,42 +166,29 @@ class MasterReplacement:
         state = READY if readiness.ready else f"not ready: {', '.join(readiness.failing)}"
         return _ApiReading(state, ready_instances)
 
-    def _find_api_access(self) -> _ApiAccess:
-        """Return the stack's outputs and the API's certificate authority; a restore changes neither."""
-        outputs = stacks.read_outputs(self._account, self._stack)
-        return _ApiAccess(outputs, cluster_access.find_authority(self._account, self._stack, outputs))
-
-    def _report_boot_failures(self, progress: RestoreProgress) -> None:
-        """Report boot errors from the console output of the masters; a master retries every minute."""
-        for master in progress.masters:
-            if master.state != BOOTING:
-                continue
-            console = consoles.read_instance_console(self._account, master.instance)
-            failures = [text for text in console.lines if " FAILED after " in text]
-            if console.failed and failures and failures[-1] not in self._reported_failures:
-                self._reported_failures.add(failures[-1])
-                self._report(
-                    Notice(f"master {master.slot} ({master.instance}): {failures[-1]}", "it retries every minute.")
-                )
+    @cached_property
+    def _api_access(self) -> _ApiAccess:
+        """The stack's outputs and the API's certificate authority; a restore changes neither."""
+        outputs = stacks.read_outputs(self.account, self.stack)
+        return _ApiAccess(outputs, cluster_access.find_authority(self.account, self.stack, outputs))
 
     def _timeout_error(
-        self, groups: tuple[GroupView, ...], progress: RestoreProgress, elapsed: float
+        self, groups: tuple[GroupView, ...], progress: RestoreProgress, elapsed: timedelta
     ) -> RestoreFailedError:
-        """Return the error for a timeout: which masters are not ready, and why instances could not be launched."""
         problems = [f"master {master.slot} is {master.state}" for master in progress.masters if master.state != READY]
         if progress.api != READY:
             problems.append(f"the API: {progress.api}")
         slots_without_instance = {master.slot for master in progress.masters if master.state == WAITING_FOR_INSTANCE}
         for group in groups:
             if group.name in slots_without_instance:
-                problems += consoles.read_launch_failures(self._account, group.id)[:1]
+                problems += consoles.read_launch_failures(self.account, group.id)[:1]
         return RestoreFailedError(
-            f"not every master is ready after {elapsed / 60:.0f} minutes: {'; '.join(problems)}",
+            f"not every master is ready after {elapsed.total_seconds() / 60:.0f} minutes: {'; '.join(problems)}",
             hint=CommandText(
                 suggest("etcd restore"),
                 (
                     " continues waiting; the console output of a master shows its progress: aws ec2 get-console-output "
-                    f"--latest --region {self._account.region} --output text --instance-id ID."
+                    f"--latest --region {self.account.region} --output text --instance-id ID."
                 ),
             ),
         )

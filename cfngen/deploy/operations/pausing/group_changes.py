@@ -1,9 +1,9 @@
-"""The calls that pause and resume one Auto Scaling group; each may be repeated."""
+"""The calls that pause and resume one Auto Scaling group; each may be repeated; and what would undo a pause."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from cfngen.cluster.naming.names import DRAIN_HOOK
@@ -11,7 +11,7 @@ from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import error_code
 from cfngen.deploy.aws.groups import ONE_INSTANCE, GroupView, Sizes, tag_value
-from cfngen.deploy.messages.message import Notice, Report
+from cfngen.deploy.messages.message import Notice
 from cfngen.text import join_and, pluralize
 
 HELD = "Terminating:Wait"
@@ -55,11 +55,7 @@ def set_sizes(account: Account, group: GroupView, sizes: Sizes) -> None:
 
 
 def describe_instances(counts: Iterable[tuple[GroupView, int]]) -> str:
-    """Return numbers of instances of groups in words, e.g. `3 masters and the bastion`; empty if there are none.
-
-    Args:
-        counts: the groups, and how many instances of each.
-    """
+    """Return numbers of instances of groups in words, e.g. `3 masters and the bastion`; empty if there are none."""
     count_by_role = Counter[str]()
     for group, count in counts:
         count_by_role[group.role] += count
@@ -94,7 +90,6 @@ def end_drains(account: Account, groups: Iterable[GroupView]) -> int:
 
 
 def _tag_identity(group: GroupView) -> dict[str, object]:
-    """Return what identifies the tag of a group in a call."""
     return {"ResourceId": group.id, "ResourceType": "auto-scaling-group", "Key": PAUSED}
 
 
@@ -120,14 +115,8 @@ def _has_succeeded(account: Account, operation: str, arguments: dict[str, object
     return True
 
 
-def report_scheduled_actions(account: Account, groups: Iterable[GroupView], report: Report) -> None:
-    """Report the groups with scheduled actions, which would give a paused group sizes again.
-
-    Args:
-        account: the AWS account.
-        groups: the Auto Scaling groups of the cluster.
-        report: receives a notice for each of them.
-    """
+def find_scheduled_actions(account: Account, groups: Iterable[GroupView]) -> Iterator[Notice]:
+    """Yield a notice for each group with scheduled actions, which would give a paused group sizes again."""
     groups_by_id = {group.id: group for group in groups}
     names_by_group: dict[str, list[str]] = {}
     for page in account.client("autoscaling").get_paginator("describe_scheduled_actions").paginate():
@@ -136,4 +125,4 @@ def report_scheduled_actions(account: Account, groups: Iterable[GroupView], repo
                 names_by_group.setdefault(action["AutoScalingGroupName"], []).append(action["ScheduledActionName"])
     for group_id, names in sorted(names_by_group.items()):
         text = f"{groups_by_id[group_id].title} has scheduled actions, which change its sizes also during the pause"
-        report(Notice(f"{text}: {join_and(sorted(names))}", "delete them, or let them do nothing while it is paused."))
+        yield Notice(f"{text}: {join_and(sorted(names))}", "delete them, or let them do nothing while it is paused.")

@@ -10,6 +10,7 @@ node can run the pods. Volumes, network interfaces and addresses of masters stay
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from cfngen.cluster.model import Cluster
@@ -18,16 +19,17 @@ from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.groups import NO_INSTANCES, GroupView, find_groups
 from cfngen.deploy.aws.pause import PauseState, find_pause
 from cfngen.deploy.aws.snapshots import REQUEST_KEY, BackupsOffError, SnapshotStore, find_store
-from cfngen.deploy.aws.stacks import StackView, list_resource_tree
-from cfngen.deploy.messages.message import Notice, Question, Report, Step
+from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.messages.message import Notice, Question, Step
 from cfngen.deploy.messages.next_steps import as_hint, next_steps
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.operations.etcd.backup import NoAnswerError, take_snapshot
 from cfngen.deploy.operations.etcd.restore import RestoreInProgressError
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.operations.pausing import group_changes
-from cfngen.deploy.operations.pausing.group_changes import report_scheduled_actions
+from cfngen.deploy.operations.pausing.group_changes import find_scheduled_actions
 from cfngen.deploy.operations.pausing.reports import GroupPlan, Paused, PausePlan, PauseProgress, RemainingInstances
+from cfngen.deploy.operations.runner import Operation, rounds
 from cfngen.deploy.plan.costs.costs import read_remaining_costs
 from cfngen.deploy.preflight.pausing import CannotPauseError, check_groups_exist, check_pausable
 from cfngen.deploy.preflight.stack_checks import require_idle_stack
@@ -66,12 +68,8 @@ def pause(
     """Pause a cluster, after confirmation; continue a pause that was interrupted.
 
     Args:
-        account: the AWS account.
-        stack_name: name of the cluster's root stack.
-        cluster: the cluster file.
-        interaction: reports to the user, and asks them.
         snapshot: whether to take a snapshot of etcd first, if the cluster has a bucket for snapshots.
-        timeout: how long to wait until the instances of nodes are terminated, and then those of masters.
+        timeout: how long to wait until the nodes are terminated, and then until the masters are.
 
     Raises:
         NoStackError: there is no stack of this name.
@@ -87,11 +85,10 @@ def pause(
     """
     with translate_aws_errors():
         stack = _require_pausable_stack(account, stack_name, cluster)
-        return _Pausing(account, stack, cluster, interaction, snapshot=snapshot, timeout=timeout).run()
+        return _Pausing(account, stack, cluster, interaction.report, interaction.consent, snapshot, timeout).run()
 
 
 def _require_pausable_stack(account: Account, stack_name: str, cluster: Cluster) -> StackView:
-    """Return the root stack, in which no operation is in progress and none has failed."""
     stack = require_idle_stack(account, stack_name, cluster.name)
     if stack.status.health is not StackHealth.HEALTHY:
         raise CannotPauseError(
@@ -101,63 +98,44 @@ def _require_pausable_stack(account: Account, stack_name: str, cluster: Cluster)
     return stack
 
 
-class _Pausing:
-    """One pause of a cluster: its steps, which `run` carries out in order."""
-
-    def __init__(
-        self,
-        account: Account,
-        stack: StackView,
-        cluster: Cluster,
-        interaction: Interaction,
-        *,
-        snapshot: bool,
-        timeout: timedelta,
-    ) -> None:
-        self.account = account
-        self.stack = stack
-        self.cluster = cluster
-        self.interaction = interaction
-        self.snapshot = snapshot
-        self.timeout = timeout
-        self.report: Report = interaction.report
-        self.started = account.clock.now()
-        self._resources = tuple(resource.view for resource in list_resource_tree(account, stack.id))
+@dataclass
+class _Pausing(Operation):
+    snapshot: bool
+    timeout: timedelta
 
     def run(self) -> Paused:
-        """Pause the cluster; see `pause`."""
         groups = self._check_groups()
         current_pause = find_pause(groups)
         if current_pause and current_pause.complete and len(current_pause.groups) == len(groups):
             return self._result(current_pause, changed=False)
         store = self._find_snapshot_store()
         takes_snapshot = store is not None and self.snapshot and current_pause is None and _has_masters(groups)
-        self.report(self._plan(groups, current_pause, takes_snapshot=takes_snapshot))
-        report_scheduled_actions(self.account, groups, self.report)
         question = "Continue to pause" if current_pause else "Pause"
-        self.interaction.require_consent(Question(f"{question} {self.cluster.name}?"))
-        self.started = self.account.clock.now()  # without the time the user took to answer
-        try:
-            if store and takes_snapshot:
-                self._take_snapshot(store)
-            self._keep_sizes()
-            self._stop("node")
-            self._stop("master", "bastion")
-        except KeyboardInterrupt:
-            raise PauseInterruptedError(
+        self.carry_out(
+            self._plan(groups, current_pause, takes_snapshot=takes_snapshot),
+            Question(f"{question} {self.cluster.name}?"),
+            lambda: self._take_steps(store if takes_snapshot else None),
+            PauseInterruptedError(
                 f"the pause of {self.cluster.name} was interrupted; instances that are being terminated still are",
                 hint=CommandText(suggest("pause"), " continues it; ", suggest("resume"), " ends it."),
-            ) from None
+            ),
+            notices=find_scheduled_actions(self.account, groups),
+        )
         final_pause = find_pause(self._groups())
-        # The tags were written before the sizes were changed, and nobody but `resume` removes them.
+        # The tags were written before the sizes were changed, and only `resume` removes them.
         return self._result(final_pause or PauseState(None, complete=True, groups=()), changed=True)
 
+    def _take_steps(self, store: SnapshotStore | None) -> None:
+        if store:
+            self._take_snapshot(store)
+        self._keep_sizes()
+        self._stop("node")
+        self._stop("master", "bastion")
+
     def _groups(self) -> tuple[GroupView, ...]:
-        """Return the Auto Scaling groups as they are now; no CloudFormation operation changes which ones there are."""
-        return find_groups(self.account, self.cluster, self._resources)
+        return find_groups(self.account, self.cluster, self.resources)
 
     def _check_groups(self) -> tuple[GroupView, ...]:
-        """Return the groups, after checking that they can be paused."""
         groups = self._groups()
         check_groups_exist(groups, self.stack.name)
         check_pausable(self.account, groups)
@@ -166,7 +144,6 @@ class _Pausing:
     def _plan(
         self, groups: Sequence[GroupView], current_pause: PauseState | None, *, takes_snapshot: bool
     ) -> PausePlan:
-        """Return the plan of the pause, with its consequences for the cluster."""
         instance_count = sum(len(group.instances) for group in groups)
         terminated = f"{pluralize(instance_count, 'instance', 'are')} terminated, the masters last"
         consequences = [
@@ -204,7 +181,6 @@ class _Pausing:
         return store
 
     def _take_snapshot(self, store: SnapshotStore) -> None:
-        """Take a snapshot of etcd, before anything is changed."""
         try:
             self.report(take_snapshot(store, self.report))
         except NoAnswerError as error:
@@ -213,7 +189,7 @@ class _Pausing:
 
     def _keep_sizes(self) -> None:
         """Write the sizes of all groups into their tags, before the first size is changed."""
-        # Somebody may have started an operation, or protected an instance, while the user was answering.
+        # While the user was answering, an operation may have begun, or an instance may have been protected.
         _require_pausable_stack(self.account, self.stack.name, self.cluster)
         groups = self._check_groups()
         if any(group.kept is None for group in groups):
@@ -243,20 +219,17 @@ class _Pausing:
         Raises:
             PauseTimeoutError: they still have instances after the timeout.
         """
-        clock = self.account.clock
-        began = clock.now()
         previous: tuple[RemainingInstances, ...] = ()
         has_ended_drains = False
-        while True:
+        for elapsed in rounds(self.account.clock, self.timeout, POLL_INTERVAL_SECONDS):
             groups = [group for group in current_groups() if group.instances]
             remaining = tuple(_remaining_instances(group) for group in groups)
             if remaining and remaining != previous:
-                self.report(PauseProgress(remaining=remaining, seconds=self._seconds()))
+                self.report(PauseProgress(remaining=remaining, seconds=self.seconds))
             previous = remaining
             if not groups:
                 return
             check_pausable(self.account, groups, has_begun=True)  # an instance may have been protected meanwhile
-            elapsed = clock.now() - began
             if elapsed >= DRAIN_PATIENCE and any(instances.draining for instances in remaining):
                 count = group_changes.end_drains(self.account, groups)
                 if count and not has_ended_drains:
@@ -265,12 +238,9 @@ class _Pausing:
                         f"{pluralize(count, 'node')} could not be drained within {DRAIN_PATIENCE.seconds // 60} minutes"
                     )
                     self.report(Notice(text, "they are terminated all the same, since the whole cluster is paused."))
-            if elapsed >= self.timeout:
-                raise self._timeout_error(groups)
-            clock.sleep(POLL_INTERVAL_SECONDS)
+        raise self._timeout_error(groups)
 
     def _timeout_error(self, groups: Sequence[GroupView]) -> PauseTimeoutError:
-        """Return the error for instances that are still there."""
         states = [
             f"{instance.id} of {group.title} is {instance.lifecycle_and_health}"
             for group in groups
@@ -282,13 +252,8 @@ class _Pausing:
             hint=CommandText(suggest("pause"), " continues; ", suggest("resume"), " ends the pause."),
         )
 
-    def _seconds(self) -> float:
-        """Return the seconds since the user has agreed."""
-        return (self.account.clock.now() - self.started).total_seconds()
-
     def _result(self, pause_state: PauseState, *, changed: bool) -> Paused:
-        """Return the result, with what still costs money."""
-        seconds = self._seconds()
+        seconds = self.seconds
         return Paused(
             cluster=self.cluster.name,
             pause=pause_state,
@@ -304,7 +269,6 @@ def _has_masters(groups: Sequence[GroupView]) -> bool:
 
 
 def _group_plan(group: GroupView) -> GroupPlan:
-    """Return what is kept of a group: its sizes now, or those that it keeps already."""
     kept_sizes = group.kept.sizes if group.kept else None
     sizes = kept_sizes or group.sizes
     note = ""
@@ -316,7 +280,6 @@ def _group_plan(group: GroupView) -> GroupPlan:
 
 
 def _remaining_instances(group: GroupView) -> RemainingInstances:
-    """Return how many instances a group still has."""
     return RemainingInstances(
         role=group.role,
         name=group.name,

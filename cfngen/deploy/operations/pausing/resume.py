@@ -10,7 +10,7 @@ back what cluster-autoscaler or a person has changed since.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
@@ -23,11 +23,11 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ThrottledError, UnreachableError, translate_aws_errors
 from cfngen.deploy.aws.groups import ONE_INSTANCE, GroupView, Sizes, find_groups
 from cfngen.deploy.aws.pause import PauseState, find_pause
-from cfngen.deploy.aws.stacks import StackView, list_resource_tree
 from cfngen.deploy.messages.message import Notice, Question, Report, Step
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.operations.pausing import group_changes
 from cfngen.deploy.operations.pausing.reports import GroupPlan, Resumed, ResumePlan, ResumeProgress
+from cfngen.deploy.operations.runner import Operation, rounds
 from cfngen.deploy.preflight.pausing import check_groups_exist, check_resumable
 from cfngen.deploy.preflight.stack_checks import require_idle_stack
 from cfngen.deploy.status.cluster_problems import STATIC_PODS, ClusterState, Problem, find_working_problems
@@ -37,6 +37,14 @@ from cfngen.hints import CommandText, suggest
 
 LAUNCH_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: EC2 may lack capacity for some minutes."""
+POLL_INTERVAL_SECONDS = 10.0
+_MASTER_ROLES = ("master", "bastion")
+
+
+class ResumeTimeoutError(CfngenError):
+    """Masters or nodes do not work before the timeout."""
+
+    code = "resume-timeout"
 
 
 class ResumeInterruptedError(CfngenError):
@@ -57,10 +65,6 @@ def resume(
     """End the pause of a cluster, after confirmation; continue an earlier run that was interrupted.
 
     Args:
-        account: the AWS account.
-        stack_name: name of the cluster's root stack.
-        cluster: the cluster file.
-        interaction: reports to the user, and asks them.
         find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait for masters, and then for nodes; zero does not wait at all; None derives it from the
             cluster file.
@@ -78,66 +82,48 @@ def resume(
     with translate_aws_errors():
         stack = require_idle_stack(account, stack_name, cluster.name)
         readiness = ReadinessWait(account, stack_name, cluster, find_url_override, interaction.report)
-        return _Resuming(account, stack, cluster, interaction, readiness, timeout).run()
+        return _Resuming(account, stack, cluster, interaction.report, interaction.consent, readiness, timeout).run()
 
 
-class _Resuming:
-    """One end of a pause: its steps, which `run` carries out in order."""
-
-    def __init__(
-        self,
-        account: Account,
-        stack: StackView,
-        cluster: Cluster,
-        interaction: Interaction,
-        readiness: ReadinessWait,
-        timeout: timedelta | None,
-    ) -> None:
-        self.account = account
-        self.stack = stack
-        self.cluster = cluster
-        self.interaction = interaction
-        self.readiness = readiness
-        self.timeout = timeout
-        self.report: Report = interaction.report
-        self._resources = tuple(resource.view for resource in list_resource_tree(account, stack.id))
+@dataclass
+class _Resuming(Operation):
+    readiness: ReadinessWait
+    timeout: timedelta | None
 
     def run(self) -> Resumed:
-        """End the pause; see `resume`."""
         groups = self._groups()
         check_groups_exist(groups, self.stack.name)
         current_pause = find_pause(groups)
         if current_pause is None and not any(_sizes_to_restore(group) for group in groups):
             return Resumed(cluster=self.cluster.name, changed=False, waited=False, seconds=0.0)
         check_resumable(self.account, groups)
-        self.report(self._plan(groups, current_pause))
-        self.interaction.require_consent(Question(f"Resume {self.cluster.name}?"))
-        started = self.account.clock.now()
         waits = self.timeout is None or self.timeout > timedelta(0)
-        try:
-            self._start("master", "bastion")
-            if waits:
-                master_timeout = timedelta(minutes=self.cluster.control_plane.creation_timeout) + LAUNCH_TIMEOUT
-                self.readiness.wait("master", self.timeout or master_timeout)
-            self._start("node")
-            if waits:
-                self.readiness.wait("node", self.timeout or self._node_timeout())
-            for group in reversed(self._groups()):  # the masters last
-                group_changes.forget_sizes(self.account, group)
-        except KeyboardInterrupt:
-            raise ResumeInterruptedError(
+        self.carry_out(
+            self._plan(groups, current_pause),
+            Question(f"Resume {self.cluster.name}?"),
+            lambda: self._take_steps(waits=waits),
+            ResumeInterruptedError(
                 f"the end of the pause of {self.cluster.name} was interrupted; launched instances go on booting",
                 hint=CommandText(suggest("resume"), " continues; ", suggest("pause"), " pauses the cluster again."),
-            ) from None
-        seconds = (self.account.clock.now() - started).total_seconds()
-        return Resumed(cluster=self.cluster.name, changed=True, waited=waits, seconds=seconds)
+            ),
+        )
+        return Resumed(cluster=self.cluster.name, changed=True, waited=waits, seconds=self.seconds)
+
+    def _take_steps(self, *, waits: bool) -> None:
+        self._start("master", "bastion")
+        if waits:
+            master_timeout = timedelta(minutes=self.cluster.control_plane.creation_timeout) + LAUNCH_TIMEOUT
+            self.readiness.wait("master", self.timeout or master_timeout)
+        self._start("node")
+        if waits:
+            self.readiness.wait("node", self.timeout or self._node_timeout())
+        for group in reversed(self._groups()):  # the masters last
+            group_changes.forget_sizes(self.account, group)
 
     def _groups(self) -> tuple[GroupView, ...]:
-        """Return the Auto Scaling groups as they are now."""
-        return find_groups(self.account, self.cluster, self._resources)
+        return find_groups(self.account, self.cluster, self.resources)
 
     def _plan(self, groups: Sequence[GroupView], current_pause: PauseState | None) -> ResumePlan:
-        """Return the plan of the end of the pause; report groups that stay without instances."""
         for group in groups:
             if group.maximum == 0 and not group.kept and group.role == "node":
                 self.report(
@@ -156,7 +142,6 @@ class _Resuming:
         )
 
     def _start(self, *roles: str) -> None:
-        """Give the groups of these roles their sizes."""
         restored = [
             (group, sizes)
             for group in self._groups()
@@ -168,7 +153,6 @@ class _Resuming:
             group_changes.set_sizes(self.account, group, sizes)
 
     def _node_timeout(self) -> timedelta:
-        """Return how long to wait for nodes, if the user has not said."""
         minutes = max((group.creation_timeout for group in self.cluster.node_groups), default=0)
         return timedelta(minutes=minutes) + LAUNCH_TIMEOUT
 
@@ -179,7 +163,7 @@ def _sizes_to_restore(group: GroupView) -> Sizes | None:
         return None
     if group.kept:
         return group.kept.sizes
-    # A master, or the bastion, without instances is no cluster file's wish: somebody has removed the tag.
+    # No cluster file asks for a master, or a bastion, without instances: the tag must have been removed.
     return None if group.role == "node" else ONE_INSTANCE
 
 
@@ -195,42 +179,21 @@ def _group_plan(group: GroupView) -> GroupPlan:
 
 
 def _size_options(node_groups: Sequence[NodeGroup], group: GroupView) -> str:
-    """Return the options with the sizes of a node group in the cluster file, for a command of the AWS CLI."""
     for node_group in node_groups:
         if node_group.name == group.name:
             return f"--min-size {node_group.min_size} --max-size {node_group.max_size}"
     return "--min-size MIN --max-size MAX"
 
 
-POLL_INTERVAL_SECONDS = 10.0
-_MASTER_ROLES = ("master", "bastion")
-
-
-class ResumeTimeoutError(CfngenError):
-    """Masters or nodes do not work before the timeout."""
-
-    code = "resume-timeout"
-
-
+@dataclass(frozen=True)
 class ReadinessWait:
-    """Waits for the parts of one cluster.
+    """Waits for the masters or the nodes of one cluster, and reports every change."""
 
-    Args:
-        account: the AWS account.
-        stack_name: name of the root stack.
-        cluster: the cluster file.
-        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
-        report: receives every change.
-    """
-
-    def __init__(
-        self, account: Account, stack_name: str, cluster: Cluster, find_url_override: FindApiUrlOverride, report: Report
-    ) -> None:
-        self._account = account
-        self._stack_name = stack_name
-        self._cluster = cluster
-        self._find_url_override = find_url_override
-        self._report = report
+    account: Account
+    stack_name: str
+    cluster: Cluster
+    find_url_override: FindApiUrlOverride
+    report: Report
 
     def wait(self, role: Literal["master", "node"], timeout: timedelta) -> None:
         """Return as soon as all masters with the API, or all nodes, are ready.
@@ -239,13 +202,10 @@ class ReadinessWait:
             ResumeTimeoutError: they are not before the timeout.
             AwsError: a call failed; transient errors are raised only after the timeout.
         """
-        clock = self._account.clock
-        started = clock.now()
         previous: tuple[Problem, ...] = ()
-        while True:
-            elapsed = clock.now() - started
+        for elapsed in rounds(self.account.clock, timeout, POLL_INTERVAL_SECONDS):
             try:
-                state = read_cluster_state(self._account, self._stack_name, self._cluster, self._find_url_override)
+                state = read_cluster_state(self.account, self.stack_name, self.cluster, self.find_url_override)
             except (ThrottledError, UnreachableError):
                 if elapsed >= timeout:
                     raise
@@ -255,13 +215,12 @@ class ReadinessWait:
                     return
                 if problems != previous:
                     sentences = tuple(problem.sentence for problem in problems)
-                    self._report(
+                    self.report(
                         ResumeProgress(phase=f"{role}s", waiting_for=sentences, seconds=elapsed.total_seconds())
                     )
                     previous = problems
                 if elapsed >= timeout:
                     raise self._timeout_error(state, role, problems, elapsed)
-            clock.sleep(POLL_INTERVAL_SECONDS)
 
     def _problems(self, state: ClusterState, role: str) -> tuple[Problem, ...]:
         """Return what does not work yet of the API and of the groups of a role; masters include the bastion."""
@@ -273,18 +232,17 @@ class ReadinessWait:
         subjects = {*instances, *(f"{pod}-{instance}" for pod in STATIC_PODS for instance in instances)}
         return tuple(
             problem
-            for problem in find_working_problems(replace(state, groups=groups, routes=()), self._cluster)
+            for problem in find_working_problems(replace(state, groups=groups, routes=()), self.cluster)
             if problem.area in ("api", "group") or problem.subject in subjects
         )
 
     def _timeout_error(
         self, state: ClusterState, role: str, problems: tuple[Problem, ...], elapsed: timedelta
     ) -> ResumeTimeoutError:
-        """Return the error for a timeout: what does not work, and why instances could not be launched."""
         texts = [problem.sentence for problem in problems]
         for group in state.groups:
             if group.role == role and group.in_service < group.desired:
-                texts += consoles.read_launch_failures(self._account, group.id)[:1]
+                texts += consoles.read_launch_failures(self.account, group.id)[:1]
         return ResumeTimeoutError(
             f"not all {role}s are ready after {elapsed.total_seconds() / 60:.0f} minutes: {'; '.join(texts)}",
             hint=CommandText(

@@ -28,7 +28,6 @@ class SlotTemplate:
     """The launch template of a slot, and the versions of it that matter.
 
     Attributes:
-        id: id of the launch template.
         version: the version that the slot's group launches from.
         type: the instance type in that version.
         latest_version: the newest version, which a new one is made from.
@@ -70,17 +69,9 @@ def read_slot_template(account: Account, group: AwsObject) -> SlotTemplate:
 def check_type(account: Account, instance_type: str, template: SlotTemplate, zone: str, member: Member) -> None:
     """Refuse an instance type that cannot run this master, before anything is changed.
 
-    Args:
-        account: the account and region.
-        instance_type: the type that the user names.
-        template: the slot's launch template.
-        zone: the slot's zone.
-        member: the slot and its instance.
-
     Raises:
         UnsuitableTypeError: the type is unknown, too small, of another architecture, not offered in the zone, or
             beyond the quota of vCPUs.
-        AwsError: a call failed.
     """
     reason = _why_unsuitable(account, instance_type, template, zone) or _exceeded_quota(
         account, instance_type, template, member
@@ -148,7 +139,7 @@ def launch_type(account: Account, group_name: str, template: SlotTemplate, insta
 
 
 def _newest_version_of_stack(account: Account, template: SlotTemplate) -> str:
-    """Return the newest launch template version that has the stack's type, and none that stands in for it."""
+    """Return the newest launch template version that has the stack's own type, not one that stands in for it."""
     pages = (
         account.client("ec2").get_paginator("describe_launch_template_versions").paginate(LaunchTemplateId=template.id)
     )

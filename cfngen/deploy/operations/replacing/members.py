@@ -1,4 +1,4 @@
-"""Finds the instance that the user names, by its id or by a master's slot, among the cluster's groups."""
+"""The instance to replace, which the user names by its id or by a master's slot; whether etcd can do without it."""
 
 from __future__ import annotations
 
@@ -66,12 +66,11 @@ def find_member(groups: Sequence[GroupView], name: str) -> Member:
 
 
 def _current_instance(slot: GroupView) -> InstanceView | None:
-    """Return the instance in a slot: one that stays before one that is leaving; None if there is none."""
+    """Return the instance in a slot: one that stays before one that is leaving."""
     return min(slot.instances, key=lambda instance: instance.leaving, default=None)
 
 
 def _unknown_name_error(groups: Sequence[GroupView], name: str, slots: Sequence[str]) -> UnknownInstanceError:
-    """Return the error for a name that neither a slot nor an instance has."""
     hint = CommandText(
         suggest("status"), " shows the slots; `kubectl get nodes` the instances, by which Nodes are named."
     )
@@ -120,8 +119,6 @@ def check_quorum(member: Member, masters: Sequence[GroupView], reading: Kubernet
     A cluster of one master has no quorum to lose: its API is away until the new instance works.
 
     Args:
-        member: the master.
-        masters: the groups of all masters.
         reading: what the Kubernetes API says, or why it could not be read.
 
     Raises:
@@ -153,7 +150,6 @@ def check_quorum(member: Member, masters: Sequence[GroupView], reading: Kubernet
 
 
 def _reasons_by_slot(member: Member, masters: Sequence[GroupView], reading: KubernetesReading) -> Mapping[str, str]:
-    """Return for each other master why it does not work; empty for those that do."""
     reasons: dict[str, str] = {}
     for group in masters:
         if group.id == member.group.id:

@@ -138,9 +138,6 @@ def consequences_of(
     """Return what replacing an instance means, one sentence each.
 
     Args:
-        cluster: the cluster file.
-        stack: the root stack.
-        member: the instance and its group.
         master_count: how many masters the cluster has.
         template: the launch template of a master's slot; None for other groups.
         new_type: the type that a master's group is given; empty if it keeps its own.
@@ -177,7 +174,6 @@ def _type_consequences(template: SlotTemplate | None, new_type: str) -> Iterator
 
 
 def _instance_consequences(cluster: Cluster, member: Member, master_count: int) -> Iterator[str]:
-    """Yield what it means that the instance goes."""
     instance = member.instance
     if member.is_master:
         if instance is not None:

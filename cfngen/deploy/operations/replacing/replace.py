@@ -17,10 +17,8 @@ from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import error_code, translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups
-from cfngen.deploy.aws.stacks import ResourceView, StackView, list_resource_tree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Consent, Question, Report, Step
-from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.deploy.operations.replacing.master_type import (
     SlotTemplate,
     UnsuitableTypeError,
@@ -43,6 +41,7 @@ from cfngen.deploy.operations.replacing.messages import (
     consequences_of,
 )
 from cfngen.deploy.operations.replacing.replacement_watch import ReplacementWatch
+from cfngen.deploy.operations.runner import Operation
 from cfngen.deploy.preflight.pausing import ensure_not_paused
 from cfngen.deploy.preflight.stack_checks import require_idle_stack
 from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem
@@ -75,13 +74,8 @@ def replace(
     """Replace an instance, after consent, and wait until the new one works.
 
     Args:
-        account: the AWS account.
-        stack_name: name of the cluster's root stack.
-        cluster: the cluster file.
         name: an instance id, or the letter of a master's slot.
         instance_type: the type of the new master; empty for the type that its group launches.
-        consent: asks the user.
-        report: receives progress messages.
         find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait; None derives it from the cluster file.
 
@@ -90,7 +84,7 @@ def replace(
         ForeignStackError: the stack belongs to another cluster.
         BusyError: a CloudFormation operation is in progress.
         UnknownInstanceError: nothing of the cluster has this name.
-        UnsuitableTypeError: the type cannot run this master, or the instance is no master.
+        UnsuitableTypeError: the type cannot run this master, or the instance is not a master.
         QuorumError: etcd would lose its quorum.
         GroupStoppedError: the group launches no instances at the moment.
         PausedError: the cluster is paused, so that it has no instances.
@@ -103,8 +97,8 @@ def replace(
     with translate_aws_errors():
         stack = require_idle_stack(account, stack_name, cluster.name)
         ensure_not_paused(account, stack, cluster)
-        replacement = _Replacement(account, stack, cluster, report, find_url_override)
-        return replacement.run(name, instance_type, consent, timeout)
+        replacement = _Replacement(account, stack, cluster, report, consent, find_url_override)
+        return replacement.run(name, instance_type, timeout)
 
 
 @dataclass(frozen=True)
@@ -112,11 +106,9 @@ class _Situation:
     """What is to be done about an instance.
 
     Attributes:
-        member: the instance and its group.
         template: the launch template of a master's slot; None for other groups.
         pending: whether it is being replaced already.
         new_type: the type that a master's group has yet to be given; empty if it launches the right one.
-        instance_type: the type of the new instance.
         zone: the zone of the new instance; empty if its group has several.
         reading: what the Kubernetes API says, or why it could not be read.
     """
@@ -130,48 +122,25 @@ class _Situation:
     reading: KubernetesReading | Problem
 
 
-class _Replacement:
-    """The replacement of one instance: its steps, which `run` carries out in order."""
+@dataclass
+class _Replacement(Operation):
+    find_url_override: FindApiUrlOverride
 
-    def __init__(
-        self,
-        account: Account,
-        stack: StackView,
-        cluster: Cluster,
-        report: Report,
-        find_url_override: FindApiUrlOverride,
-    ) -> None:
-        self.account = account
-        self.stack = stack
-        self.cluster = cluster
-        self.report = report
-        self.find_url_override = find_url_override
-        self.started = account.clock.now()
-        # Read once: no CloudFormation operation is in progress, so the stack's resources do not change.
-        self._resources: tuple[ResourceView, ...] = tuple(
-            resource.view for resource in list_resource_tree(account, stack.id)
-        )
-
-    def run(self, name: str, instance_type: str, consent: Consent, timeout: timedelta | None) -> Replaced:
-        """Replace the instance; see `replace`."""
+    def run(self, name: str, instance_type: str, timeout: timedelta | None) -> Replaced:
         groups = self._find_groups()
         member = find_member(groups, name)
         situation = self._look(member, groups, instance_type)
-        self.report(self._plan(situation, groups))
-        if not situation.pending:
-            question = f"Replace {member.title} of {self.cluster.name}?"
-            if not consent(Question(question, dangerous=False)):
-                raise DeclinedError
+        question = None if situation.pending else Question(f"Replace {member.title} of {self.cluster.name}?")
         retry_command = SuggestedCommand(f"replace {name}")
-        try:
-            self._change_type(situation)
-            self._terminate(situation)
-            new_instance = self._wait(situation, retry_command, timeout)
-        except KeyboardInterrupt:
-            raise ReplacementDetachedError(
+        new_instance = self.carry_out(
+            self._plan(situation, groups),
+            question,
+            lambda: self._take_steps(situation, retry_command, timeout),
+            ReplacementDetachedError(
                 f"Auto Scaling replaces {member.title} without cfngen",
                 hint=CommandText(retry_command, " waits for it again; ", suggest("status"), " shows the instances."),
-            ) from None
+            ),
+        )
         template = situation.template
         is_retyped = template is not None and new_instance.type != template.stack_type
         return Replaced(
@@ -183,12 +152,18 @@ class _Replacement:
             instance_type=new_instance.type,
             zone=new_instance.zone,
             stack_type=template.stack_type if template and is_retyped else "",
-            seconds=(self.account.clock.now() - self.started).total_seconds(),
+            seconds=self.seconds,
         )
 
+    def _take_steps(
+        self, situation: _Situation, retry_command: SuggestedCommand, timeout: timedelta | None
+    ) -> InstanceView:
+        self._change_type(situation)
+        self._terminate(situation)
+        return self._wait(situation, retry_command, timeout)
+
     def _find_groups(self) -> tuple[GroupView, ...]:
-        """Return the groups of the cluster that exist, with their current instances."""
-        groups = tuple(group for group in find_groups(self.account, self.cluster, self._resources) if not group.missing)
+        groups = tuple(group for group in find_groups(self.account, self.cluster, self.resources) if not group.missing)
         if not groups:
             raise UnknownInstanceError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no instances",
@@ -197,7 +172,6 @@ class _Replacement:
         return groups
 
     def _look(self, member: Member, groups: tuple[GroupView, ...], wanted_type: str) -> _Situation:
-        """Return what is to be done, after all checks."""
         if wanted_type and not member.is_master:
             key = "bastion.instanceType" if member.group.role == "bastion" else "instanceTypes of its node group"
             raise UnsuitableTypeError(
@@ -247,13 +221,11 @@ class _Replacement:
         return is_young and not is_ready
 
     def _describe_group(self, group: GroupView) -> AwsObject:
-        """Return a group as Auto Scaling describes it."""
         response = self.account.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group.id])
         groups = response["AutoScalingGroups"]
         return dict(groups[0]) if groups else {}
 
     def _check_group_launches(self, member: Member, description: AwsObject) -> None:
-        """Refuse if the group would launch no instance in place of the old one."""
         suspended = {process["ProcessName"] for process in description.get("SuspendedProcesses", ())}
         stopped = sorted(suspended & {"Launch", "Terminate"})
         if stopped:
@@ -272,14 +244,12 @@ class _Replacement:
             )
 
     def _read_kubernetes(self) -> KubernetesReading | Problem:
-        """Return what the Kubernetes API says, or why it could not be read."""
         try:
             return read_kubernetes(self.account, self.stack, self.find_url_override)
         except CfngenError as error:
             return Problem(area="api", subject="API server", text=f"cannot be queried: {error}", hint=error.hint)
 
     def _plan(self, situation: _Situation, groups: tuple[GroupView, ...]) -> ReplacementPlan:
-        """Return what the replacement will do."""
         member = situation.member
         return ReplacementPlan(
             cluster=self.cluster.name,
@@ -303,7 +273,6 @@ class _Replacement:
         )
 
     def _change_type(self, situation: _Situation) -> None:
-        """Let a master's group launch the type that the user wants."""
         if situation.template and situation.new_type:
             self.report(Step(f"letting {situation.member.title} launch {situation.new_type}"))
             launch_type(self.account, situation.member.group.id, situation.template, situation.new_type)
@@ -326,7 +295,6 @@ class _Replacement:
                 raise
 
     def _wait(self, situation: _Situation, command: SuggestedCommand, timeout: timedelta | None) -> InstanceView:
-        """Wait until the new instance works; return it."""
         member = situation.member
         is_new_instance = situation.pending and member.instance is not None and not member.instance.leaving
         old_ids = {instance.id for instance in member.group.instances if instance.leaving}
@@ -356,8 +324,7 @@ class _Replacement:
         return sum(1 for instance in in_service if instance.id in nodes and nodes[instance.id].ready)
 
     def _group_finder(self, group: GroupView) -> Callable[[], GroupView]:
-        """Return a function that reads a group anew."""
-        resources = [resource for resource in self._resources if resource.physical_id == group.id]
+        resources = [resource for resource in self.resources if resource.physical_id == group.id]
 
         def find() -> GroupView:
             [current] = find_groups(self.account, self.cluster, resources)
@@ -366,7 +333,6 @@ class _Replacement:
         return find
 
     def _default_timeout(self, member: Member) -> timedelta:
-        """Return how long to wait for an instance of this group, from the cluster file."""
         if member.is_master:
             boot_minutes = self.cluster.control_plane.creation_timeout
             drain_minutes = 0

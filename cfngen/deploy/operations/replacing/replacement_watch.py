@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from cfngen.deploy.aws import consoles
@@ -20,110 +21,90 @@ from cfngen.deploy.operations.replacing.messages import (
     ReplacementFailedError,
     ReplacementProgress,
 )
+from cfngen.deploy.operations.runner import BootFailures, rounds
 from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem
 from cfngen.deploy.watching.evidence import sold_out_hint
 from cfngen.deploy.watching.reasons import explain_reason, is_lack_of_capacity
 from cfngen.hints import CommandText, Hint, SuggestedCommand
 
 POLL_INTERVAL_SECONDS = 10.0
-CONSOLE_INTERVAL_SECONDS = 60.0
+CONSOLE_INTERVAL = timedelta(minutes=1)
 # A launch fails as long as the old instance has the slot's interface, or its place in the capacity reservation.
 _WHILE_OLD_INSTANCE_LEAVES = re.compile(r"Interface: \[\S+\] in use|requested reservation")
 
 
+@dataclass
 class ReplacementWatch:
     """A group while one of its instances is replaced.
 
-    Args:
-        account: the AWS account.
+    Attributes:
         title: what is replaced, e.g. `master a`.
         instance_type: the type that the group launches.
         zone: the zone in which it launches; empty if there are several.
         old_ids: ids of the instances that the group had at the beginning and that are to go.
         find_group: returns the group as it is now.
-        read_kubernetes: returns what the Kubernetes API says now; None if the instance is no Node.
+        read_kubernetes: returns what the Kubernetes API says now; None if the instance is not a Node.
         needed_count: how many instances of the group must work at the end.
         report: receives every change.
         command: the command that continues to wait.
     """
 
-    def __init__(
-        self,
-        account: Account,
-        title: str,
-        *,
-        instance_type: str,
-        zone: str,
-        old_ids: Collection[str],
-        find_group: Callable[[], GroupView],
-        read_kubernetes: Callable[[], KubernetesReading | Problem] | None,
-        needed_count: int,
-        report: Report,
-        command: SuggestedCommand,
-    ) -> None:
-        self._account = account
-        self._title = title
-        self._instance_type = instance_type
-        self._zone = zone
-        self._old_ids = old_ids
-        self._find_group = find_group
-        self._read_kubernetes = read_kubernetes
-        self._needed_count = needed_count
-        self._report = report
-        self._command = command
-        self._reported_failures: set[str] = set()
+    account: Account
+    title: str
+    instance_type: str
+    zone: str
+    old_ids: Collection[str]
+    find_group: Callable[[], GroupView]
+    read_kubernetes: Callable[[], KubernetesReading | Problem] | None
+    needed_count: int
+    report: Report
+    command: SuggestedCommand
+    _reported_failures: set[str] = field(default_factory=set, init=False)
 
     def wait(self, timeout: timedelta) -> InstanceView:
         """Return the new instance as soon as it works.
 
         Raises:
             ReplacementFailedError: it does not work before the timeout.
-            AwsError: a call failed.
         """
-        clock = self._account.clock
-        started = clock.now()
-        last_console_read = 0.0
+        boot_failures = BootFailures(self.account, self.report)
+        last_console_read = timedelta(0)
         previous: ReplacementProgress | None = None
-        while True:
-            group = self._find_group()
+        for elapsed in rounds(self.account.clock, timeout, POLL_INTERVAL_SECONDS):
+            group = self.find_group()
             new_instance, progress = self._read_progress(group)
             if progress != previous:
-                self._report(progress)
+                self.report(progress)
                 previous = progress
             if new_instance and progress.state == READY:
                 return new_instance
-            elapsed = (clock.now() - started).total_seconds()
             if progress.state == WAITING_FOR_INSTANCE:
                 self._report_launch_failure(group)
-            elif progress.state == BOOTING and elapsed - last_console_read >= CONSOLE_INTERVAL_SECONDS:
+            elif progress.state == BOOTING and elapsed - last_console_read >= CONSOLE_INTERVAL:
                 last_console_read = elapsed
-                self._report_boot_failure(progress.instance)
-            if elapsed >= timeout.total_seconds():
-                raise self._timeout_error(group, progress, elapsed)
-            clock.sleep(POLL_INTERVAL_SECONDS)
+                boot_failures.report_new(self.title, progress.instance)
+        raise self._timeout_error(group, progress, elapsed)
 
     def _read_progress(self, group: GroupView) -> tuple[InstanceView | None, ReplacementProgress]:
         """Return the newest of the group's new instances, if there is one, and how far the replacement is."""
-        old = next((instance for instance in group.instances if instance.id in self._old_ids), None)
-        staying = [
-            instance for instance in group.instances if instance.id not in self._old_ids and not instance.leaving
-        ]
+        old = next((instance for instance in group.instances if instance.id in self.old_ids), None)
+        staying = [instance for instance in group.instances if instance.id not in self.old_ids and not instance.leaving]
         if old:
             state = DRAINING if old.lifecycle == "Terminating:Wait" else TERMINATING
-            return None, ReplacementProgress(self._title, state, old.id)
-        if len(staying) < self._needed_count:
-            return None, ReplacementProgress(self._title, WAITING_FOR_INSTANCE)
+            return None, ReplacementProgress(self.title, state, old.id)
+        if len(staying) < self.needed_count:
+            return None, ReplacementProgress(self.title, WAITING_FOR_INSTANCE)
         newest = max(staying, key=lambda instance: (instance.launched is not None, instance.launched, instance.id))
         reason = self._why_not_ready(group.role, staying, newest)
-        return newest, ReplacementProgress(self._title, BOOTING if reason else READY, newest.id, reason)
+        return newest, ReplacementProgress(self.title, BOOTING if reason else READY, newest.id, reason)
 
     def _why_not_ready(self, role: str, staying: Collection[InstanceView], newest: InstanceView) -> str:
         """Return what is still missing; empty if enough instances of the group work."""
-        if self._read_kubernetes is None:
+        if self.read_kubernetes is None:
             return "" if newest.in_service else f"it is {newest.lifecycle_and_health}"
         if not newest.in_service:
             return f"it is {newest.lifecycle_and_health}"
-        reading = self._read_kubernetes()
+        reading = self.read_kubernetes()
         if isinstance(reading, Problem):
             return reading.sentence
         if role == "master":
@@ -134,51 +115,42 @@ class ReplacementWatch:
         ready_count = sum(
             1 for instance in staying if instance.in_service and instance.id in nodes and nodes[instance.id].ready
         )
-        if ready_count >= self._needed_count:
+        if ready_count >= self.needed_count:
             return ""
         node = nodes.get(newest.id)
         return f"its Node is not Ready ({node.reason})" if node else "it has not registered its Node yet"
 
     def _report_launch_failure(self, group: GroupView) -> None:
-        """Report why the group could not launch an instance, each reason once."""
-        for failure in consoles.read_launch_failures(self._account, group.id)[:1]:
+        for failure in consoles.read_launch_failures(self.account, group.id)[:1]:
             if failure in self._reported_failures or _WHILE_OLD_INSTANCE_LEAVES.search(failure):
                 continue
             self._reported_failures.add(failure)
-            self._report(Notice(f"{self._title}: {failure}", self._launch_hint(group, failure)))
+            self.report(Notice(f"{self.title}: {failure}", self._launch_hint(group, failure)))
 
     def _launch_hint(self, group: GroupView, failure: str) -> Hint:
-        """Return what to do about a launch that failed."""
         if group.role == "master" and is_lack_of_capacity(failure):
-            return sold_out_hint(self._account, group.name, self._instance_type, self._zone)
-        return explain_reason(failure, self._account.region).hint
+            return sold_out_hint(self.account, group.name, self.instance_type, self.zone)
+        return explain_reason(failure, self.account.region).hint
 
-    def _report_boot_failure(self, instance_id: str) -> None:
-        """Report an error of the boot from the instance's console output; the boot program retries every minute."""
-        console = consoles.read_instance_console(self._account, instance_id)
-        failures = [text for text in console.lines if " FAILED after " in text]
-        if console.failed and failures and failures[-1] not in self._reported_failures:
-            self._reported_failures.add(failures[-1])
-            self._report(Notice(f"{self._title} ({instance_id}): {failures[-1]}", "it retries every minute."))
-
-    def _timeout_error(self, group: GroupView, progress: ReplacementProgress, elapsed: float) -> ReplacementFailedError:
-        """Return the error for a timeout: how far the replacement is, and why no instance could be launched."""
+    def _timeout_error(
+        self, group: GroupView, progress: ReplacementProgress, elapsed: timedelta
+    ) -> ReplacementFailedError:
         detail = progress.detail
-        hint: Hint = CommandText(self._command, " continues to wait.")
+        hint: Hint = CommandText(self.command, " continues to wait.")
         if progress.state == WAITING_FOR_INSTANCE:
-            for failure in consoles.read_launch_failures(self._account, group.id)[:1]:
+            for failure in consoles.read_launch_failures(self.account, group.id)[:1]:
                 detail = failure
                 hint = self._launch_hint(group, failure) or hint
         elif progress.instance:
             hint = CommandText(
-                self._command,
+                self.command,
                 (
                     " continues to wait; the console output shows its boot: "
-                    f"aws ec2 get-console-output --latest --region {self._account.region} --output text --instance-id "
+                    f"aws ec2 get-console-output --latest --region {self.account.region} --output text --instance-id "
                     f"{progress.instance}."
                 ),
             )
         suffix = f": {detail}" if detail else ""
         return ReplacementFailedError(
-            f"{self._title} is {progress.state} after {elapsed / 60:.0f} minutes{suffix}", hint=hint
+            f"{self.title} is {progress.state} after {elapsed.total_seconds() / 60:.0f} minutes{suffix}", hint=hint
         )

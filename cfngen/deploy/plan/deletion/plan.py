@@ -15,6 +15,8 @@ from cfngen.deploy.preflight.blockers import Blocker
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 
 CopyMethod = Literal["file", "recovery-window", "destroy"]
+RECOVERY_WINDOW_DAYS = 30
+"""Recovery window of a copy; the longest that Secrets Manager allows."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,10 @@ class DeletionRequest:
     """Which cluster to delete, and what else to delete with it.
 
     Attributes:
-        stack_name: name of the root stack.
         cluster: name of the cluster.
         vpc_id: the existing VPC that the cluster file names; empty if the stack creates one, and if the cluster file
             has a reference to it: then the stack has recorded its id, or it is not known.
-        pod_cidr: address range of the pods.
         role_names: names of the roles of service accounts that the cluster file makes.
-        bucket: S3 bucket of the templates.
         delete_volumes: whether to delete the volumes of PersistentVolumeClaims too, with their data.
         delete_snapshots: whether to delete the snapshots of these volumes too.
         empty_bucket: whether to delete the cluster's templates too.
@@ -166,9 +165,6 @@ class PreparedDeletion:
     """A plan, and the data from which it was made.
 
     Attributes:
-        stack: the root stack; None if there is none.
-        inventory: the resources of the cluster.
-        plan: the effects of the deletion.
         remaining_tags: tags that `cfngen deploy` has added to existing subnets and that the deletion does not remove.
         contested: resources the request asks to remove, but which may belong to another cluster of the same name.
     """
@@ -178,6 +174,3 @@ class PreparedDeletion:
     plan: DeletionPlan
     remaining_tags: tuple[RetainedResource, ...] = ()
     contested: tuple[OrphanedResource, ...] = ()
-
-
-RECOVERY_WINDOW_DAYS = 30

@@ -5,7 +5,7 @@ This happens before the user is asked for confirmation and before anything is ch
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cfngen.deploy.aws import kubernetes_made, volumes
@@ -13,12 +13,21 @@ from cfngen.deploy.aws import templates as template_objects
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.inventory import Inventory, read_inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
-from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find_live_stacks, find_stack
+from cfngen.deploy.aws.stacks import (
+    AUTO_SCALING_GROUP,
+    NESTED_STACK,
+    StackView,
+    find_deleted_stacks,
+    find_live_stacks,
+    find_stack,
+)
 from cfngen.deploy.aws.templates import TemplateObjects
-from cfngen.deploy.plan.deletion import remaining_by_kind, remaining_resources, retained_resources
+from cfngen.deploy.plan.deletion import remaining_by_kind, remaining_resources
 from cfngen.deploy.plan.deletion.plan import DeletedResources, DeletionPlan, DeletionRequest, PreparedDeletion
+from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
 from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
 from cfngen.deploy.preflight import blockers, stack_checks
+from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 from cfngen.deploy.preflight.stack_checks import check_ownership
 from cfngen.text import pluralize
 
@@ -29,98 +38,126 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     Raises:
         ForeignStackError: the stack belongs to another cluster, or was not created by cfngen.
     """
-    stack = find_stack(account, request.stack_name)
-    by_console = check_ownership(account, stack, request.cluster) if stack else False
-    existing_stack = stack if stack and stack.status.exists else None
+    found_stack = find_stack(account, request.stack_name)
+    by_console = check_ownership(account, found_stack, request.cluster) if found_stack else False
+    stack = found_stack if found_stack and found_stack.status.exists else None
     # The resources of a deleted stack are still listed, and tell which resources belonged to the cluster.
-    last_stack = stack or find_last_deleted(account, request)
+    last_stack = found_stack or find_last_deleted(account, request)
     inventory = read_inventory(
         account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr
     )
-    other_stacks = find_live_stacks(account, request.cluster, besides=stack.id if stack else "")
+    other_stacks = find_live_stacks(account, request.cluster, besides=found_stack.id if found_stack else "")
     inventory = replace(inventory, same_name_stacks=other_stacks)
-    name_conflict = stack_checks.describe_name_conflict(account, inventory)
-    tagged = _TaggedResources(
+    named = _find_named(account, request, inventory)
+    plan = DeletionPlan(
+        cluster=request.cluster,
+        stack=request.stack_name,
+        stack_id=stack.id if stack else "",
+        status=stack.status.name if stack else "",
+        account=account.id,
+        region=account.region,
+        by_console=by_console,
+        protected=bool(stack and stack.protected),
+        deleted_parts=tuple(_resources_deleted_with_stack(inventory)) if stack else (),
+        delete_volumes=request.delete_volumes,
+        delete_snapshots=request.delete_snapshots,
+        authorities=tuple(
+            resource.view.physical_id
+            for resource in inventory.resources
+            if stack and resource.exists and resource.view.logical_id == "CaSecret"
+        ),
+    )
+    return _with_named(account, request, PreparedDeletion(stack, inventory, plan), named)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What is found by the cluster's name, outside its stacks.
+
+    Attributes:
+        conflict: a sentence about another cluster of this name in the region; empty if there is none.
+        own: resources that belong to the cluster.
+        foreign: resources that may belong to the other cluster.
+        subnet_tags: tags that cfngen has added to existing subnets.
+    """
+
+    conflict: str
+    own: _TaggedResources
+    foreign: _TaggedResources
+    subnet_tags: tuple[SubnetTag, ...]
+    templates: TemplateObjects
+
+
+def _find_named(account: Account, request: DeletionRequest, inventory: Inventory) -> _Named:
+    conflict = stack_checks.describe_name_conflict(account, inventory)
+    own = _TaggedResources(
         orphans=kubernetes_made.find_orphans(account, inventory),
         volumes=volumes.find_claim_volumes(account, inventory),
         snapshots=volumes.find_claim_snapshots(account, inventory),
     )
-    if name_conflict:
-        cluster_resources, foreign_resources = _split_by_ownership(account, inventory, tagged)
-    else:
-        # Without another cluster of the same name, every resource tagged with the name belongs to this cluster.
-        cluster_resources, foreign_resources = tagged, _TaggedResources()
-    workload_log_groups = remaining_by_kind.find_workload_log_groups(account, request.cluster)
-    added_tags = remaining_resources.find_added(account, request.cluster)
-    remaining_tags = remaining_resources.describe_remaining(account, added_tags)
+    # Without another cluster of the same name, every resource tagged with the name belongs to this cluster.
+    foreign = _TaggedResources()
+    if conflict:
+        own, foreign = _split_by_ownership(account, inventory, own)
     must_bucket_exist = request.empty_bucket or request.delete_bucket
-    stored_templates = (
-        template_objects.find(account, request.bucket, request.cluster, must_be_allowed=must_bucket_exist)
+    return _Named(
+        conflict=conflict,
+        own=own,
+        foreign=foreign,
+        subnet_tags=remaining_resources.find_added(account, request.cluster),
+        templates=template_objects.find(account, request.bucket, request.cluster, must_be_allowed=must_bucket_exist)
         if request.bucket
-        else TemplateObjects()
+        else TemplateObjects(),
     )
-    plan = DeletionPlan(
-        cluster=request.cluster,
-        stack=request.stack_name,
-        stack_id=existing_stack.id if existing_stack else "",
-        status=existing_stack.status.name if existing_stack else "",
-        account=account.id,
-        region=account.region,
-        by_console=by_console,
-        protected=bool(existing_stack and existing_stack.protected),
-        deleted_parts=tuple(_resources_deleted_with_stack(inventory)) if existing_stack else (),
-        removed=cluster_resources.orphans,
-        volumes=cluster_resources.volumes,
-        snapshots=cluster_resources.snapshots,
-        delete_volumes=request.delete_volumes,
-        delete_snapshots=request.delete_snapshots,
-        retained=(
-            # What an earlier deletion has left; of a stack that exists, its deletion is yet to come.
-            *(
-                ()
-                if existing_stack
-                else remaining_resources.find_undeleted(
-                    account, request, inventory.resources, is_name_unique=not name_conflict
-                )
-            ),
-            *_find_remaining_resources(
-                account,
-                request,
-                existing_stack,
-                inventory,
-                pvc_volumes=cluster_resources.volumes,
-                pvc_snapshots=cluster_resources.snapshots,
-                # Both clusters use the folder in the bucket, so the plan offers no command that deletes it.
-                templates=TemplateObjects() if name_conflict else stored_templates,
-            ),
-            *(() if name_conflict else (*workload_log_groups, *remaining_tags)),
-        ),
-        # The other cluster of this name may use the subnets, too.
-        subnet_tags=() if name_conflict else remaining_resources.select_removable(added_tags, request.cluster),
-        blockers=blockers.find_blockers(account, inventory, cluster_resources.orphans) if existing_stack else (),
+
+
+def _with_named(
+    account: Account, request: DeletionRequest, prepared: PreparedDeletion, named: _Named
+) -> PreparedDeletion:
+    """Return the plan of a stack's deletion with what is found by the cluster's name, and what remains."""
+    stack, inventory, own = prepared.stack, prepared.inventory, named.own
+    # The other cluster of this name may use the subnets, too.
+    tags = () if named.conflict else named.subnet_tags
+    remaining_tags = remaining_resources.describe_remaining(account, tags)
+    remaining = DeletedCluster(
+        "before",
+        account,
+        request.stack_name,
+        inventory,
+        inventory.resources,
+        stack=stack,
+        role_names=request.role_names,
+        is_name_unique=not named.conflict,
+        volumes=() if request.delete_volumes else own.volumes,
+        snapshots=() if request.delete_snapshots else own.snapshots,
+        # Both clusters use the folder in the bucket, so the plan offers no command that deletes it.
+        templates=TemplateObjects() if request.empty_bucket or named.conflict else named.templates,
+        subnet_tags=remaining_tags,
+    )
+    plan = replace(
+        prepared.plan,
+        removed=own.orphans,
+        volumes=own.volumes,
+        snapshots=own.snapshots,
+        retained=find_remaining(remaining),
+        subnet_tags=remaining_resources.select_removable(tags, request.cluster),
+        blockers=blockers.find_blockers(account, inventory, own.orphans) if stack else (),
         unattributed_volumes=volumes.find_unattributed(account, inventory),
-        name_conflict=name_conflict,
-        foreign_resources=(
-            _list_without_commands(foreign_resources, stored_templates, workload_log_groups) if name_conflict else ()
-        ),
-        authorities=tuple(
-            resource.view.physical_id
-            for resource in inventory.resources
-            if existing_stack and resource.exists and resource.view.logical_id == "CaSecret"
-        ),
-        objects=stored_templates.versions,
+        name_conflict=named.conflict,
+        foreign_resources=tuple(_list_without_commands(account, request, named)) if named.conflict else (),
+        objects=named.templates.versions,
     )
-    contested = (
-        *foreign_resources.orphans,
-        *(foreign_resources.volumes if request.delete_volumes else ()),
-        *(foreign_resources.snapshots if request.delete_snapshots else ()),
+    return replace(
+        prepared, plan=plan, remaining_tags=remaining_tags, contested=_find_contested(request, named.foreign)
     )
-    return PreparedDeletion(
-        stack=existing_stack,
-        inventory=inventory,
-        plan=plan,
-        remaining_tags=() if name_conflict else remaining_tags,
-        contested=contested,
+
+
+def _find_contested(request: DeletionRequest, foreign: _TaggedResources) -> tuple[OrphanedResource, ...]:
+    """Return what the request asks to remove, but may belong to the other cluster."""
+    return (
+        *foreign.orphans,
+        *(foreign.volumes if request.delete_volumes else ()),
+        *(foreign.snapshots if request.delete_snapshots else ()),
     )
 
 
@@ -165,44 +202,25 @@ def _split_by_ownership(
     return own_resources, contested_resources
 
 
-def _list_without_commands(
-    foreign: _TaggedResources, templates: TemplateObjects, workload_log_groups: Sequence[RetainedResource]
-) -> tuple[RetainedResource, ...]:
-    """Return the resources that may belong to the other cluster, without commands that would delete them."""
-    tagged = (*foreign.orphans, *foreign.volumes, *foreign.snapshots)
-    uri = f"s3://{templates.bucket}/{templates.prefix}"
-    object_count = pluralize(templates.versions, "object version")
-    return (
-        *(
-            RetainedResource(
-                kind=resource.kind, id=resource.id, why=resource.purpose or "is tagged with the cluster's name"
-            )
-            for resource in tagged
-        ),
-        *(
-            [RetainedResource(kind="templates", id=uri, why=f"{object_count} under the cluster's name")]
-            if templates.versions
-            else []
-        ),
-        *(RetainedResource(kind=log.kind, id=log.id, why=log.why) for log in workload_log_groups),
-    )
+def _list_without_commands(account: Account, request: DeletionRequest, named: _Named) -> Iterator[RetainedResource]:
+    """Yield the resources that may belong to the other cluster, without commands that would delete them."""
+    for resource in (*named.foreign.orphans, *named.foreign.volumes, *named.foreign.snapshots):
+        why = resource.purpose or "is tagged with the cluster's name"
+        yield RetainedResource(kind=resource.kind, id=resource.id, why=why)
+    if templates := named.templates.versions:
+        uri = f"s3://{named.templates.bucket}/{named.templates.prefix}"
+        why = f"{pluralize(templates, 'object version')} under the cluster's name"
+        yield RetainedResource(kind="templates", id=uri, why=why)
+    for log in remaining_by_kind.find_workload_log_groups(account, request.cluster):
+        yield RetainedResource(kind=log.kind, id=log.id, why=log.why)
 
 
 def find_last_deleted(account: Account, request: DeletionRequest) -> StackView | None:
     """Return the cluster's root stack that was deleted last; CloudFormation lists deleted stacks for 90 days."""
-    pages = account.client("cloudformation").get_paginator("list_stacks")
-    for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
-        for stack_summary in page["StackSummaries"]:
-            if stack_summary["StackName"] == request.stack_name and not stack_summary.get("ParentId"):
-                # CloudFormation lists the stack that was deleted last first.
-                stack = find_stack(account, stack_summary["StackId"])
-                if stack and stack.cluster in ("", request.cluster):
-                    return stack
-    return None
+    return next(iter(find_deleted_stacks(account, request.stack_name, request.cluster, at_most=1)), None)
 
 
 def _resources_deleted_with_stack(inventory: Inventory) -> Iterator[DeletedResources]:
-    """Yield the resources that are deleted with the stack, grouped by kind."""
     if instance_ids := sorted(inventory.instances.keys() - inventory.unmanaged_instances):
         yield DeletedResources(kind="instances", ids=tuple(instance_ids))
     for kind, type_name in DELETED_RESOURCE_TYPES:
@@ -215,53 +233,6 @@ def _resources_deleted_with_stack(inventory: Inventory) -> Iterator[DeletedResou
         resource.name for resource in inventory.resources if resource.exists and resource.view.type not in listed_types
     ]:
         yield DeletedResources(kind="other resources", ids=tuple(other_resources))
-
-
-def _find_remaining_resources(
-    account: Account,
-    request: DeletionRequest,
-    stack: StackView | None,
-    inventory: Inventory,
-    *,
-    pvc_volumes: tuple[OrphanedResource, ...],
-    pvc_snapshots: tuple[OrphanedResource, ...],
-    templates: TemplateObjects,
-) -> tuple[RetainedResource, ...]:
-    """Return the resources that will remain in the account after the deletion, each with the reason."""
-    remaining: list[RetainedResource] = []
-    if stack:
-        remaining += [
-            RetainedResource(
-                kind="snapshot",
-                id=f"one of {resource_id}",
-                why="CloudFormation takes it before it deletes a master's volume, so that etcd's data is not lost",
-                cost="EBS snapshot, billed per GiB of stored data and month",
-            )
-            for resource_id in inventory.existing_ids("AWS::EC2::Volume")
-        ]
-        remaining += [
-            RetainedResource(
-                kind="KMS key",
-                id=resource_id,
-                why="KMS deletes it after a waiting period; until then the deletion can be cancelled",
-                cost="not billed while its deletion is pending",
-            )
-            for resource_id in inventory.existing_ids("AWS::KMS::Key")
-        ]
-        remaining += retained_resources.list_existing_resources(inventory, tuple(stack.values.items()))
-    remaining += remaining_by_kind.find_snapshot_buckets(account, inventory, stack.outputs if stack else {})
-    remaining += remaining_by_kind.find_flow_log_groups(account, request.stack_name)
-    if not request.delete_volumes:
-        remaining += retained_resources.describe_remaining_orphans(
-            account, pvc_volumes, "data of a PersistentVolumeClaim; --delete-volumes deletes it"
-        )
-    if not request.delete_snapshots:
-        remaining += retained_resources.describe_remaining_orphans(
-            account, pvc_snapshots, "snapshot of a PersistentVolumeClaim's volume; --delete-snapshots deletes it"
-        )
-    if not request.empty_bucket:
-        remaining += retained_resources.describe_remaining_templates(templates)
-    return tuple(remaining)
 
 
 DELETED_RESOURCE_TYPES = (

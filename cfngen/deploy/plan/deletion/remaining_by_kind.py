@@ -1,7 +1,7 @@
-"""etcd snapshots that remain after their cluster is deleted.
+"""What may remain after a cluster is deleted, kind by kind: buckets, keys, secrets, log groups and roles.
 
-They are in the bucket that the stack created and retains, or in the operator's own bucket. The cluster's name is the
-prefix of their keys, so a new cluster of the same name can be restored from them.
+etcd's snapshots are in the bucket that the stack created and retains, or in the operator's own bucket. The cluster's
+name is the prefix of their keys, so a new cluster of the same name can be restored from them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ BUCKET_TYPE = "AWS::S3::Bucket"
 LOG_GROUP_TYPE = "AWS::Logs::LogGroup"
 RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy", LOG_GROUP_TYPE)
 """Resource types of which the templates declare only resources that are retained."""
+# HeadBucket answers without a body, so its error code is the HTTP status.
+_MISSING_CODES = frozenset({"404", "NoSuchBucket"})
 
 
 def find_snapshot_buckets(
@@ -32,8 +34,6 @@ def find_snapshot_buckets(
     """Return the buckets that hold etcd snapshots of the cluster, each with its contents.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
         outputs: outputs of the cluster's root stack; they name the bucket, even if the operator created it.
     """
     stack_buckets = sorted(inventory.ids(BUCKET_TYPE).difference(issuer_buckets(inventory)))
@@ -45,7 +45,6 @@ def find_snapshot_buckets(
 
 
 def _find_stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
-    """Return a bucket that the stack created; None if it no longer exists."""
     contents = _describe_snapshots(SnapshotStore(account, bucket, cluster))
     if contents is None:
         return None
@@ -88,10 +87,6 @@ def _describe_snapshots(store: SnapshotStore) -> str | None:
 def _count_and_size(count: int, size: int) -> str:
     """Return the number and the size in words, e.g. `3 snapshots, 12.5 MiB`."""
     return f"{pluralize(count, 'snapshot')}, {size / 2**20:.1f} MiB"
-
-
-# HeadBucket answers without a body, so its error code is the HTTP status.
-_MISSING_CODES = frozenset({"404", "NoSuchBucket"})
 
 
 def issuer_buckets(inventory: Inventory) -> tuple[str, ...]:
@@ -203,8 +198,8 @@ def _describe_secret_pending_deletion(account: Account, arn: str) -> RetainedRes
 def find_flow_log_groups(account: Account, stack_name: str) -> tuple[RetainedResource, ...]:
     """Return the log groups of the flow logs of a root stack.
 
-    CloudFormation names a log group after its stack, so those of earlier stacks of the same name are found, too, and
-    those that an update has taken out of the template.
+    CloudFormation names a log group after its stack, so log groups of earlier stacks of the same name are found, too,
+    and log groups that an update has taken out of the template.
     """
     # The flow log is in the nested VPC stack, or in the stack of the standalone template.
     name_pattern = re.compile(rf"{re.escape(stack_name)}-(VpcStack-[A-Za-z0-9]+-)?FlowLogGroup-[A-Za-z0-9]+")
@@ -238,7 +233,6 @@ def _read_log_groups(account: Account, prefix: str) -> list[AwsObject]:
 
 
 def _retained(account: Account, group: AwsObject, why: str) -> RetainedResource:
-    """Return a log group as a resource that remains."""
     return RetainedResource(
         kind="log group",
         id=group["logGroupName"],
@@ -259,8 +253,6 @@ def find_remaining(
     """Return the roles that exist although the cluster's stack does not, and have the cluster's tag.
 
     Args:
-        account: the AWS account.
-        cluster: name of the cluster.
         names: names of the roles of the cluster file.
         reported: names of roles that are listed elsewhere.
     """

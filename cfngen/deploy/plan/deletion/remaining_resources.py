@@ -1,105 +1,179 @@
-"""Finds what a deletion of a cluster has left in the account, for the result of the deletion.
+"""What remains of a cluster in the account: one table of what is listed before a deletion, after it, or without one.
 
-`retained_resources` describes the resources; this module decides which of them are listed.
+`retained_resources` and `remaining_by_kind` find the resources of each kind, and describe them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 from cfngen.cluster.naming.tag_keys import SUBNET_ROLES, added_tags_note
-from cfngen.deploy.aws import templates as template_objects
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.stacks import StackResource, list_resource_tree
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
+from cfngen.deploy.aws.stacks import StackResource, StackView
 from cfngen.deploy.aws.tags import cluster_tag, tag_map
+from cfngen.deploy.aws.templates import TemplateObjects
 from cfngen.deploy.plan.deletion import remaining_by_kind, retained_resources
-from cfngen.deploy.plan.deletion.plan import DeletionRequest, PreparedDeletion
 from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
 from cfngen.deploy.preflight.network.subnet_tags import SHARED, SubnetTag
 
+Moment = Literal["before", "after", "failed creation"]
+"""Before a deletion, after it, or after a creation that failed (or whose stack was deleted long ago)."""
 
-def find_remaining_resources(
-    account: Account,
-    request: DeletionRequest,
-    prepared: PreparedDeletion,
-    *,
-    authority_copies: tuple[RetainedResource, ...],
-    reported_keys: Collection[tuple[str, str]],
-) -> tuple[RetainedResource, ...]:
-    """Return the resources that remain in the account after a deletion, each with the reason.
 
-    Args:
-        account: the AWS account.
-        request: what was deleted.
-        prepared: the plan of the deletion, and the data from which it was made.
-        authority_copies: the copies of the certificate authorities that the deletion created.
-        reported_keys: kind and id of the resources of Kubernetes that the result lists elsewhere, as removed or as
-            orphans; they are left out here.
+@dataclass(frozen=True)
+class DeletedCluster:
+    """A cluster that is to be deleted, was deleted, or could not be created.
+
+    Attributes:
+        stack: the root stack that the deletion finds; None if there is none, and after a failed creation.
+        resources: the resources of the stacks now; before a deletion, only what an earlier one has left is looked at.
+        role_names: names of the roles of service accounts that the cluster file makes.
+        is_name_unique: whether no other stack in the region has a cluster of this name: what is found by the name
+            alone may be its own.
+        volumes: volumes of claims that the deletion does not delete.
+        snapshots: snapshots of these volumes that it does not delete.
+        templates: templates in the bucket that it does not delete.
+        subnet_tags: tags of existing subnets that it does not remove.
+        authority_copies: the copies of the certificate authorities that it created.
     """
-    inventory, stack = prepared.inventory, prepared.stack
-    volumes_left = [volume for volume in prepared.plan.volumes if (volume.kind, volume.id) not in reported_keys]
-    snapshots_left = [
-        snapshot for snapshot in prepared.plan.snapshots if (snapshot.kind, snapshot.id) not in reported_keys
-    ]
-    copy_name = authority_copies[0].id if authority_copies else ""
-    # Templates, log groups and roles are found by the cluster's name, so they may belong to another one of that name.
-    is_name_unique = not prepared.plan.name_conflict
-    remaining = [
-        *find_undeleted(account, request, _read_current_resources(account, prepared), is_name_unique=is_name_unique),
-        *authority_copies,
-        *retained_resources.find_snapshots(account, inventory, authority_copy=copy_name),
-        *remaining_by_kind.find_keys(account, inventory),
-        *remaining_by_kind.find_secrets(account, inventory),
-        *remaining_by_kind.find_snapshot_buckets(account, inventory, stack.outputs if stack else {}),
-        *remaining_by_kind.describe_remaining(account, inventory),
-        *remaining_by_kind.find_flow_log_groups(account, request.stack_name),
-        *retained_resources.describe_remaining_orphans(
-            account, volumes_left, "data of a PersistentVolumeClaim, kept unless --delete-volumes is given"
-        ),
-        *retained_resources.describe_remaining_orphans(
-            account,
-            snapshots_left,
-            "snapshot of a PersistentVolumeClaim's volume, kept unless --delete-snapshots is given",
-        ),
-    ]
-    if is_name_unique and request.bucket:
-        templates = template_objects.find(account, request.bucket, request.cluster)
-        remaining += retained_resources.describe_remaining_templates(templates)
-    if is_name_unique:
-        remaining += remaining_by_kind.find_workload_log_groups(account, request.cluster)
-    remaining += prepared.remaining_tags
-    if stack:
-        remaining += retained_resources.list_existing_resources(inventory, tuple(stack.values.items()))
-    return tuple(remaining)
+
+    moment: Moment
+    account: Account
+    stack_name: str
+    inventory: Inventory
+    resources: Sequence[StackResource]
+    stack: StackView | None = None
+    role_names: Sequence[str] = ()
+    is_name_unique: bool = True
+    volumes: Sequence[OrphanedResource] = ()
+    snapshots: Sequence[OrphanedResource] = ()
+    templates: TemplateObjects = field(default_factory=TemplateObjects)
+    subnet_tags: tuple[RetainedResource, ...] = ()
+    authority_copies: tuple[RetainedResource, ...] = ()
 
 
-def find_undeleted(
-    account: Account, request: DeletionRequest, resources: Collection[StackResource], *, is_name_unique: bool
-) -> tuple[RetainedResource, ...]:
-    """Return the resources that CloudFormation did not delete, and roles of service accounts of earlier stacks.
+def find_remaining(cluster: DeletedCluster) -> tuple[RetainedResource, ...]:
+    """Return the resources that remain in the account, each with the reason, in the order of the table."""
+    return tuple(resource for find, moments in _FINDERS if cluster.moment in moments for resource in find(cluster))
 
-    Args:
-        account: the AWS account.
-        request: what to delete, or what was deleted.
-        resources: the resources of the cluster's stacks, which may be deleted.
-        is_name_unique: whether no other stack in the region has a cluster of this name, whose roles would be the same.
-    """
+
+def _find_undeleted(cluster: DeletedCluster) -> Iterable[RetainedResource]:
+    """Return what CloudFormation did not delete, and roles of service accounts of earlier stacks."""
+    if cluster.moment == "before" and cluster.stack:
+        return ()
     deletable_resources = [
-        resource for resource in resources if resource.view.type not in remaining_by_kind.RETAINED_TYPES
+        resource for resource in cluster.resources if resource.view.type not in remaining_by_kind.RETAINED_TYPES
     ]
-    undeleted = retained_resources.find_undeleted(account, deletable_resources)
-    if not is_name_unique:
+    undeleted = retained_resources.find_undeleted(cluster.account, deletable_resources)
+    if not cluster.is_name_unique:
         return undeleted
     # Roles that a stack still has are among its resources.
     stack_ids = {resource.view.physical_id for resource in deletable_resources if resource.exists}
     reported_roles = stack_ids | {resource.id for resource in undeleted}
-    roles = remaining_by_kind.find_remaining(account, request.cluster, request.role_names, reported_roles)
+    roles = remaining_by_kind.find_remaining(
+        cluster.account, cluster.inventory.cluster, cluster.role_names, reported_roles
+    )
     return (*undeleted, *roles)
 
 
-def _read_current_resources(account: Account, prepared: PreparedDeletion) -> tuple[StackResource, ...]:
-    """Return the current resources of the stack and its nested stacks, also if the stack has been deleted."""
-    return list_resource_tree(account, prepared.stack.id) if prepared.stack else prepared.inventory.resources
+def _foresee_snapshots(cluster: DeletedCluster) -> Iterable[RetainedResource]:
+    volume_ids = cluster.inventory.existing_ids("AWS::EC2::Volume") if cluster.stack else ()
+    return (
+        RetainedResource(
+            kind="snapshot",
+            id=f"one of {volume_id}",
+            why="CloudFormation takes it before it deletes a master's volume, so that etcd's data is not lost",
+            cost="EBS snapshot, billed per GiB of stored data and month",
+        )
+        for volume_id in volume_ids
+    )
+
+
+def _foresee_keys(cluster: DeletedCluster) -> Iterable[RetainedResource]:
+    key_ids = cluster.inventory.existing_ids("AWS::KMS::Key") if cluster.stack else ()
+    return (
+        RetainedResource(
+            kind="KMS key",
+            id=key_id,
+            why="KMS deletes it after a waiting period; until then the deletion can be cancelled",
+            cost="not billed while its deletion is pending",
+        )
+        for key_id in key_ids
+    )
+
+
+def _find_snapshots(cluster: DeletedCluster) -> Iterable[RetainedResource]:
+    return retained_resources.find_snapshots(
+        cluster.account,
+        cluster.inventory,
+        authority_copy=cluster.authority_copies[0].id if cluster.authority_copies else "",
+        has_run=cluster.moment == "after",
+    )
+
+
+def _find_snapshot_buckets(cluster: DeletedCluster) -> Iterable[RetainedResource]:
+    # Without outputs, the operator's own bucket is not listed: the cluster file already names it.
+    outputs = cluster.stack.outputs if cluster.stack else {}
+    return remaining_by_kind.find_snapshot_buckets(cluster.account, cluster.inventory, outputs)
+
+
+def _describe_volumes(cluster: DeletedCluster) -> Iterable[RetainedResource]:
+    text = "data of a PersistentVolumeClaim"
+    return retained_resources.describe_remaining_orphans(
+        cluster.account, cluster.volumes, _with_option(cluster, text, "--delete-volumes")
+    )
+
+
+def _describe_snapshots(cluster: DeletedCluster) -> Iterable[RetainedResource]:
+    text = "snapshot of a PersistentVolumeClaim's volume"
+    return retained_resources.describe_remaining_orphans(
+        cluster.account, cluster.snapshots, _with_option(cluster, text, "--delete-snapshots")
+    )
+
+
+def _with_option(cluster: DeletedCluster, text: str, option: str) -> str:
+    return f"{text}; {option} deletes it" if cluster.moment == "before" else f"{text}, kept unless {option} is given"
+
+
+def _find_workload_log_groups(cluster: DeletedCluster) -> Iterable[RetainedResource]:
+    if not cluster.is_name_unique:
+        return ()
+    return remaining_by_kind.find_workload_log_groups(cluster.account, cluster.inventory.cluster)
+
+
+def _list_existing_resources(cluster: DeletedCluster) -> Iterable[RetainedResource]:
+    if cluster.stack is None:
+        return ()
+    return retained_resources.list_existing_resources(cluster.inventory, tuple(cluster.stack.values.items()))
+
+
+_AT_ANY_TIME: tuple[Moment, ...] = ("before", "after", "failed creation")
+_WITH_A_DELETION: tuple[Moment, ...] = ("before", "after")
+_AFTERWARDS: tuple[Moment, ...] = ("after", "failed creation")
+_FINDERS: tuple[tuple[Callable[[DeletedCluster], Iterable[RetainedResource]], tuple[Moment, ...]], ...] = (
+    (_find_undeleted, _AT_ANY_TIME),
+    (lambda cluster: cluster.authority_copies, ("after",)),
+    (_foresee_snapshots, ("before",)),
+    (_foresee_keys, ("before",)),
+    (_list_existing_resources, ("before",)),
+    (_find_snapshots, _AFTERWARDS),
+    (lambda cluster: remaining_by_kind.find_keys(cluster.account, cluster.inventory), _AFTERWARDS),
+    (lambda cluster: remaining_by_kind.find_secrets(cluster.account, cluster.inventory), _AFTERWARDS),
+    (_find_snapshot_buckets, _AT_ANY_TIME),
+    (lambda cluster: remaining_by_kind.describe_remaining(cluster.account, cluster.inventory), _AFTERWARDS),
+    (lambda cluster: remaining_by_kind.find_flow_log_groups(cluster.account, cluster.stack_name), _AT_ANY_TIME),
+    (_describe_volumes, _WITH_A_DELETION),
+    (_describe_snapshots, _WITH_A_DELETION),
+    (lambda cluster: retained_resources.describe_remaining_templates(cluster.templates), _WITH_A_DELETION),
+    (_find_workload_log_groups, _WITH_A_DELETION),
+    (lambda cluster: cluster.subnet_tags, _WITH_A_DELETION),
+    (_list_existing_resources, ("after",)),
+)
+"""Who finds what, and when that is listed."""
 
 
 def find_added(account: Account, cluster: str) -> tuple[SubnetTag, ...]:
@@ -129,7 +203,7 @@ def select_removable(added: Iterable[SubnetTag], cluster: str) -> tuple[SubnetTa
 
 
 def describe_remaining(account: Account, added: Iterable[SubnetTag]) -> tuple[RetainedResource, ...]:
-    """Return the added tags that remain: those of roles, each with the command that removes it."""
+    """Return the added tags that remain, which mark the role of a subnet, each with the command that removes it."""
     return tuple(
         RetainedResource(
             kind="subnet tag",

@@ -57,8 +57,6 @@ def find_snapshots(
     """Return the snapshots of the stacks' volumes, whether CloudFormation or someone else created them.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
         authority_copy: name of the copy of the certificate authorities; empty if this deletion did not create one.
         has_run: whether the cluster is known to have run, so that its volumes contain etcd's data.
     """
@@ -125,7 +123,7 @@ def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tupl
         if resource.view.type == _ROLE_TYPE and resource.view.physical_id:
             command = removal_command(account, resource.view.physical_id)
             if not command:
-                continue  # somebody has deleted it since
+                continue  # deleted since
         retained.append(
             RetainedResource(
                 kind=resource.view.type,
@@ -167,7 +165,6 @@ def _read_allocation_ids(account: Account, resources: Sequence[StackResource]) -
 
 
 def _why_undeleted(resource: StackResource) -> str:
-    """Return the resource's path with the reason why CloudFormation did not delete it."""
     reason = resource.view.reason or "retained by its DeletionPolicy or at your request"
     failure = " (CloudFormation failed to delete it)" if resource.view.status == "DELETE_FAILED" else ""
     return f"{resource.name}: {reason}{failure}"
@@ -228,7 +225,6 @@ def list_existing_resources(
     """Return the resources that the cluster used but did not create; its deletion does not delete them.
 
     Args:
-        inventory: the resources of the cluster's stacks.
         parameters: names and values of the root's parameters; the values are the ids of these resources.
     """
     cluster_ids = inventory.ids()

@@ -6,13 +6,14 @@ Nothing is analyzed here: `replacement` decides which of the listed changes will
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import is_transient, translate_aws_errors
+from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView
 from cfngen.deploy.aws.types import AwsArguments, AwsObject, Clock
 
 UNKNOWN_VALUE = "{{changeSet:KNOWN_AFTER_APPLY}}"
@@ -321,3 +322,11 @@ def _parse_definition(text: str | None) -> AwsObject:
     except ValueError:
         return {}
     return definition if isinstance(definition, dict) else {}
+
+
+def read_change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:
+    """Yield the clusters that the change sets of an empty stack are for; the stack itself may have no tags yet."""
+    describe = account.client("cloudformation").describe_change_set
+    for summary in account.items("cloudformation.list_change_sets", "Summaries", StackName=stack.id):
+        change_set = describe(ChangeSetName=summary["ChangeSetId"])
+        yield from (tag["Value"] for tag in change_set.get("Tags", ()) if tag["Key"] == CLUSTER_TAG)

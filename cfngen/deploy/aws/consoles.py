@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import DeniedError, as_aws_error, error_code
+from cfngen.deploy.aws.groups import describe_instances
 from cfngen.deploy.aws.types import AwsObject
 
 MAX_BOOT_MESSAGES = 10
@@ -196,12 +197,11 @@ def _read_instance_states(account: Account, group: str) -> Mapping[str, str]:
 
     They are found by the tag that Auto Scaling sets: nothing else finds the terminated instances of a deleted group.
     """
-    filters = [{"Name": "tag:aws:autoscaling:groupName", "Values": [group]}]
-    pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-    instances = [
-        instance for page in pages for reservation in page["Reservations"] for instance in reservation["Instances"]
-    ]
-    instances.sort(key=lambda instance: (instance["LaunchTime"], instance["InstanceId"]), reverse=True)
+    instances = sorted(
+        describe_instances(account, {"tag:aws:autoscaling:groupName": [group]}),
+        key=lambda instance: (instance["LaunchTime"], instance["InstanceId"]),
+        reverse=True,
+    )
     return {instance["InstanceId"]: instance["State"]["Name"] for instance in instances}
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.groups import describe_instances
 from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
 from cfngen.deploy.aws.types import AwsObject
 
@@ -25,51 +25,37 @@ VPC_DESCRIPTIONS = (
 _PEERING_FILTERS = ("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id")
 
 
-def list_in_vpc(
-    ec2: Any, operation: str, result_key: str, filter_name: str, vpc_id: str
-) -> Callable[[], list[AwsObject]]:
-    """Return a function that lists all objects of a kind in the VPC."""
-    # DescribeNatGateways has `Filter`, the other operations have `Filters`.
-    argument = "Filter" if operation == "describe_nat_gateways" else "Filters"
-    arguments = {argument: [{"Name": filter_name, "Values": [vpc_id]}]}
-    return lambda: [
-        item for page in ec2.get_paginator(operation).paginate(**arguments) for item in page.get(result_key, ())
-    ]
+def list_in_vpc(account: Account, operation: str, key: str, filter_name: str, vpc_id: str) -> list[AwsObject]:
+    """Return all objects of a kind in the VPC."""
+    return list(account.items(f"ec2.{operation}", key, filters={filter_name: [vpc_id]}))
 
 
-def describe_peerings(ec2: Any, vpc_id: str) -> list[AwsObject]:
+def describe_peerings(account: Account, vpc_id: str) -> list[AwsObject]:
     """Return the active peering connections of the VPC."""
-    found: dict[str, AwsObject] = {}
-    for side in _PEERING_FILTERS:
-        filters = [{"Name": side, "Values": [vpc_id]}]
-        for page in ec2.get_paginator("describe_vpc_peering_connections").paginate(Filters=filters):
-            for peering in page["VpcPeeringConnections"]:
-                if peering["Status"]["Code"] == "active":
-                    found[peering["VpcPeeringConnectionId"]] = peering
+    found = {
+        peering["VpcPeeringConnectionId"]: peering
+        for side in _PEERING_FILTERS
+        for peering in list_in_vpc(account, "describe_vpc_peering_connections", "VpcPeeringConnections", side, vpc_id)
+        if peering["Status"]["Code"] == "active"
+    }
     return list(found.values())
 
 
-def read_vpc_attribute(ec2: Any, vpc_id: str, name: str) -> bool:
+def read_vpc_attribute(account: Account, vpc_id: str, name: str) -> bool:
     """Return the value of an attribute of the VPC, e.g. `enableDnsSupport`."""
-    response = ec2.describe_vpc_attribute(VpcId=vpc_id, Attribute=name)
+    response = account.client("ec2").describe_vpc_attribute(VpcId=vpc_id, Attribute=name)
     return bool(response[f"{name[0].upper()}{name[1:]}"]["Value"])
 
 
-def list_instances(ec2: Any, cluster: str, vpc_id: str) -> list[str]:
+def list_instances(account: Account, cluster: str, vpc_id: str) -> list[str]:
     """Return the ids of the instances that the cluster has already."""
-    filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "tag-key", "Values": [cluster_tag(cluster)]}]
-    return [
-        instance["InstanceId"]
-        for page in ec2.get_paginator("describe_instances").paginate(Filters=filters)
-        for reservation in page["Reservations"]
-        for instance in reservation["Instances"]
-    ]
+    filters = {"vpc-id": [vpc_id], "tag-key": [cluster_tag(cluster)]}
+    return [instance["InstanceId"] for instance in describe_instances(account, filters)]
 
 
 def count_interfaces(account: Account) -> int:
     """Return how many network interfaces the account has in the region."""
-    pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate()
-    return sum(len(page["NetworkInterfaces"]) for page in pages)
+    return sum(1 for _ in account.items("ec2.describe_network_interfaces", "NetworkInterfaces"))
 
 
 def describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]:
@@ -77,18 +63,14 @@ def describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]:
 
     A network interface may be listed as attached for a moment longer than its instance exists.
     """
-    if not ids:
-        return {}
     descriptions = {}
-    filters = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
-    filters.append({"Name": "instance-id", "Values": ids})
-    for page in account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters):
-        for instance in (instance for reservation in page["Reservations"] for instance in reservation["Instances"]):
-            tags = tag_map(instance.get("Tags"))
-            clusters = [key.removeprefix(CLUSTER_TAG_PREFIX) for key in tags if key.startswith(CLUSTER_TAG_PREFIX)]
-            name = f" {tags['Name']}" if tags.get("Name") else ""
-            owner = f" of the cluster {', '.join(clusters)}" if clusters else ""
-            descriptions[instance["InstanceId"]] = f"instance{name}{owner}"
+    live = {"instance-id": ids, "instance-state-name": ["pending", "running", "stopping", "stopped"]}
+    for instance in describe_instances(account, live):
+        tags = tag_map(instance.get("Tags"))
+        clusters = [key.removeprefix(CLUSTER_TAG_PREFIX) for key in tags if key.startswith(CLUSTER_TAG_PREFIX)]
+        name = f" {tags['Name']}" if tags.get("Name") else ""
+        owner = f" of the cluster {', '.join(clusters)}" if clusters else ""
+        descriptions[instance["InstanceId"]] = f"instance{name}{owner}"
     return descriptions
 
 

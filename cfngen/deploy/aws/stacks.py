@@ -197,7 +197,7 @@ def list_resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...
 
     This calls ListStackResources, because DescribeStackResources returns at most 100 resources.
     """
-    pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name_or_id)
+    summaries = account.items("cloudformation.list_stack_resources", "StackResourceSummaries", StackName=name_or_id)
     return tuple(
         ResourceView(
             logical_id=summary["LogicalResourceId"],
@@ -206,8 +206,7 @@ def list_resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...
             status=summary["ResourceStatus"],
             reason=summary.get("ResourceStatusReason", ""),
         )
-        for page in pages
-        for summary in page["StackResourceSummaries"]
+        for summary in summaries
     )
 
 
@@ -297,9 +296,9 @@ def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tu
     """
     from botocore.exceptions import ClientError
 
-    pages = account.client("cloudformation").get_paginator("describe_stacks").paginate()
+    stacks = account.items("cloudformation.describe_stacks", "Stacks")
     try:
-        roots = [parse_stack(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId")]
+        roots = [parse_stack(stack) for stack in stacks if not stack.get("ParentId")]
     except ClientError as error:
         # A caller who is only allowed to use certain stacks may not describe all stacks.
         if error_code(error) not in ACCESS_DENIED_CODES:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
-from cfngen.deploy.aws.stacks import NESTED_STACK, list_resources, read_template
+from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, list_resources, read_template
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.errors import CfngenError
 from cfngen.templates.expressions import known_ending
@@ -191,3 +192,12 @@ def object_url(account: Account, bucket: str, key: str) -> str:
     """
     host = f"s3.{account.region}.{account.url_suffix}"
     return f"https://{host}/{bucket}/{key}" if "." in bucket else f"https://{bucket}.{host}/{key}"
+
+
+def read_template_cluster(account: Account, stack: StackView) -> str:
+    """Return the cluster that a stack's template was generated for, from its metadata; empty if it is not cfngen's."""
+    summary = account.read("cloudformation.get_template_summary", absent=("ValidationError",), StackName=stack.id)
+    metadata: object = json.loads((summary or {}).get("Metadata") or "{}").get("cfngen")
+    if not isinstance(metadata, dict) or metadata.get("stack") not in ("cluster", "standalone"):
+        return ""
+    return str(metadata.get("cluster", ""))

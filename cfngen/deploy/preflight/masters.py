@@ -16,6 +16,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.addresses import describe_holder, find_used_addresses, read_physical_ids
 from cfngen.deploy.aws.errors import AwsError, DeniedError, translate_aws_errors
+from cfngen.deploy.aws.kubernetes_made import find_in_vpc
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.aws.volumes import read_volume_sizes
 from cfngen.deploy.messages.message import Danger, Impact, Notice
@@ -78,10 +79,8 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         return
     try:
         with translate_aws_errors():
-            filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
-            pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
-            interfaces = [interface for page in pages for interface in page["NetworkInterfaces"]]
-            used_addresses = list(find_used_addresses(letters_by_new_address, interfaces))
+            interfaces = find_in_vpc(account, vpc_id)
+            used_addresses = list(find_used_addresses(letters_by_new_address, list(interfaces)))
             stack_resource_ids = read_physical_ids(account, existing) if used_addresses and existing else {}
     except AwsError:
         return

@@ -92,8 +92,7 @@ class _Network:
         self._account = account
         self._vpc_id = vpc_id
         self._judges_routes = judges_routes
-        filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
-        tables = self._pages("describe_route_tables", "RouteTables", Filters=filters)
+        tables = account.items("ec2.describe_route_tables", "RouteTables", filters={"vpc-id": [vpc_id]})
         self._tables = {table["RouteTableId"]: table for table in tables}
 
     def public_subnet_problems(self, part: _ExistingPart) -> Iterator[str]:
@@ -124,8 +123,8 @@ class _Network:
 
     def nat_gateway_problems(self, part: _ExistingPart) -> Iterator[str]:
         """Yield what is wrong with an existing NAT gateway."""
-        filters = [{"Name": "nat-gateway-id", "Values": [part.id]}]
-        gateways = self._pages("describe_nat_gateways", "NatGateways", Filter=filters)
+        filters = {"nat-gateway-id": [part.id]}
+        gateways = list(self._account.items("ec2.describe_nat_gateways", "NatGateways", filters=filters))
         # EC2 describes a deleted gateway for about an hour (DescribeNatGateways, EC2 API Reference).
         if not gateways or gateways[0]["State"] == "deleted":
             yield f"{part.key}: there is no NAT gateway {part.id} in {self._account.region}; enter an existing one"
@@ -160,8 +159,8 @@ class _Network:
     def route_table_problems(self, part: _ExistingPart, *, is_private: bool) -> Iterator[str]:
         """Yield what is wrong with the existing route table of a subnet, whose instances may have public addresses."""
         if part.id not in self._tables:
-            filters = [{"Name": "route-table-id", "Values": [part.id]}]
-            elsewhere = self._pages("describe_route_tables", "RouteTables", Filters=filters)
+            filters = {"route-table-id": [part.id]}
+            elsewhere = list(self._account.items("ec2.describe_route_tables", "RouteTables", filters=filters))
             if elsewhere:
                 yield self._other_vpc_problem(part, elsewhere[0]["VpcId"])
             else:
@@ -202,13 +201,8 @@ class _Network:
 
     def _subnet(self, subnet_id: str) -> AwsObject | None:
         """Return the description of a subnet, or None if there is none with this id."""
-        filters = [{"Name": "subnet-id", "Values": [subnet_id]}]
-        return next(iter(self._pages("describe_subnets", "Subnets", Filters=filters)), None)
-
-    def _pages(self, operation: str, result_key: str, **arguments: object) -> list[AwsObject]:
-        """Return the descriptions of all pages of an operation of EC2."""
-        pages = self._account.client("ec2").get_paginator(operation).paginate(**arguments)
-        return [item for page in pages for item in page[result_key]]
+        filters = {"subnet-id": [subnet_id]}
+        return next(self._account.items("ec2.describe_subnets", "Subnets", filters=filters), None)
 
 
 # Routes lead through an attachment in these states (TransitGatewayVpcAttachment, EC2 API Reference).
@@ -251,8 +245,7 @@ class _Targets:
     """What routes of the cluster file may lead to, and what is wrong with it for a VPC."""
 
     def __init__(self, account: Account, vpc_id: str) -> None:
-        self._client = account.client("ec2")
-        self._region = account.region
+        self._account = account
         self._vpc_id = vpc_id
 
     def problem(self, key: str, target_id: str) -> str:
@@ -277,7 +270,7 @@ class _Targets:
             "TransitGatewayVpcAttachments",
             "transit-gateway-id",
             gateway_id,
-            {"Name": "vpc-id", "Values": [self._vpc_id]},
+            in_vpc=True,
         )
         if any(attachment["State"] in _USABLE_ATTACHMENTS for attachment in attachments):
             return ""
@@ -338,22 +331,11 @@ class _Targets:
 
     def _missing(self, kind: str, object_id: str) -> str:
         """Return the problem of an object that does not exist."""
-        return f"there is no {kind} {object_id} in {self._region}; enter an existing one"
+        return f"there is no {kind} {object_id} in {self._account.region}; enter an existing one"
 
     def _find(
-        self, operation: str, result_key: str, id_filter: str, object_id: str, *more_filters: AwsObject
+        self, operation: str, key: str, id_filter: str, object_id: str, *, in_vpc: bool = False
     ) -> list[AwsObject]:
-        """Return the descriptions that an operation of EC2 has of an object.
-
-        Args:
-            operation: the method of boto3's client, e.g. `describe_vpn_gateways`.
-            result_key: key of the descriptions in the response, e.g. `VpnGateways`.
-            id_filter: the filter that selects by the object's id.
-            object_id: the object's id.
-            more_filters: further filters.
-        """
-        filters = [{"Name": id_filter, "Values": [object_id]}, *more_filters]
-        if not self._client.can_paginate(operation):
-            return list(getattr(self._client, operation)(Filters=filters)[result_key])
-        pages = self._client.get_paginator(operation).paginate(Filters=filters)
-        return [item for page in pages for item in page[result_key]]
+        """Return EC2's descriptions of an object, or of what belongs to it and the VPC."""
+        filters = {id_filter: [object_id], **({"vpc-id": [self._vpc_id]} if in_vpc else {})}
+        return list(self._account.items(f"ec2.{operation}", key, filters=filters))

@@ -20,7 +20,6 @@ from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.stacks import StackView
-from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.existing import network, roles, services
 from cfngen.errors import CfngenError
@@ -178,7 +177,7 @@ def _find_security_group_problems(
     first_groups = {role: values.get(group_parameter(role)) or id_ for role, id_ in existing_groups(cluster).items()}
     keys_by_first_group = {group_id: group_key(role) for role, group_id in reversed(first_groups.items())}
     all_keys = {**keys_by_group, **keys_by_first_group}
-    descriptions = _describe(account, "describe_security_groups", "SecurityGroups", "group-id", list(all_keys))
+    descriptions = account.items("ec2.describe_security_groups", "SecurityGroups", filters={"group-id": all_keys})
     description_by_id = {description["GroupId"]: description for description in descriptions}
     tagged_groups = {
         group_id
@@ -209,7 +208,7 @@ def _find_subnet_problems(account: Account, cluster: Cluster, values: Mapping[st
     """Yield a problem for each existing subnet whose VPC, zone or range is not the one in the cluster file."""
     subnet_ids = [values.get(str(SubnetId(zone_id(subnet.zone), "Id")), "") for subnet in cluster.network.subnets]
     existing_ids = [subnet_id for subnet_id in subnet_ids if subnet_id]
-    descriptions = _describe(account, "describe_subnets", "Subnets", "subnet-id", existing_ids)
+    descriptions = account.items("ec2.describe_subnets", "Subnets", filters={"subnet-id": existing_ids})
     description_by_id = {description["SubnetId"]: description for description in descriptions}
     for index, (subnet, subnet_id) in enumerate(zip(cluster.network.subnets, subnet_ids, strict=True)):
         if not subnet_id:
@@ -232,13 +231,12 @@ def _find_subnet_problems(account: Account, cluster: Cluster, values: Mapping[st
 def _find_routing_problems(account: Account, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
     """Yield a problem if the existing route table or internet gateway does not exist or is in another VPC."""
     if table_id := values.get("RouteTableId", ""):
-        tables = _describe(account, "describe_route_tables", "RouteTables", "route-table-id", [table_id])
+        tables = account.items("ec2.describe_route_tables", "RouteTables", filters={"route-table-id": [table_id]})
         table_vpcs = [table["VpcId"] for table in tables]
         yield from _find_vpc_problem("network.routeTable", table_id, table_vpcs, vpc_id, account.region)
     if gateway_id := values.get("InternetGatewayId", ""):
-        gateways = _describe(
-            account, "describe_internet_gateways", "InternetGateways", "internet-gateway-id", [gateway_id]
-        )
+        filters = {"internet-gateway-id": [gateway_id]}
+        gateways = account.items("ec2.describe_internet_gateways", "InternetGateways", filters=filters)
         gateway_vpcs = [
             next((attachment["VpcId"] for attachment in gateway["Attachments"]), "no VPC: it is not attached")
             for gateway in gateways
@@ -264,28 +262,10 @@ def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> It
         address = values.get(address_parameter, "")
         if not allocation_id:
             continue
-        elastic_ips = _describe(account, "describe_addresses", "Addresses", "allocation-id", [allocation_id])
+        filters = {"allocation-id": [allocation_id]}
+        elastic_ips = list(account.items("ec2.describe_addresses", "Addresses", filters=filters))
         actual_address = str(elastic_ips[0]["PublicIp"]) if elastic_ips else ""
         if not actual_address:
             yield f"{key}.allocationId: there is no Elastic IP {allocation_id} in {account.region}"
         elif actual_address != address:
             yield f"{key}.address: {allocation_id} is {actual_address} and not {address}; correct one of the two"
-
-
-def _describe(account: Account, operation: str, result_key: str, filter_name: str, ids: list[str]) -> list[AwsObject]:
-    """Return the descriptions of objects of EC2; those that do not exist are left out.
-
-    Args:
-        account: the account and region.
-        operation: the method of boto3's client, e.g. `describe_subnets`.
-        result_key: key of the descriptions in the response, e.g. `Subnets`.
-        filter_name: filter that selects objects by their ids, e.g. `subnet-id`.
-        ids: ids of the objects.
-    """
-    if not ids:
-        return []
-    client = account.client("ec2")
-    filters = [{"Name": filter_name, "Values": ids}]
-    if not client.can_paginate(operation):
-        return list(getattr(client, operation)(Filters=filters)[result_key])
-    return [item for page in client.get_paginator(operation).paginate(Filters=filters) for item in page[result_key]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from cfngen.cluster.model import Cluster
@@ -19,9 +20,10 @@ from cfngen.deploy.aws.network import (
     route_table_of,
 )
 from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.aws.usage import known_usage
 from cfngen.deploy.preflight.existing import objects
 from cfngen.deploy.preflight.network.situation import NetworkFacts, Situation, named_subnets
-from cfngen.deploy.preflight.quotas.quota import Quota, QuotaCheck, check_quota, known_usage
+from cfngen.deploy.preflight.quotas.quota import Quota, QuotaCheck, check_quota
 
 # Codes and names: "Amazon Virtual Private Cloud endpoints and quotas", AWS General Reference.
 _ROUTES_PER_TABLE = "L-93826ACB"
@@ -45,25 +47,24 @@ def read(account: Account, cluster: Cluster, values: Mapping[str, str]) -> Situa
         AwsError: not even the VPC can be read.
     """
     vpc_id = values["VpcId"]
-    ec2 = account.client("ec2")
     with translate_aws_errors():
-        vpcs = ec2.describe_vpcs(Filters=[{"Name": "vpc-id", "Values": [vpc_id]}])["Vpcs"]
+        vpcs = list(account.items("ec2.describe_vpcs", "Vpcs", filters={"vpc-id": [vpc_id]}))
     subnets = named_subnets(cluster, values)
     if not vpcs:
         return Situation(cluster, account.region, vpc_id, values, subnets, NetworkFacts())
     reader = _Reader()
     described = {
-        attribute: tuple(reader.read(attribute, list_in_vpc(ec2, operation, result_key, filter_name, vpc_id), []))
-        for attribute, operation, result_key, filter_name in VPC_DESCRIPTIONS
+        attribute: tuple(reader.read(attribute, partial(list_in_vpc, account, operation, key, id_filter, vpc_id), []))
+        for attribute, operation, key, id_filter in VPC_DESCRIPTIONS
     }
-    peerings = reader.read("peerings", lambda: describe_peerings(ec2, vpc_id), [])
+    peerings = reader.read("peerings", lambda: describe_peerings(account, vpc_id), [])
     facts = NetworkFacts(
         vpc=vpcs[0],
         has_dns_support=reader.read(
-            "has_dns_support", lambda: read_vpc_attribute(ec2, vpc_id, "enableDnsSupport"), None
+            "has_dns_support", lambda: read_vpc_attribute(account, vpc_id, "enableDnsSupport"), None
         ),
         has_dns_host_names=reader.read(
-            "has_dns_host_names", lambda: read_vpc_attribute(ec2, vpc_id, "enableDnsHostnames"), None
+            "has_dns_host_names", lambda: read_vpc_attribute(account, vpc_id, "enableDnsHostnames"), None
         ),
         foreign=tuple(
             reader.read(
@@ -73,7 +74,9 @@ def read(account: Account, cluster: Cluster, values: Mapping[str, str]) -> Situa
             )
         ),
         peerings=tuple(peerings),
-        own_instances=frozenset(reader.read("own_instances", lambda: list_instances(ec2, cluster.name, vpc_id), [])),
+        own_instances=frozenset(
+            reader.read("own_instances", lambda: list_instances(account, cluster.name, vpc_id), [])
+        ),
         quotas=tuple(_quotas(account, cluster, values, described)),
         unread=tuple(reader.unread),
         **described,

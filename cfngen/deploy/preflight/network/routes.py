@@ -261,11 +261,10 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
     # Only some network plug-ins need routes of the VPC, and only subnets that exist already have a route table.
     if not (network_plugin(cluster).uses_vpc_routes and route_table and subnets):
         return
-    filters = [{"Name": "vpc-id", "Values": [values.get("VpcId", "")]}]
+    filters = {"vpc-id": [values.get("VpcId", "")]}
     try:
         with translate_aws_errors():
-            pages = account.client("ec2").get_paginator("describe_route_tables").paginate(Filters=filters)
-            tables = [table for page in pages for table in page["RouteTables"]]
+            tables = list(account.items("ec2.describe_route_tables", "RouteTables", filters=filters))
     except AwsError:
         return
     table_of_each_subnet = {subnet: route_table_of(tables, subnet) for subnet in subnets}

@@ -141,10 +141,11 @@ def read_missing(
     subnets = {subnet.id: subnet for subnet in named_subnets(cluster, values) if subnet.id}
     if not cluster.network.tag_existing or not vpc_id or not subnets:
         return []
-    tables = list(_pages(account, "describe_route_tables", "RouteTables", vpc_id))
+    in_vpc = {"vpc-id": [vpc_id]}
+    tables = list(account.items("ec2.describe_route_tables", "RouteTables", filters=in_vpc))
     rows: list[tuple[str, dict[str, str], Sequence[SubnetTag]]] = []
     problems: list[str] = []
-    for described in _pages(account, "describe_subnets", "Subnets", vpc_id):
+    for described in account.items("ec2.describe_subnets", "Subnets", filters=in_vpc):
         subnet = subnets.get(described["SubnetId"])
         if subnet is None:
             continue
@@ -158,13 +159,6 @@ def read_missing(
     if problems:
         raise SubnetTagsError(tuple(problems))
     return rows
-
-
-def _pages(account: Account, operation: str, result_key: str, vpc_id: str) -> Iterator[AwsObject]:
-    """Yield what an operation of EC2 describes in a VPC."""
-    filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
-    for page in account.client("ec2").get_paginator(operation).paginate(Filters=filters):
-        yield from page[result_key]
 
 
 def _is_internal(cluster: Cluster, subnet: NamedSubnet, table: AwsObject | None) -> bool:

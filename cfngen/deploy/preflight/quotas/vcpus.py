@@ -13,8 +13,9 @@ from typing import NamedTuple
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.instance_types import describe_running_instances, read_vcpus_by_type
+from cfngen.deploy.aws.usage import known_usage, read_free_places
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount
-from cfngen.deploy.preflight.quotas.quota import Quota, QuotaCheck, check_quota, known_usage
+from cfngen.deploy.preflight.quotas.quota import Quota, QuotaCheck, check_quota
 
 
 class Family(NamedTuple):
@@ -124,19 +125,11 @@ def count_used_vcpus(account: Account, *, with_reservations: bool = False) -> Ma
             InstanceCount(instance_type, count, is_spot=is_spot)
             for (instance_type, is_spot), count in running_counts.items()
         ]
-        + (_read_free_places(account) if with_reservations else []),
+        + [
+            InstanceCount(instance_type, count, is_spot=False)
+            for instance_type, count in (read_free_places(account) if with_reservations else ())
+        ],
     )
-
-
-def _read_free_places(account: Account) -> list[InstanceCount]:
-    """Return for how many further instances the account's capacity reservations have room, by type."""
-    filters = [{"Name": "state", "Values": ["active", "pending"]}]
-    pages = account.client("ec2").get_paginator("describe_capacity_reservations").paginate(Filters=filters)
-    return [
-        InstanceCount(reservation["InstanceType"], int(reservation["AvailableInstanceCount"]), is_spot=False)
-        for page in pages
-        for reservation in page["CapacityReservations"]
-    ]
 
 
 _UNKNOWN_QUOTA_HINT = "it is not known which quota applies"

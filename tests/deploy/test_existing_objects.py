@@ -759,7 +759,7 @@ def test_what_only_the_account_shows_is_refused_before_anything_changes(
     SCENARIOS[scenario](here)
     with pytest.raises(ForeignObjectsError) as raised:
         here.check()
-    [problem] = raised.value.problems
+    [problem] = map(str, raised.value.problems)
     assert says in problem
     assert problem.startswith(key.replace("[]", "[0]").replace("allocationId", "").rstrip("."))
 

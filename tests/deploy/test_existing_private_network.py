@@ -72,7 +72,7 @@ class Landlord:
         """The one problem of the file."""
         with pytest.raises(ForeignObjectsError) as raised:
             self.check()
-        [problem] = raised.value.problems
+        [problem] = map(str, raised.value.problems)
         return problem
 
 

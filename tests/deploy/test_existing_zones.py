@@ -24,7 +24,7 @@ def problems(aws: Aws, *, name: str = "k8s.example.com.", is_private: bool = Fal
         }
     }
     dns = {"name": NAME, key: {"id": "Z0123456789ABC"}}
-    return list(find_zone_problems(aws.account, parse({"api": {"internal": True, "dns": dns}})))
+    return list(map(str, find_zone_problems(aws.account, parse({"api": {"internal": True, "dns": dns}}))))
 
 
 @pytest.mark.parametrize(("key", "is_private"), [("publicZone", False), ("privateZone", True)])
@@ -54,6 +54,6 @@ def test_a_zone_that_does_not_exist_is_told_and_one_that_may_not_be_read_is_not(
 ) -> None:
     aws.answers["route53:GetHostedZone"] = refusing(code)
     cluster = parse({"api": {"dns": {"name": NAME, "publicZone": {"id": "Z0123456789ABC"}}}})
-    assert [problem.partition(": ")[2] for problem in find_zone_problems(aws.account, cluster)] == (
+    assert [problem.text for problem in find_zone_problems(aws.account, cluster)] == (
         [f"there is no hosted zone Z0123456789ABC in account {aws.account.id}"] if told else []
     )

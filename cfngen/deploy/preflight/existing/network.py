@@ -16,6 +16,7 @@ from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
 from cfngen.cluster.topology import is_private
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.preflight.findings import Finding, refusal
 
 _ANY_IPV4 = "0.0.0.0/0"
 
@@ -38,7 +39,7 @@ class _ExistingPart(NamedTuple):
 
 def find_private_network_problems(
     account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str, *, judges_routes: bool = True
-) -> Iterator[str]:
+) -> Iterator[Finding]:
     """Yield a problem for each existing part of a private network that instances could not use.
 
     Args:
@@ -95,68 +96,75 @@ class _Network:
         tables = account.items("ec2.describe_route_tables", "RouteTables", filters={"vpc-id": [vpc_id]})
         self._tables = {table["RouteTableId"]: table for table in tables}
 
-    def public_subnet_problems(self, part: _ExistingPart) -> Iterator[str]:
+    def public_subnet_problems(self, part: _ExistingPart) -> Iterator[Finding]:
         """Yield what is wrong with an existing public subnet."""
         subnet = self._subnet(part.id)
         if subnet is None:
-            yield f"{part.key}: there is no subnet {part.id} in {self._account.region}; enter an existing one"
+            yield refusal(part.key, f"there is no subnet {part.id} in {self._account.region}; enter an existing one")
         elif subnet["VpcId"] != self._vpc_id:
             yield self._other_vpc_problem(part, subnet["VpcId"])
         elif subnet["AvailabilityZone"] != part.zone:
-            yield (
-                f"{part.key}: {part.id} is in {subnet['AvailabilityZone']} and not in {part.zone}; use a public subnet "
-                f"in {part.zone}"
+            yield refusal(
+                part.key,
+                f"{part.id} is in {subnet['AvailabilityZone']} and not in {part.zone}; use a public subnet "
+                f"in {part.zone}",
             )
         else:
             public = part.subnet.public
             if public and public.id == part.id and public.cidr and subnet["CidrBlock"] != str(public.cidr):
                 key = part.key.removesuffix("id") + "cidr"
-                yield (
-                    f"{key}: {part.id} has the range {subnet['CidrBlock']} and not {public.cidr}; correct it, or "
-                    "remove the key"
+                yield refusal(
+                    key,
+                    f"{part.id} has the range {subnet['CidrBlock']} and not {public.cidr}; correct it, or "
+                    "remove the key",
                 )
             if self._judges_routes and not self._is_public(part.id):
-                yield (
-                    f"{part.key}: {part.id} has no route to an internet gateway, so that nothing in it reaches the "
-                    f"internet; add the route {_ANY_IPV4} to its route table, or use another subnet"
+                yield refusal(
+                    part.key,
+                    f"{part.id} has no route to an internet gateway, so that nothing in it reaches the "
+                    f"internet; add the route {_ANY_IPV4} to its route table, or use another subnet",
                 )
 
-    def nat_gateway_problems(self, part: _ExistingPart) -> Iterator[str]:
+    def nat_gateway_problems(self, part: _ExistingPart) -> Iterator[Finding]:
         """Yield what is wrong with an existing NAT gateway."""
         filters = {"nat-gateway-id": [part.id]}
         gateways = list(self._account.items("ec2.describe_nat_gateways", "NatGateways", filters=filters))
         # EC2 describes a deleted gateway for about an hour (DescribeNatGateways, EC2 API Reference).
         if not gateways or gateways[0]["State"] == "deleted":
-            yield f"{part.key}: there is no NAT gateway {part.id} in {self._account.region}; enter an existing one"
+            yield refusal(
+                part.key, f"there is no NAT gateway {part.id} in {self._account.region}; enter an existing one"
+            )
             return
         gateway = gateways[0]
         if gateway["VpcId"] != self._vpc_id:
             yield self._other_vpc_problem(part, gateway["VpcId"])
             return
         if gateway["State"] != "available":
-            yield (
-                f"{part.key}: {part.id} is {gateway['State']} and not available; wait until it is, or use another NAT "
-                "gateway"
+            yield refusal(
+                part.key,
+                f"{part.id} is {gateway['State']} and not available; wait until it is, or use another NAT gateway",
             )
             return
         if gateway.get("ConnectivityType", "public") == "private":
-            yield (
-                f"{part.key}: {part.id} is a private NAT gateway, which does not lead to the internet itself; use a "
-                "public one, or enter a route table of your own (routeTable)"
+            yield refusal(
+                part.key,
+                f"{part.id} is a private NAT gateway, which does not lead to the internet itself; use a "
+                "public one, or enter a route table of your own (routeTable)",
             )
             return
         subnet_id = gateway["SubnetId"]
         subnet = self._subnet(subnet_id) or {}
         zone = subnet.get("AvailabilityZone", part.zone)
         if zone != part.zone:
-            yield f"{part.key}: {part.id} is in {zone} and not in {part.zone}; use a NAT gateway in {part.zone}"
+            yield refusal(part.key, f"{part.id} is in {zone} and not in {part.zone}; use a NAT gateway in {part.zone}")
         if self._judges_routes and not self._is_public(subnet_id):
-            yield (
-                f"{part.key}: the subnet {subnet_id} of {part.id} has no route to an internet gateway; add the route "
-                f"{_ANY_IPV4} to the subnet's route table"
+            yield refusal(
+                part.key,
+                f"the subnet {subnet_id} of {part.id} has no route to an internet gateway; add the route "
+                f"{_ANY_IPV4} to the subnet's route table",
             )
 
-    def route_table_problems(self, part: _ExistingPart, *, is_private: bool) -> Iterator[str]:
+    def route_table_problems(self, part: _ExistingPart, *, is_private: bool) -> Iterator[Finding]:
         """Yield what is wrong with the existing route table of a subnet, whose instances may have public addresses."""
         if part.id not in self._tables:
             filters = {"route-table-id": [part.id]}
@@ -164,19 +172,20 @@ class _Network:
             if elsewhere:
                 yield self._other_vpc_problem(part, elsewhere[0]["VpcId"])
             else:
-                yield f"{part.key}: there is no route table {part.id} in {self._account.region}; enter an existing one"
+                yield refusal(
+                    part.key, f"there is no route table {part.id} in {self._account.region}; enter an existing one"
+                )
         elif is_private and self._judges_routes and self._leads_to_internet_gateway(self._tables[part.id]):
-            yield (
-                f"{part.key}: {part.id} routes {_ANY_IPV4} to an internet gateway, through which instances without "
-                "public addresses reach nothing; use a table with a route to a NAT gateway"
+            yield refusal(
+                part.key,
+                f"{part.id} routes {_ANY_IPV4} to an internet gateway, through which instances without "
+                "public addresses reach nothing; use a table with a route to a NAT gateway",
             )
 
-    def _other_vpc_problem(self, part: _ExistingPart, vpc_id: str) -> str:
+    def _other_vpc_problem(self, part: _ExistingPart, vpc_id: str) -> Finding:
         """Return the problem of a part that is in another VPC."""
-        return (
-            f"{part.key}: {part.id} belongs to {vpc_id}, and the cluster is in {self._vpc_id}; use one of "
-            f"{self._vpc_id}"
-        )
+        text = f"{part.id} belongs to {vpc_id}, and the cluster is in {self._vpc_id}; use one of {self._vpc_id}"
+        return refusal(part.key, text)
 
     def _is_public(self, subnet_id: str) -> bool:
         """Return whether the route table of a subnet, or else the VPC's main one, leads to an internet gateway."""
@@ -209,18 +218,19 @@ class _Network:
 _USABLE_ATTACHMENTS = ("available", "modifying")
 
 
-def find_unconnected_targets(cluster: Cluster) -> Iterator[str]:
+def find_unconnected_targets(cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each route out of a VPC that the stack has yet to create: no target is connected with it."""
     for index, route in enumerate(cluster.network.routes):
         for key, target_id in target_ids(route).items():
-            yield (
-                f"network.routes[{index}].{key}: {target_id} is not connected with the VPC that the stack will create, "
+            yield refusal(
+                f"network.routes[{index}].{key}",
+                f"{target_id} is not connected with the VPC that the stack will create, "
                 "so EC2 would refuse the route; deploy without it, connect the new VPC, and deploy again with it, or "
-                "set network.vpc.id to an existing VPC"
+                "set network.vpc.id to an existing VPC",
             )
 
 
-def find_route_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[str]:
+def find_route_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[Finding]:
     """Yield a problem for each prefix list or target of a route that does not exist, or does not lead out of the VPC.
 
     Args:
@@ -235,10 +245,12 @@ def find_route_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iter
     for index, route in enumerate(cluster.network.routes):
         path = f"network.routes[{index}]"
         if destination_range(route) is None and not targets.has_prefix_list(route.destination):
-            yield f"{path}.destination: there is no prefix list {route.destination} in {account.region}; correct it"
+            yield refusal(
+                f"{path}.destination", f"there is no prefix list {route.destination} in {account.region}; correct it"
+            )
         for key, target_id in target_ids(route).items():
             if problem := targets.problem(key, target_id):
-                yield f"{path}.{key}: {problem}"
+                yield refusal(f"{path}.{key}", problem)
 
 
 class _Targets:

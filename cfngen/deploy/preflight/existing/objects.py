@@ -22,23 +22,14 @@ from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.existing import network, roles, services
-from cfngen.errors import CfngenError
+from cfngen.deploy.preflight.findings import Finding, FindingsError, refusal
 
 
-class ForeignObjectsError(CfngenError):
-    """Existing objects that the cluster file names do not belong to the cluster's VPC or account, or cannot be used.
-
-    Attributes:
-        problems: one sentence for each object; it starts with the object's key in the cluster file.
-    """
+class ForeignObjectsError(FindingsError):
+    """Existing objects that the cluster file names do not belong to the cluster's VPC or account, or cannot be used."""
 
     code = "foreign-resources"
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__(
-            "; ".join(problems), hint="nothing was changed; correct the keys or parameters, or what they name."
-        )
-        self.problems = problems
+    advice = "nothing was changed; correct the keys or parameters, or what they name."
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
@@ -54,7 +45,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         ForeignObjectsError: some belong to another VPC or account, or cannot be used. Errors of AWS are ignored.
     """
     vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    problems = [
+    problems: list[Finding] = [
         *_find_policy_problems(account, cluster),
         *roles.find_role_problems(account, cluster),
         *services.find_key_problems(account, cluster),
@@ -112,7 +103,7 @@ def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
 
 def find_network_problems(
     account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str, *, judges_routes: bool = True
-) -> Iterator[str]:
+) -> Iterator[Finding]:
     """Yield a problem for each part of an existing network that does not exist, or is not what the cluster file says.
 
     Args:
@@ -132,7 +123,7 @@ def find_network_problems(
     yield from network.find_route_problems(account, cluster, vpc_id)
 
 
-def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each policy of another account, which no role of this account can have."""
     arns_by_key = {"iam.permissionsBoundary": cluster.iam.permissions_boundary or ""}
     for path, instances in all_instances(cluster):
@@ -147,7 +138,7 @@ def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[str]:
         # The ARN of a policy of AWS has `aws` in place of an account.
         account_id = arn.split(":")[4] if arn else "aws"
         if account_id not in ("aws", account.id):
-            yield f"{key}: {arn} belongs to the account {account_id}; use a policy of account {account.id}"
+            yield refusal(key, f"{arn} belongs to the account {account_id}; use a policy of account {account.id}")
 
 
 def _keys_by_security_group(cluster: Cluster) -> dict[str, str]:
@@ -159,19 +150,20 @@ def _keys_by_security_group(cluster: Cluster) -> dict[str, str]:
     return keys_by_group
 
 
-def _reject_all_security_groups(cluster: Cluster) -> Iterator[str]:
+def _reject_all_security_groups(cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each security group in the cluster file, since the stack has yet to create the VPC."""
     for group_id, key in _keys_by_security_group(cluster).items():
-        yield (
-            f"{key}: {group_id} belongs to another VPC than the one that the stack will create, so EC2 would refuse "
+        yield refusal(
+            key,
+            f"{group_id} belongs to another VPC than the one that the stack will create, so EC2 would refuse "
             "it; remove it, deploy, and then add a security group of the new VPC, or set network.vpc.id to an existing "
-            "VPC"
+            "VPC",
         )
 
 
 def _find_security_group_problems(
     account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
-) -> Iterator[str]:
+) -> Iterator[Finding]:
     """Yield a problem for each security group that does not exist or is in another VPC, or may not have its tag."""
     keys_by_group = _keys_by_security_group(cluster)
     first_groups = {role: values.get(group_parameter(role)) or id_ for role, id_ in existing_groups(cluster).items()}
@@ -187,24 +179,28 @@ def _find_security_group_problems(
     for group_id, key in all_keys.items():
         description = description_by_id.get(group_id)
         if description is None:
-            yield f"{key}: there is no security group {group_id} in {account.region}"
+            yield refusal(key, f"there is no security group {group_id} in {account.region}")
         elif description.get("VpcId") != vpc_id:
-            yield (
-                f"{key}: {group_id} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}; "
-                f"use one of {vpc_id}"
+            yield refusal(
+                key,
+                f"{group_id} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}; "
+                f"use one of {vpc_id}",
             )
         elif group_id in tagged_groups and group_id in keys_by_group:
             first_group = first_groups.get("Master" if key.startswith("controlPlane") else "Node")
             # Without the tag on its first group, an instance may have it on another one.
             if first_group is None or first_group in tagged_groups:
-                yield (
-                    f"{key}: {group_id} has the tag kubernetes.io/cluster/{cluster.name}; only one security group of "
+                yield refusal(
+                    key,
+                    f"{group_id} has the tag kubernetes.io/cluster/{cluster.name}; only one security group of "
                     f"an instance may have this tag, and {first_group or 'the one that cfngen creates'} has it: "
-                    "remove the tag"
+                    "remove the tag",
                 )
 
 
-def _find_subnet_problems(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
+def _find_subnet_problems(
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
+) -> Iterator[Finding]:
     """Yield a problem for each existing subnet whose VPC, zone or range is not the one in the cluster file."""
     subnet_ids = [values.get(str(SubnetId(zone_id(subnet.zone), "Id")), "") for subnet in cluster.network.subnets]
     existing_ids = [subnet_id for subnet_id in subnet_ids if subnet_id]
@@ -217,18 +213,20 @@ def _find_subnet_problems(account: Account, cluster: Cluster, values: Mapping[st
         actual = description_by_id.get(subnet_id, {})
         zone = values.get(str(ZoneId(zone_id(subnet.zone))), subnet.zone)
         if not actual:
-            yield f"{key}: there is no subnet {subnet_id} in {account.region}"
+            yield refusal(key, f"there is no subnet {subnet_id} in {account.region}")
         elif actual["VpcId"] != vpc_id:
-            yield (
-                f"{key}: {subnet_id} belongs to {actual['VpcId']}, and the cluster is in {vpc_id}; use one of {vpc_id}"
+            yield refusal(
+                key, f"{subnet_id} belongs to {actual['VpcId']}, and the cluster is in {vpc_id}; use one of {vpc_id}"
             )
         elif actual["AvailabilityZone"] != zone:
-            yield f"{key}: {subnet_id} is in {actual['AvailabilityZone']} and not in {zone}; correct its zone"
+            yield refusal(key, f"{subnet_id} is in {actual['AvailabilityZone']} and not in {zone}; correct its zone")
         elif actual["CidrBlock"] != str(subnet.cidr):
-            yield f"{key}: {subnet_id} has the range {actual['CidrBlock']} and not {subnet.cidr}; correct its cidr"
+            yield refusal(
+                key, f"{subnet_id} has the range {actual['CidrBlock']} and not {subnet.cidr}; correct its cidr"
+            )
 
 
-def _find_routing_problems(account: Account, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
+def _find_routing_problems(account: Account, values: Mapping[str, str], vpc_id: str) -> Iterator[Finding]:
     """Yield a problem if the existing route table or internet gateway does not exist or is in another VPC."""
     if table_id := values.get("RouteTableId", ""):
         tables = account.items("ec2.describe_route_tables", "RouteTables", filters={"route-table-id": [table_id]})
@@ -244,15 +242,17 @@ def _find_routing_problems(account: Account, values: Mapping[str, str], vpc_id: 
         yield from _find_vpc_problem("network.internetGateway", gateway_id, gateway_vpcs, vpc_id, account.region)
 
 
-def _find_vpc_problem(key: str, object_id: str, actual_vpcs: list[str], vpc_id: str, region: str) -> Iterator[str]:
+def _find_vpc_problem(key: str, object_id: str, actual_vpcs: list[str], vpc_id: str, region: str) -> Iterator[Finding]:
     """Yield a problem if an object does not exist (`actual_vpcs` is empty) or is not in the cluster's VPC."""
     if not actual_vpcs:
-        yield f"{key}: there is no {object_id} in {region}"
+        yield refusal(key, f"there is no {object_id} in {region}")
     elif vpc_id not in actual_vpcs:
-        yield f"{key}: {object_id} belongs to {actual_vpcs[0]}, and the cluster is in {vpc_id}; use the one of {vpc_id}"
+        yield refusal(
+            key, f"{object_id} belongs to {actual_vpcs[0]}, and the cluster is in {vpc_id}; use the one of {vpc_id}"
+        )
 
 
-def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> Iterator[str]:
+def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> Iterator[Finding]:
     """Yield a problem for each Elastic IP that does not exist, or has another address than the cluster file says."""
     for key, allocation_id_parameter, address_parameter in (
         ("api.elasticIp", "ApiElasticIpAllocationId", "ApiElasticIp"),
@@ -266,6 +266,8 @@ def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> It
         elastic_ips = list(account.items("ec2.describe_addresses", "Addresses", filters=filters))
         actual_address = str(elastic_ips[0]["PublicIp"]) if elastic_ips else ""
         if not actual_address:
-            yield f"{key}.allocationId: there is no Elastic IP {allocation_id} in {account.region}"
+            yield refusal(f"{key}.allocationId", f"there is no Elastic IP {allocation_id} in {account.region}")
         elif actual_address != address:
-            yield f"{key}.address: {allocation_id} is {actual_address} and not {address}; correct one of the two"
+            yield refusal(
+                f"{key}.address", f"{allocation_id} is {actual_address} and not {address}; correct one of the two"
+            )

@@ -25,13 +25,14 @@ from cfngen.deploy.aws.stacks import StackView, list_resource_tree
 from cfngen.deploy.aws.tags import tag_map
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
+from cfngen.deploy.preflight.findings import Finding, refusal
 from cfngen.permissions.grants import Grant, grants, scope_of
 from cfngen.permissions.statements import Condition, Statement, merge_statements
 from cfngen.permissions.trust import ec2_principal
 from cfngen.text import join_and
 
 
-def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView | None) -> Iterator[str]:
+def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView | None) -> Iterator[Finding]:
     """Yield a problem for each role or provider that is in the way, and for each existing role that cannot be used.
 
     What cannot be read because of another error of AWS has no problem.
@@ -45,10 +46,11 @@ def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView 
     if issuer is None:
         return
     if stack is None and cluster.iam.addon_roles and not masters_publish_documents(cluster):
-        yield (
-            "iam.addonRoles: AWS has to read the issuer's documents before the cloud controller manager can use its "
+        yield refusal(
+            "iam.addonRoles",
+            "AWS has to read the issuer's documents before the cloud controller manager can use its "
             "role, and you can only publish them once the masters run, which wait for it; create the cluster with "
-            "false, publish the documents, and set it to true then"
+            "false, publish the documents, and set it to true then",
         )
     if issuer.discovery == "bucket":
         yield from _find_public_access_problem(account)
@@ -59,7 +61,7 @@ def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView 
                 name = role_name(cluster, service_account)
                 role = None if name in own_ids else _read_role(account, name)
                 if role is not None:
-                    yield f"{key}: {_describe_taken_role(account, cluster, name, role)}"
+                    yield refusal(key, _describe_taken_role(account, cluster, name, role))
             if issuer.url:
                 yield from _find_provider_problem(account, issuer.url, own_ids)
             yield from _find_existing_role_problems(account, cluster)
@@ -98,7 +100,7 @@ def _describe_taken_role(account: Account, cluster: Cluster, name: str, role: Aw
     )
 
 
-def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) -> Iterator[str]:
+def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) -> Iterator[Finding]:
     """Yield a problem if the account has a provider for the issuer's URL that is not the stack's."""
     name = url.removeprefix("https://")
     arn = f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{name}"
@@ -111,14 +113,15 @@ def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) 
         if error.aws_code != _MISSING:
             raise
         return
-    yield (
-        f"serviceAccountIssuer.url: account {account.id} has an OIDC provider for {name} already, and IAM has one for "
+    yield refusal(
+        "serviceAccountIssuer.url",
+        f"account {account.id} has an OIDC provider for {name} already, and IAM has one for "
         "a URL; each cluster needs an issuer of its own, so use another URL, or delete the provider with `aws iam "
-        f"delete-open-id-connect-provider --open-id-connect-provider-arn {arn}` if nothing uses it"
+        f"delete-open-id-connect-provider --open-id-connect-provider-arn {arn}` if nothing uses it",
     )
 
 
-def _find_existing_role_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+def _find_existing_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each role that is said to exist and does not; those of other accounts cannot be read."""
     for index, entry in enumerate(cluster.iam.service_accounts):
         if entry.role is None or entry.role.split(":")[4] != account.id:
@@ -126,10 +129,10 @@ def _find_existing_role_problems(account: Account, cluster: Cluster) -> Iterator
         name = entry.role.rpartition("/")[2]
         if _read_role(account, name) is None:
             key = dotted(("iam", "serviceAccounts", index, "role"))
-            yield f"{key}: there is no role {name} in account {account.id}"
+            yield refusal(key, f"there is no role {name} in account {account.id}")
 
 
-def _find_public_access_problem(account: Account) -> Iterator[str]:
+def _find_public_access_problem(account: Account) -> Iterator[Finding]:
     """Yield a problem if the account's Block Public Access refuses the policy of a public bucket.
 
     "Blocking public access to your Amazon S3 storage", Amazon S3 User Guide: the most restrictive combination of the
@@ -143,9 +146,10 @@ def _find_public_access_problem(account: Account) -> Iterator[str]:
         return
     configuration = settings["PublicAccessBlockConfiguration"]
     if configuration.get("BlockPublicPolicy") or configuration.get("RestrictPublicBuckets"):
-        yield (
-            f"serviceAccountIssuer.discovery: account {account.id} blocks public buckets (S3 Block Public Access), so "
-            "S3 would refuse the policy of the issuer's bucket; use cloudFront, or url with your own web server"
+        yield refusal(
+            "serviceAccountIssuer.discovery",
+            f"account {account.id} blocks public buckets (S3 Block Public Access), so "
+            "S3 would refuse the policy of the issuer's bucket; use cloudFront, or url with your own web server",
         )
 
 
@@ -260,7 +264,7 @@ _ASSUME_ROLE_PATTERNS = frozenset({"sts:assumerole", "sts:assume*", "sts:*", "*"
 _MISSING = "NoSuchEntity"
 
 
-def find_role_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+def find_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each existing role or instance profile that instances cannot have.
 
     What cannot be read because of another error of AWS has no problem.
@@ -269,14 +273,16 @@ def find_role_problems(account: Account, cluster: Cluster) -> Iterator[str]:
         key = dotted(path)
         role_account = existing.role.split(":")[4]
         if role_account != account.id:
-            yield f"{key}.role: {existing.role} belongs to the account {role_account}; use a role of {account.id}"
+            yield refusal(
+                f"{key}.role", f"{existing.role} belongs to the account {role_account}; use a role of {account.id}"
+            )
             continue
         if problem := _find_role_problem(account, existing.role, cluster.region):
-            yield f"{key}.role: {problem}"
+            yield refusal(f"{key}.role", problem)
         if existing.instance_profile:
             problem = _find_profile_problem(account, existing.instance_profile, existing.role)
             if problem:
-                yield f"{key}.instanceProfile: {problem}"
+                yield refusal(f"{key}.instanceProfile", problem)
 
 
 def _find_role_problem(account: Account, arn: str, region: str) -> str:

@@ -22,13 +22,14 @@ from cfngen.cluster.sections.network import DnsZone
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.messages.message import Notice
+from cfngen.deploy.preflight.findings import Finding, refusal
 
 _KEY = "secrets.kmsKey"
 _ENCRYPTION, _SYMMETRIC = "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT"
 _HINT = 'docs/operate/security.md shows the key policy ("Your own key").'
 
 
-def find_key_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+def find_key_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem if the key does not exist or cannot encrypt secrets; none if it cannot be read."""
     arn = cluster.secrets.kms_key
     if not arn:
@@ -38,18 +39,18 @@ def find_key_problems(account: Account, cluster: Cluster) -> Iterator[str]:
             key = account.client("kms").describe_key(KeyId=arn)["KeyMetadata"]
     except AwsError as error:
         if error.aws_code == "NotFoundException":
-            yield f"{_KEY}: there is no key {arn}; correct the ARN"
+            yield refusal(_KEY, f"there is no key {arn}; correct the ARN")
         return
     state_problem = _state_problem(arn, key)
     if state_problem:
-        yield f"{_KEY}: {state_problem}"
+        yield refusal(_KEY, state_problem)
         return
     # KMS may leave out what a symmetric key for encryption has (KeyMetadata, AWS KMS API Reference: not required).
     usage, spec = key.get("KeyUsage", _ENCRYPTION), key.get("KeySpec", _SYMMETRIC)
     if (usage, spec) != (_ENCRYPTION, _SYMMETRIC):
-        yield (
-            f"{_KEY}: {arn} is no symmetric key for encryption ({spec}, {usage}), which Secrets Manager needs; use "
-            "another key"
+        yield refusal(
+            _KEY,
+            f"{arn} is no symmetric key for encryption ({spec}, {usage}), which Secrets Manager needs; use another key",
         )
 
 
@@ -107,7 +108,7 @@ def _as_list(value: Any) -> list[Any]:
     return [value] if isinstance(value, (str, Mapping)) else list(value)
 
 
-def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[str]:
+def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[Finding]:
     """Yield a problem for each target group with which Auto Scaling could not register nodes.
 
     Args:
@@ -127,21 +128,22 @@ def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) 
         except ClientError as error:
             if error.response["Error"]["Code"] != "TargetGroupNotFound":
                 raise
-            yield f"{key}: there is no target group {arn} in {account.region}"
+            yield refusal(key, f"there is no target group {arn} in {account.region}")
             continue
         target_type = description["TargetType"]
         if target_type != "instance":
-            yield f"{key}: {arn} takes targets of the type {target_type}; Auto Scaling registers instances only"
+            yield refusal(key, f"{arn} takes targets of the type {target_type}; Auto Scaling registers instances only")
         elif description.get("VpcId") != vpc_id:
-            yield f"{key}: {arn} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}"
+            yield refusal(key, f"{arn} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}")
 
 
-def find_older_than_vpc(cluster: Cluster) -> Iterator[str]:
+def find_older_than_vpc(cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each target group in the cluster file, since the stack has yet to create the VPC."""
     for key, arn in _target_groups(cluster):
-        yield (
-            f"{key}: {arn} belongs to another VPC than the one that the stack will create; remove it, deploy, and then "
-            "add a target group of the new VPC, or set network.vpc.id to an existing VPC"
+        yield refusal(
+            key,
+            f"{arn} belongs to another VPC than the one that the stack will create; remove it, deploy, and then "
+            "add a target group of the new VPC, or set network.vpc.id to an existing VPC",
         )
 
 
@@ -152,7 +154,7 @@ def _target_groups(cluster: Cluster) -> Iterator[tuple[str, str]]:
             yield dotted(("nodeGroups", index, "targetGroups", position)), arn
 
 
-def find_zone_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+def find_zone_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each existing zone that does not exist, is of the other kind, or is of another domain.
 
     A zone that cannot be read because of another error of AWS has no problem.
@@ -164,7 +166,7 @@ def find_zone_problems(account: Account, cluster: Cluster) -> Iterator[str]:
         if zone and zone.id:
             problem = _find_problem(account, dns.name, zone, is_private=is_private)
             if problem:
-                yield f"api.dns.{key}.id: {problem}"
+                yield refusal(f"api.dns.{key}.id", problem)
 
 
 def _find_problem(account: Account, name: str, zone: DnsZone, *, is_private: bool) -> str:
@@ -195,7 +197,7 @@ def _find_problem(account: Account, name: str, zone: DnsZone, *, is_private: boo
 _MISSING_CODES = frozenset({"404", "NoSuchBucket"})
 
 
-def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem if there is no such bucket. A bucket that the caller may not look at exists.
 
     Args:
@@ -204,14 +206,16 @@ def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[str]:
     """
     flow_logs, issuer = cluster.network.flow_logs, cluster.service_account_issuer
     if flow_logs and flow_logs.bucket and _is_missing(account, flow_logs.bucket):
-        yield (
-            f"network.flowLogs.bucket: there is no bucket {flow_logs.bucket}; create it with a policy that lets "
-            "AWS deliver logs, or enter another one"
+        yield refusal(
+            "network.flowLogs.bucket",
+            f"there is no bucket {flow_logs.bucket}; create it with a policy that lets "
+            "AWS deliver logs, or enter another one",
         )
     if issuer and issuer.bucket and _is_missing(account, issuer.bucket):
-        yield (
-            f"serviceAccountIssuer.bucket: there is no bucket {issuer.bucket}; enter the bucket that the web server "
-            "reads, or remove the key and publish the documents yourself"
+        yield refusal(
+            "serviceAccountIssuer.bucket",
+            f"there is no bucket {issuer.bucket}; enter the bucket that the web server "
+            "reads, or remove the key and publish the documents yourself",
         )
 
 
@@ -226,7 +230,7 @@ def _is_missing(account: Account, bucket: str) -> bool:
     return False
 
 
-def find_service_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+def find_service_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each additional service to which the account can create no endpoint.
 
     Args:
@@ -246,7 +250,8 @@ def find_service_problems(account: Account, cluster: Cluster) -> Iterator[str]:
     known = {name for page in pages for name in page["ServiceNames"]}
     for index, name in enumerate(names):
         if name not in known:
-            yield (
-                f"network.endpoints.additional[{index}]: there is no service {name} in {account.region}, or it does "
-                f"not admit account {account.id}; correct the name, or remove it"
+            yield refusal(
+                f"network.endpoints.additional[{index}]",
+                f"there is no service {name} in {account.region}, or it does "
+                f"not admit account {account.id}; correct the name, or remove it",
             )

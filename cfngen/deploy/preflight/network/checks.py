@@ -12,7 +12,16 @@ from cfngen.cluster.network_plugins import network_plugin
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.messages.message import Report, Step
-from cfngen.deploy.preflight.findings import Finding, NetworkCheck, NetworkProblemsError, Severity, problem, warning
+from cfngen.deploy.preflight.findings import (
+    ASK_FOR_PERMISSIONS,
+    Finding,
+    NetworkCheck,
+    NetworkProblemsError,
+    Severity,
+    problem,
+    unread,
+    warning,
+)
 from cfngen.deploy.preflight.network import access_lists, endpoints, ranges, routes, security_groups, subnet_tags
 from cfngen.deploy.preflight.network.reading import read
 from cfngen.deploy.preflight.network.situation import Situation, parameter_values
@@ -23,7 +32,6 @@ QUOTAS = "quotas"
 SECURITY_GROUPS = "security-groups"
 SECURITY_GROUP_TAGS = "security-group-tags"
 _ORDER = tuple(Severity)
-_ASK_FOR_PERMISSIONS = "ask for the permissions of an operator (docs/deploy/deploy.md)"
 # What to call the attributes of `NetworkFacts` that may not be readable.
 _LABELS: Mapping[str, str] = {
     "endpoints": "the list of VPC endpoints",
@@ -89,7 +97,7 @@ def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
             )
             yield warning(key, text, hint)
         elif quota.sufficient is None:
-            yield warning(key, f"{quota.name}: the quota cannot be read ({hint})", _ASK_FOR_PERMISSIONS)
+            yield warning(key, f"{quota.name}: the quota cannot be read ({hint})", ASK_FOR_PERMISSIONS)
 
 
 class Check(NamedTuple):
@@ -222,16 +230,7 @@ def judge(situation: Situation, *, without: Collection[str] = ()) -> tuple[Findi
     """
     checks = [check for check in CHECKS if check.name not in without] if situation.facts.vpc else [_EXISTENCE]
     findings = [finding for check in checks if check.applies(situation) for finding in _carry_out(check, situation)]
-    findings += [
-        Finding(
-            Severity.WARNING,
-            f"{_LABELS[name]} cannot be read, so what depends on it was not checked: {reason}",
-            ranges.VPC_ID_KEY,
-            _ASK_FOR_PERMISSIONS,
-            check="reading",
-        )
-        for name, reason in situation.facts.unread
-    ]
+    findings += [unread(_LABELS[name], reason, ranges.VPC_ID_KEY) for name, reason in situation.facts.unread]
     return tuple(sorted(findings, key=lambda finding: _ORDER.index(finding.severity)))
 
 

@@ -14,6 +14,7 @@ from cfngen.deploy.aws.network import route_table_of
 from cfngen.deploy.aws.stacks import CLUSTER_TAG
 from cfngen.deploy.aws.tags import LEGACY_CLUSTER_TAG, tag_map
 from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.preflight.findings import Finding
 from cfngen.deploy.preflight.quotas.quota import Quota
 
 DEFAULT_ROUTE = "0.0.0.0/0"
@@ -27,7 +28,7 @@ class NetworkFacts:
         vpc: the VPC; None if there is none with this id.
         has_dns_support: whether the Amazon DNS server answers (`enableDnsSupport`); None if that could not be read.
         has_dns_host_names: whether public addresses get DNS names (`enableDnsHostnames`); None if unknown.
-        foreign: for each object that is missing or belongs elsewhere a sentence, which starts with its key.
+        foreign: a finding for each object that is missing or belongs elsewhere.
         subnets: all subnets of the VPC.
         route_tables: all its route tables.
         internet_gateways: the internet gateways that are attached to it.
@@ -45,7 +46,7 @@ class NetworkFacts:
     vpc: AwsObject | None = None
     has_dns_support: bool | None = None
     has_dns_host_names: bool | None = None
-    foreign: tuple[str, ...] = ()
+    foreign: tuple[Finding, ...] = ()
     subnets: tuple[AwsObject, ...] = ()
     route_tables: tuple[AwsObject, ...] = ()
     internet_gateways: tuple[AwsObject, ...] = ()

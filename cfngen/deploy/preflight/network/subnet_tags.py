@@ -17,9 +17,8 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.network import route_table_of
 from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
 from cfngen.deploy.aws.types import AwsObject
-from cfngen.deploy.preflight.findings import Finding, Severity, problem, warning
+from cfngen.deploy.preflight.findings import Finding, FindingsError, Severity, problem, refusal, warning
 from cfngen.deploy.preflight.network.situation import NamedSubnet, Situation, default_route, named_subnets
-from cfngen.errors import CfngenError
 from cfngen.text import join_and, pluralize
 
 SHARED = "shared"
@@ -44,19 +43,11 @@ class SubnetTag:
     value: str
 
 
-class SubnetTagsError(CfngenError):
-    """Existing subnets cannot get the tags that they lack.
-
-    Attributes:
-        problems: one sentence for each subnet and tag; it starts with the subnet's key in the cluster file.
-    """
+class SubnetTagsError(FindingsError):
+    """Existing subnets cannot get the tags that they lack."""
 
     code = "subnet-tags"
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        hint = "nothing was changed; correct the tags, or remove network.tagExisting and tag the subnets yourself."
-        super().__init__("; ".join(problems), hint=hint)
-        self.problems = problems
+    advice = "nothing was changed; correct the tags, or remove network.tagExisting and tag the subnets yourself."
 
 
 def needed_tags(
@@ -144,7 +135,7 @@ def read_missing(
     in_vpc = {"vpc-id": [vpc_id]}
     tables = list(account.items("ec2.describe_route_tables", "RouteTables", filters=in_vpc))
     rows: list[tuple[str, dict[str, str], Sequence[SubnetTag]]] = []
-    problems: list[str] = []
+    problems: list[Finding] = []
     for described in account.items("ec2.describe_subnets", "Subnets", filters=in_vpc):
         subnet = subnets.get(described["SubnetId"])
         if subnet is None:
@@ -153,7 +144,7 @@ def read_missing(
         table_id = route_table_of(tables, subnet.id)
         table = next((table for table in tables if table["RouteTableId"] == table_id), None)
         needed = needed_tags(cluster, subnet, tags, table)
-        problems += [f"{subnet.id_key}: {fault}" for fault in find_faults(cluster, subnet, tags, needed)]
+        problems += [refusal(subnet.id_key, fault) for fault in find_faults(cluster, subnet, tags, needed)]
         missing = [SubnetTag(subnet.id, key, value) for key, value in needed.items() if key not in tags]
         rows.append((subnet.id, tags, missing))
     if problems:

@@ -180,8 +180,9 @@ def prepare(
             )
         cluster, values = resolved.cluster, resolved.values
         immutable_settings.check(deployed_stack.values if deployed_stack else {}, values, resolved.reference_by_name)
+        is_network_judged = False
         if not request.skip_network_check:
-            ensure_network(
+            is_network_judged = ensure_network(
                 account,
                 cluster,
                 interaction.report,
@@ -191,10 +192,18 @@ def prepare(
                 source_of=overridden.source,
             )
         with overridden.named():
-            objects.check(account, cluster, values, deployed_stack)
+            objects.check(
+                account,
+                cluster,
+                values,
+                deployed_stack,
+                interaction.report,
+                is_network_judged=is_network_judged,
+            )
             offered_instance_types.check(account, cluster, values)
             missing_tags = subnet_tags.find_missing(account, cluster, values)
-        routes.check(account, cluster, values)
+        if not is_network_judged:
+            routes.check(account, cluster, values)
         masters.check(account, cluster, values, deployed_stack)
         upload = partial(
             publish, account, cluster=name, bucket=request.bucket, kms_key=request.kms_key, report=interaction.report

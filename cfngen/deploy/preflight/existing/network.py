@@ -18,6 +18,8 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, refusal
 
+ROUTES = "routes"
+"""The check of findings about routes in existing route tables, which `cfngen check network` judges in more detail."""
 _ANY_IPV4 = "0.0.0.0/0"
 
 
@@ -38,16 +40,13 @@ class _ExistingPart(NamedTuple):
 
 
 def find_private_network_problems(
-    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str, *, judges_routes: bool = True
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
 ) -> Iterator[Finding]:
     """Yield a problem for each existing part of a private network that instances could not use.
 
     Args:
-        account: the account and region.
         cluster: the cluster, in an existing VPC.
         values: values of the root's parameters.
-        vpc_id: the cluster's VPC.
-        judges_routes: whether the routes in existing route tables are judged, too.
 
     Raises:
         cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.
@@ -57,7 +56,7 @@ def find_private_network_problems(
     route_tables = list(_parts(cluster, values, "routeTable"))
     if not (public_subnets or nat_gateways or route_tables):
         return
-    network = _Network(account, vpc_id, judges_routes=judges_routes)
+    network = _Network(account, vpc_id)
     for part in public_subnets:
         yield from network.public_subnet_problems(part)
     for part in nat_gateways:
@@ -89,10 +88,9 @@ def _parts(cluster: Cluster, values: Mapping[str, str], key: str) -> Iterator[_E
 class _Network:
     """The subnets, route tables and NAT gateways of a VPC, and what is wrong with those that the cluster file names."""
 
-    def __init__(self, account: Account, vpc_id: str, *, judges_routes: bool) -> None:
+    def __init__(self, account: Account, vpc_id: str) -> None:
         self._account = account
         self._vpc_id = vpc_id
-        self._judges_routes = judges_routes
         tables = account.items("ec2.describe_route_tables", "RouteTables", filters={"vpc-id": [vpc_id]})
         self._tables = {table["RouteTableId"]: table for table in tables}
 
@@ -118,11 +116,12 @@ class _Network:
                     f"{part.id} has the range {subnet['CidrBlock']} and not {public.cidr}; correct it, or "
                     "remove the key",
                 )
-            if self._judges_routes and not self._is_public(part.id):
+            if not self._is_public(part.id):
                 yield refusal(
                     part.key,
                     f"{part.id} has no route to an internet gateway, so that nothing in it reaches the "
                     f"internet; add the route {_ANY_IPV4} to its route table, or use another subnet",
+                    check=ROUTES,
                 )
 
     def nat_gateway_problems(self, part: _ExistingPart) -> Iterator[Finding]:
@@ -152,16 +151,20 @@ class _Network:
                 "public one, or enter a route table of your own (routeTable)",
             )
             return
-        subnet_id = gateway["SubnetId"]
+        # A regional NAT gateway belongs to the whole VPC.
+        subnet_id = gateway.get("SubnetId")
+        if subnet_id is None:
+            return
         subnet = self._subnet(subnet_id) or {}
         zone = subnet.get("AvailabilityZone", part.zone)
         if zone != part.zone:
             yield refusal(part.key, f"{part.id} is in {zone} and not in {part.zone}; use a NAT gateway in {part.zone}")
-        if self._judges_routes and not self._is_public(subnet_id):
+        if not self._is_public(subnet_id):
             yield refusal(
                 part.key,
                 f"the subnet {subnet_id} of {part.id} has no route to an internet gateway; add the route "
                 f"{_ANY_IPV4} to the subnet's route table",
+                check=ROUTES,
             )
 
     def route_table_problems(self, part: _ExistingPart, *, is_private: bool) -> Iterator[Finding]:
@@ -175,11 +178,12 @@ class _Network:
                 yield refusal(
                     part.key, f"there is no route table {part.id} in {self._account.region}; enter an existing one"
                 )
-        elif is_private and self._judges_routes and self._leads_to_internet_gateway(self._tables[part.id]):
+        elif is_private and self._leads_to_internet_gateway(self._tables[part.id]):
             yield refusal(
                 part.key,
                 f"{part.id} routes {_ANY_IPV4} to an internet gateway, through which instances without "
                 "public addresses reach nothing; use a table with a route to a NAT gateway",
+                check=ROUTES,
             )
 
     def _other_vpc_problem(self, part: _ExistingPart, vpc_id: str) -> Finding:

@@ -10,7 +10,7 @@ security group of it; afterwards it can. That is why this check needs the stack,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cfngen.cluster.checks.access import all_instances
 from cfngen.cluster.existing_security_groups import existing_groups, group_key, group_parameter
@@ -20,9 +20,9 @@ from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.stacks import StackView
-from cfngen.deploy.messages.message import Notice
+from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.preflight.existing import network, roles, services
-from cfngen.deploy.preflight.findings import Finding, FindingsError, refusal
+from cfngen.deploy.preflight.findings import Finding, FindingsError, Severity, refusal, unread
 
 
 class ForeignObjectsError(FindingsError):
@@ -32,95 +32,115 @@ class ForeignObjectsError(FindingsError):
     advice = "nothing was changed; correct the keys or parameters, or what they name."
 
 
-def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
+def check(
+    account: Account,
+    cluster: Cluster,
+    values: Mapping[str, str],
+    existing: StackView | None,
+    report: Report,
+    *,
+    is_network_judged: bool = False,
+) -> None:
     """Check security groups, network parts, routes' targets, policies, roles, the secrets' key, and hosted zones.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         values: values of the root's parameters.
         existing: the root stack; None if it does not exist yet.
+        report: receives a notice for everything that could not be read.
+        is_network_judged: whether the parts of an existing VPC have been judged already.
 
     Raises:
-        ForeignObjectsError: some belong to another VPC or account, or cannot be used. Errors of AWS are ignored.
+        ForeignObjectsError: some belong to another VPC or account, or cannot be used.
     """
     vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    problems: list[Finding] = [
-        *_find_policy_problems(account, cluster),
-        *roles.find_role_problems(account, cluster),
-        *services.find_key_problems(account, cluster),
-        *services.find_zone_problems(account, cluster),
-        *roles.find_pod_role_problems(account, cluster, existing),
+    checks: list[tuple[str, Iterable[Finding]]] = [
+        ("existing policies", _find_policy_problems(account, cluster)),
+        ("existing roles", roles.find_role_problems(account, cluster)),
+        ("the secrets' key", services.find_key_problems(account, cluster)),
+        ("the hosted zones", services.find_zone_problems(account, cluster)),
+        ("the roles for pods", roles.find_pod_role_problems(account, cluster, existing)),
     ]
     if existing is None and not vpc_id:
-        problems += _reject_all_security_groups(cluster)
-        problems += network.find_unconnected_targets(cluster)
-        problems += services.find_older_than_vpc(cluster)
+        checks += [
+            ("", _reject_all_security_groups(cluster)),
+            ("", network.find_unconnected_targets(cluster)),
+            ("", services.find_older_than_vpc(cluster)),
+        ]
+    if vpc_id and cluster.network.vpc.id and not is_network_judged:
+        checks += _network_checks(account, cluster, values, vpc_id)
+    elif vpc_id and not cluster.network.vpc.id:
+        checks += [
+            ("the security groups", _find_security_group_problems(account, cluster, values, vpc_id)),
+            ("the targets of routes", network.find_route_problems(account, cluster, vpc_id)),
+        ]
+    if vpc_id:
+        checks.append(("the target groups", services.find_target_group_problems(account, cluster, vpc_id)))
+    checks += [
+        ("the Elastic IPs", _find_elastic_ip_problems(account, values)),
+        ("the services for endpoints", services.find_service_problems(account, cluster)),
+        ("the buckets", services.find_bucket_problems(account, cluster)),
+    ]
+    findings = [finding for what, found in checks for finding in _carry_out(what, found)]
+    for finding in findings:
+        if finding.severity is Severity.WARNING:
+            report(Notice(str(finding), f"{finding.remedy}."))
+    if problems := tuple(finding for finding in findings if finding.severity is Severity.PROBLEM):
+        raise ForeignObjectsError(problems)
+
+
+def _carry_out(what: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings of a check, and that it could not be finished if AWS refuses a read of it."""
     try:
         with translate_aws_errors():
-            if vpc_id and cluster.network.vpc.id:
-                problems += find_network_problems(account, cluster, values, vpc_id)
-            elif vpc_id:
-                problems += _find_security_group_problems(account, cluster, values, vpc_id)
-                problems += network.find_route_problems(account, cluster, vpc_id)
-            if vpc_id:
-                problems += services.find_target_group_problems(account, cluster, vpc_id)
-            problems += _find_elastic_ip_problems(account, values)
-            problems += services.find_service_problems(account, cluster)
-            problems += services.find_bucket_problems(account, cluster)
-    except AwsError:
-        pass
-    if problems:
-        raise ForeignObjectsError(tuple(problems))
+            yield from findings
+    except AwsError as error:
+        yield unread(what, error)
 
 
 def check_next_updates(account: Account, cluster: Cluster, existing: StackView | None) -> None:
     """Check what is in the way of the last of several updates, before the first one begins.
 
+    What cannot be read is reported by the check of each update.
+
     Args:
-        account: the account and region.
         cluster: the cluster after the last update.
-        existing: the root stack.
 
     Raises:
         ForeignObjectsError: a role or a provider exists already.
     """
-    if problems := tuple(roles.find_pod_role_problems(account, cluster, existing)):
+    findings = roles.find_pod_role_problems(account, cluster, existing)
+    if problems := tuple(finding for finding in findings if finding.severity is Severity.PROBLEM):
         raise ForeignObjectsError(problems)
 
 
 def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
-    """Yield a notice for what existing roles may lack, and for a key whose policy may not suffice.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-        stack: name of the root stack.
-    """
+    """Yield a notice for what existing roles may lack, and for a key whose policy may not suffice."""
     yield from roles.notices(account, cluster, stack)
     yield from services.notices(account, cluster)
 
 
 def find_network_problems(
-    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str, *, judges_routes: bool = True
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
 ) -> Iterator[Finding]:
     """Yield a problem for each part of an existing network that does not exist, or is not what the cluster file says.
 
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-        values: values of the root's parameters.
-        vpc_id: id of the VPC.
-        judges_routes: whether the routes in existing route tables are judged; `cfngen check network` does so itself.
-
-    Yields:
-        One sentence for each; it starts with the object's key in the cluster file.
+    Problems of the check `network.ROUTES` are about the routes in existing route tables.
     """
-    yield from _find_security_group_problems(account, cluster, values, vpc_id)
-    yield from _find_subnet_problems(account, cluster, values, vpc_id)
-    yield from _find_routing_problems(account, values, vpc_id)
-    yield from network.find_private_network_problems(account, cluster, values, vpc_id, judges_routes=judges_routes)
-    yield from network.find_route_problems(account, cluster, vpc_id)
+    for _, findings in _network_checks(account, cluster, values, vpc_id):
+        yield from findings
+
+
+def _network_checks(
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
+) -> list[tuple[str, Iterable[Finding]]]:
+    """Return the checks of an existing network: what each reads, and what it finds."""
+    return [
+        ("the security groups", _find_security_group_problems(account, cluster, values, vpc_id)),
+        ("the subnets", _find_subnet_problems(account, cluster, values, vpc_id)),
+        ("the route table and the internet gateway", _find_routing_problems(account, values, vpc_id)),
+        ("the parts of subnets", network.find_private_network_problems(account, cluster, values, vpc_id)),
+        ("the targets of routes", network.find_route_problems(account, cluster, vpc_id)),
+    ]
 
 
 def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:

@@ -9,7 +9,8 @@ stack's own are told apart by its resources.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from cfngen.cluster.existing_roles import existing_roles, group_role, last_name
@@ -25,7 +26,7 @@ from cfngen.deploy.aws.stacks import StackView, list_resource_tree
 from cfngen.deploy.aws.tags import tag_map
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.preflight.findings import Finding, refusal
+from cfngen.deploy.preflight.findings import Finding, refusal, unread
 from cfngen.permissions.grants import Grant, grants, scope_of
 from cfngen.permissions.statements import Condition, Statement, merge_statements
 from cfngen.permissions.trust import ec2_principal
@@ -35,11 +36,7 @@ from cfngen.text import join_and
 def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView | None) -> Iterator[Finding]:
     """Yield a problem for each role or provider that is in the way, and for each existing role that cannot be used.
 
-    What cannot be read because of another error of AWS has no problem.
-
     Args:
-        account: the account and region.
-        cluster: the cluster.
         stack: the root stack; None if it does not exist yet.
     """
     issuer = cluster.service_account_issuer
@@ -65,8 +62,8 @@ def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView 
             if issuer.url:
                 yield from _find_provider_problem(account, issuer.url, own_ids)
             yield from _find_existing_role_problems(account, cluster)
-    except AwsError:
-        return
+    except AwsError as error:
+        yield unread("whether names of roles and providers are taken", error, "iam")
 
 
 def _own_ids(account: Account, stack: StackView | None) -> frozenset[str]:
@@ -77,14 +74,8 @@ def _own_ids(account: Account, stack: StackView | None) -> frozenset[str]:
 
 
 def _read_role(account: Account, name: str) -> AwsObject | None:
-    """Return the account's role of this name, or None."""
-    try:
-        with translate_aws_errors():
-            return dict(account.client("iam").get_role(RoleName=name)["Role"])
-    except AwsError as error:
-        if error.aws_code != _MISSING:
-            raise
-        return None
+    response = account.read("iam.get_role", absent=(_MISSING,), RoleName=name)
+    return None if response is None else dict(response["Role"])
 
 
 def _describe_taken_role(account: Account, cluster: Cluster, name: str, role: AwsObject) -> str:
@@ -106,12 +97,7 @@ def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) 
     arn = f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{name}"
     if arn in own_ids:
         return
-    try:
-        with translate_aws_errors():
-            account.client("iam").get_open_id_connect_provider(OpenIDConnectProviderArn=arn)
-    except AwsError as error:
-        if error.aws_code != _MISSING:
-            raise
+    if account.read("iam.get_open_id_connect_provider", absent=(_MISSING,), OpenIDConnectProviderArn=arn) is None:
         return
     yield refusal(
         "serviceAccountIssuer.url",
@@ -138,16 +124,21 @@ def _find_public_access_problem(account: Account) -> Iterator[Finding]:
     "Blocking public access to your Amazon S3 storage", Amazon S3 User Guide: the most restrictive combination of the
     account's and the bucket's settings applies.
     """
+    key = "serviceAccountIssuer.discovery"
+    # Where nothing is blocked there is no configuration.
+    absent = ("NoSuchPublicAccessBlockConfiguration",)
     try:
         with translate_aws_errors():
-            settings = account.client("s3control").get_public_access_block(AccountId=account.id)
-    except AwsError:
-        # NoSuchPublicAccessBlockConfiguration where nothing is blocked; or the caller may not read it.
+            settings = account.read("s3control.get_public_access_block", absent=absent, AccountId=account.id)
+    except AwsError as error:
+        yield unread("whether the account blocks public buckets", error, key)
+        return
+    if settings is None:
         return
     configuration = settings["PublicAccessBlockConfiguration"]
     if configuration.get("BlockPublicPolicy") or configuration.get("RestrictPublicBuckets"):
         yield refusal(
-            "serviceAccountIssuer.discovery",
+            key,
             f"account {account.id} blocks public buckets (S3 Block Public Access), so "
             "S3 would refuse the policy of the issuer's bucket; use cloudFront, or url with your own web server",
         )
@@ -265,10 +256,7 @@ _MISSING = "NoSuchEntity"
 
 
 def find_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
-    """Yield a problem for each existing role or instance profile that instances cannot have.
-
-    What cannot be read because of another error of AWS has no problem.
-    """
+    """Yield a problem for each existing role or instance profile that instances cannot have."""
     for path, existing in existing_roles(cluster):
         key = dotted(path)
         role_account = existing.role.split(":")[4]
@@ -277,21 +265,29 @@ def find_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
                 f"{key}.role", f"{existing.role} belongs to the account {role_account}; use a role of {account.id}"
             )
             continue
-        if problem := _find_role_problem(account, existing.role, cluster.region):
-            yield refusal(f"{key}.role", problem)
+        yield from _judge(f"{key}.role", existing.role, lambda arn: _find_role_problem(account, arn, cluster.region))
         if existing.instance_profile:
-            problem = _find_profile_problem(account, existing.instance_profile, existing.role)
-            if problem:
-                yield refusal(f"{key}.instanceProfile", problem)
+            judge_profile = partial(_find_profile_problem, account, role=existing.role)
+            yield from _judge(f"{key}.instanceProfile", existing.instance_profile, judge_profile)
+
+
+def _judge(key: str, arn: str, find_problem: Callable[[str], str]) -> Iterator[Finding]:
+    """Yield what is wrong with a role or an instance profile, or that it cannot be read."""
+    try:
+        with translate_aws_errors():
+            problem = find_problem(arn)
+    except AwsError as error:
+        yield unread(arn, error, key)
+    else:
+        if problem:
+            yield refusal(key, problem)
 
 
 def _find_role_problem(account: Account, arn: str, region: str) -> str:
-    """Return what is wrong with a role; empty if nothing is, or if it cannot be read."""
-    try:
-        with translate_aws_errors():
-            role = account.client("iam").get_role(RoleName=last_name(arn))["Role"]
-    except AwsError as error:
-        return f"there is no role {last_name(arn)} in account {account.id}" if error.aws_code == _MISSING else ""
+    """Return what is wrong with a role; empty if nothing is."""
+    role = _read_role(account, last_name(arn))
+    if role is None:
+        return f"there is no role {last_name(arn)} in account {account.id}"
     if role["Arn"] != arn:
         return f"the role {role['RoleName']} has the ARN {role['Arn']}; correct the path"
     principal = ec2_principal(region)
@@ -304,13 +300,12 @@ def _find_role_problem(account: Account, arn: str, region: str) -> str:
 
 
 def _find_profile_problem(account: Account, arn: str, role: str) -> str:
-    """Return what is wrong with the instance profile of a role; empty if nothing is, or if it cannot be read."""
+    """Return what is wrong with the instance profile of a role; empty if nothing is."""
     name = last_name(arn)
-    try:
-        with translate_aws_errors():
-            profile = account.client("iam").get_instance_profile(InstanceProfileName=name)["InstanceProfile"]
-    except AwsError as error:
-        return f"there is no instance profile {name} in account {account.id}" if error.aws_code == _MISSING else ""
+    response = account.read("iam.get_instance_profile", absent=(_MISSING,), InstanceProfileName=name)
+    if response is None:
+        return f"there is no instance profile {name} in account {account.id}"
+    profile = response["InstanceProfile"]
     if profile["Arn"] != arn:
         return f"the instance profile {name} has the ARN {profile['Arn']}; correct the path"
     # An instance profile holds one role at most ("IAM and AWS STS quotas", IAM User Guide).

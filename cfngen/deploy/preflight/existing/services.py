@@ -1,8 +1,8 @@
-"""Checks that an existing KMS key can encrypt the cluster's secrets.
+"""Checks what else a cluster file names: a key, target groups, hosted zones, buckets and services for endpoints.
 
-Otherwise the creation fails once the first master writes the certificate authorities. States and key types: "Key states
-of AWS KMS keys", AWS KMS Developer Guide; "Secrets Manager supports only symmetric encryption KMS keys", AWS Secrets
-Manager User Guide, "Secret encryption and decryption".
+With a key that cannot encrypt the cluster's secrets, a creation fails once the first master writes the certificate
+authorities. States and key types: "Key states of AWS KMS keys", AWS KMS Developer Guide; "Secrets Manager supports only
+symmetric encryption KMS keys", AWS Secrets Manager User Guide, "Secret encryption and decryption".
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from cfngen.cluster.endpoints import interface_endpoints, service_name
 from cfngen.cluster.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
@@ -22,7 +20,7 @@ from cfngen.cluster.sections.network import DnsZone
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.preflight.findings import Finding, refusal
+from cfngen.deploy.preflight.findings import Finding, refusal, unread
 
 _KEY = "secrets.kmsKey"
 _ENCRYPTION, _SYMMETRIC = "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT"
@@ -30,17 +28,20 @@ _HINT = 'docs/operate/security.md shows the key policy ("Your own key").'
 
 
 def find_key_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
-    """Yield a problem if the key does not exist or cannot encrypt secrets; none if it cannot be read."""
+    """Yield a problem if the key does not exist or cannot encrypt secrets."""
     arn = cluster.secrets.kms_key
     if not arn:
         return
     try:
         with translate_aws_errors():
-            key = account.client("kms").describe_key(KeyId=arn)["KeyMetadata"]
+            described = account.read("kms.describe_key", absent=("NotFoundException",), KeyId=arn)
     except AwsError as error:
-        if error.aws_code == "NotFoundException":
-            yield refusal(_KEY, f"there is no key {arn}; correct the ARN")
+        yield unread(f"the key {arn}", error, _KEY)
         return
+    if described is None:
+        yield refusal(_KEY, f"there is no key {arn}; correct the ARN")
+        return
+    key = described["KeyMetadata"]
     state_problem = _state_problem(arn, key)
     if state_problem:
         yield refusal(_KEY, state_problem)
@@ -109,27 +110,14 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[Finding]:
-    """Yield a problem for each target group with which Auto Scaling could not register nodes.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-        vpc_id: id of the cluster's VPC.
-
-    Yields:
-        One sentence for each; it starts with the target group's key in the cluster file.
-
-    Raises:
-        ClientError: the target groups cannot be described.
-    """
+    """Yield a problem for each target group with which Auto Scaling could not register nodes."""
     for key, arn in _target_groups(cluster):
-        try:
-            [description] = account.client("elbv2").describe_target_groups(TargetGroupArns=[arn])["TargetGroups"]
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "TargetGroupNotFound":
-                raise
+        absent = ("TargetGroupNotFound",)
+        described = account.read("elbv2.describe_target_groups", absent=absent, TargetGroupArns=[arn])
+        if described is None:
             yield refusal(key, f"there is no target group {arn} in {account.region}")
             continue
+        [description] = described["TargetGroups"]
         target_type = description["TargetType"]
         if target_type != "instance":
             yield refusal(key, f"{arn} takes targets of the type {target_type}; Auto Scaling registers instances only")
@@ -155,35 +143,34 @@ def _target_groups(cluster: Cluster) -> Iterator[tuple[str, str]]:
 
 
 def find_zone_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
-    """Yield a problem for each existing zone that does not exist, is of the other kind, or is of another domain.
-
-    A zone that cannot be read because of another error of AWS has no problem.
-    """
+    """Yield a problem for each existing zone that does not exist, is of the other kind, or is of another domain."""
     dns = cluster.api.dns
     if dns is None:
         return
     for key, zone, is_private in (("publicZone", dns.public_zone, False), ("privateZone", dns.private_zone, True)):
         if zone and zone.id:
-            problem = _find_problem(account, dns.name, zone, is_private=is_private)
-            if problem:
-                yield refusal(f"api.dns.{key}.id", problem)
+            path = f"api.dns.{key}.id"
+            try:
+                with translate_aws_errors():
+                    problem = _find_zone_problem(account, dns.name, zone, is_private=is_private)
+            except AwsError as error:
+                yield unread(f"the hosted zone {zone.id}", error, path)
+            else:
+                if problem:
+                    yield refusal(path, problem)
 
 
-def _find_problem(account: Account, name: str, zone: DnsZone, *, is_private: bool) -> str:
+def _find_zone_problem(account: Account, name: str, zone: DnsZone, *, is_private: bool) -> str:
     """Return what is wrong with an existing zone for the API's name; empty if nothing is.
 
     Args:
-        account: the account.
         name: the API's name.
-        zone: the zone in the cluster file.
         is_private: whether it should be a private zone.
     """
-    try:
-        with translate_aws_errors():
-            hosted_zone = account.client("route53").get_hosted_zone(Id=zone.id)["HostedZone"]
-    except AwsError as error:
-        is_missing = error.aws_code == "NoSuchHostedZone"
-        return f"there is no hosted zone {zone.id} in account {account.id}" if is_missing else ""
+    described = account.read("route53.get_hosted_zone", absent=("NoSuchHostedZone",), Id=zone.id)
+    if described is None:
+        return f"there is no hosted zone {zone.id} in account {account.id}"
+    hosted_zone = described["HostedZone"]
     domain = hosted_zone["Name"].rstrip(".")
     if hosted_zone["Config"]["PrivateZone"] is not is_private:
         kind, right_key = ("public", "publicZone") if is_private else ("private", "privateZone")
@@ -198,12 +185,7 @@ _MISSING_CODES = frozenset({"404", "NoSuchBucket"})
 
 
 def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
-    """Yield a problem if there is no such bucket. A bucket that the caller may not look at exists.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-    """
+    """Yield a problem if there is no such bucket. A bucket that the caller may not look at exists."""
     flow_logs, issuer = cluster.network.flow_logs, cluster.service_account_issuer
     if flow_logs and flow_logs.bucket and _is_missing(account, flow_logs.bucket):
         yield refusal(
@@ -220,7 +202,6 @@ def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding
 
 
 def _is_missing(account: Account, bucket: str) -> bool:
-    """Return whether there is no such bucket."""
     from botocore.exceptions import ClientError
 
     try:
@@ -231,23 +212,14 @@ def _is_missing(account: Account, bucket: str) -> bool:
 
 
 def find_service_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
-    """Yield a problem for each additional service to which the account can create no endpoint.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-
-    Raises:
-        cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.
-    """
+    """Yield a problem for each additional service to which the account can create no endpoint."""
     additional = cluster.network.endpoints.additional
     if not additional or not interface_endpoints(cluster):
         return
     names = [service_name(service, cluster.region) for service in additional]
     # All services, since a call with names fails if one of them does not exist. Of other accounts' services these are
     # the ones that admit this account (DescribeVpcEndpointServices, EC2 API Reference).
-    pages = account.client("ec2").get_paginator("describe_vpc_endpoint_services").paginate()
-    known = {name for page in pages for name in page["ServiceNames"]}
+    known = set(map(str, account.items("ec2.describe_vpc_endpoint_services", "ServiceNames")))
     for index, name in enumerate(names):
         if name not in known:
             yield refusal(

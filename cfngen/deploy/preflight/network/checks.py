@@ -14,6 +14,7 @@ from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.messages.message import Report, Step
 from cfngen.deploy.preflight.findings import (
     ASK_FOR_PERMISSIONS,
+    READING,
     Finding,
     NetworkCheck,
     NetworkProblemsError,
@@ -284,34 +285,39 @@ def ensure_network(
     without: Collection[str] = (),
     is_update: bool = False,
     source_of: Callable[[str], str] = str,
-) -> None:
+) -> bool:
     """Check the existing VPC before a cluster is created in it, and report the problems and warnings.
 
     Before an update only existing security groups are checked, whose rules may lack what the update needs.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         report: receives the step and, unless everything is in order, the findings.
         values: values of the root's parameters.
         without: names of checks to leave out.
         is_update: whether the cluster exists already.
         source_of: returns for a key of the cluster file the parameter that overrides it, or else the key.
 
+    Returns:
+        Whether all of the network was read and judged.
+
     Raises:
-        NetworkProblemsError: there are problems. Errors of AWS are ignored.
+        NetworkProblemsError: there are problems.
     """
     if is_update:
         if not existing_groups(cluster):
-            return
+            return False
         without = {check.name for check in CHECKS} - {SECURITY_GROUPS, SECURITY_GROUP_TAGS}
     try:
         result = check_network(account, cluster, report, values=values, without=without)
-    except AwsError:
-        return
-    findings = (replace(finding, key=source_of(finding.key)) for finding in result.findings)
-    result = replace(result, findings=tuple(findings))
+    except AwsError as error:
+        vpc_id = values.get("VpcId", "")
+        findings: tuple[Finding, ...] = (unread(f"the VPC {vpc_id}", error, source_of(ranges.VPC_ID_KEY)),)
+        report(NetworkCheck(cluster.name, account.region, vpc_id, findings))
+        return False
+    findings = tuple(replace(finding, key=source_of(finding.key)) for finding in result.findings)
+    result = replace(result, findings=findings)
     if result.problems or result.warnings:
         report(replace(result, findings=(*result.problems, *result.warnings)))
     if result.problems:
         raise NetworkProblemsError(result, is_update=is_update)
+    return bool(result.vpc) and not is_update and all(finding.check != READING for finding in findings)

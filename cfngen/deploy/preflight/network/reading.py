@@ -22,6 +22,7 @@ from cfngen.deploy.aws.network import (
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.aws.usage import known_usage
 from cfngen.deploy.preflight.existing import objects
+from cfngen.deploy.preflight.existing.network import ROUTES
 from cfngen.deploy.preflight.network.situation import NetworkFacts, Situation, named_subnets
 from cfngen.deploy.preflight.quotas.quota import Quota, QuotaCheck, check_quota
 
@@ -69,7 +70,11 @@ def read(account: Account, cluster: Cluster, values: Mapping[str, str]) -> Situa
         foreign=tuple(
             reader.read(
                 "foreign",
-                lambda: list(objects.find_network_problems(account, cluster, values, vpc_id, judges_routes=False)),
+                lambda: [
+                    finding
+                    for finding in objects.find_network_problems(account, cluster, values, vpc_id)
+                    if finding.check != ROUTES
+                ],
                 [],
             )
         ),

@@ -174,7 +174,8 @@ def _judge_gateway_state(situation: Situation, key: str, gateway_id: str) -> Ite
         text = f"the NAT gateway {gateway_id} is {gateway['State']} and not available"
         yield problem(key, text, "wait until it is available, or use another one", look)
     # A private NAT gateway leads to other networks, such as a transit gateway.
-    elif gateway.get("ConnectivityType", "public") == "public":
+    # A regional one is in no subnet.
+    elif gateway.get("ConnectivityType", "public") == "public" and "SubnetId" in gateway:
         table = situation.table_by_id(route_table_of(situation.facts.route_tables, gateway["SubnetId"]))
         route = default_route(table) if table else None
         if table and not (route and target_of(route).startswith("igw-")):

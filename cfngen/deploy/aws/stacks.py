@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -282,6 +282,7 @@ def read_outputs(account: Account, stack: StackView) -> Mapping[str, str]:
 
 
 EMPTY_STACK_STATUSES = frozenset({"ROLLBACK_COMPLETE"})
+"""Statuses of a stack that still exists but has no resources: its creation was rolled back completely."""
 
 
 def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tuple[str, ...]:
@@ -313,23 +314,20 @@ def _conflicts(stack: StackView, besides: str) -> bool:
     return is_in_use and stack.status.name not in EMPTY_STACK_STATUSES and besides not in (stack.name, stack.id)
 
 
-MAX_EARLIER_STACKS = 5
-
-
-def find_deleted_stacks(account: Account, stack_name: str, cluster: str) -> list[StackView]:
-    """Return up to `MAX_EARLIER_STACKS` deleted root stacks of this name that contained the cluster, the latest first.
+def find_deleted_stacks(account: Account, stack_name: str, cluster: str) -> Iterator[StackView]:
+    """Yield the deleted root stacks of this name that contained the cluster, the latest first.
 
     CloudFormation lists deleted stacks for 90 days. A stack without the cluster's tag counts as the cluster's.
     """
-    stacks: list[StackView] = []
-    paginator = account.client("cloudformation").get_paginator("list_stacks")
-    for page in paginator.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
-        for stack_summary in page["StackSummaries"]:
-            if stack_summary["StackName"] != stack_name or stack_summary.get("ParentId"):
-                continue
-            stack = find_stack(account, stack_summary["StackId"])
-            if stack and stack.cluster in ("", cluster):
-                stacks.append(stack)
-            if len(stacks) == MAX_EARLIER_STACKS:
-                return stacks
-    return stacks
+    summaries = account.items("cloudformation.list_stacks", "StackSummaries", StackStatusFilter=["DELETE_COMPLETE"])
+    for summary in summaries:
+        if summary["StackName"] != stack_name or summary.get("ParentId"):
+            continue
+        stack = find_stack(account, summary["StackId"])
+        if stack and stack.cluster in ("", cluster):
+            yield stack
+
+
+def find_last_deleted(account: Account, stack_name: str, cluster: str) -> StackView | None:
+    """Return the cluster's root stack that was deleted last; None if there is none."""
+    return next(find_deleted_stacks(account, stack_name, cluster), None)

@@ -21,8 +21,6 @@ from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
-"""Statuses of a stack that still exists but has no resources: its creation was rolled back completely."""
-
 
 class NameConflictError(CfngenError):
     """Another stack in the region contains a cluster of this name.

@@ -13,7 +13,14 @@ from cfngen.deploy.aws import templates as template_objects
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.inventory import Inventory, read_inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
-from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find_live_stacks, find_stack
+from cfngen.deploy.aws.stacks import (
+    AUTO_SCALING_GROUP,
+    NESTED_STACK,
+    StackView,
+    find_last_deleted,
+    find_live_stacks,
+    find_stack,
+)
 from cfngen.deploy.aws.templates import TemplateObjects
 from cfngen.deploy.plan.deletion import remaining_by_kind, remaining_resources, retained_resources
 from cfngen.deploy.plan.deletion.plan import DeletedResources, DeletionPlan, DeletionRequest, PreparedDeletion
@@ -33,7 +40,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     by_console = check_ownership(account, stack, request.cluster) if stack else False
     existing_stack = stack if stack and stack.status.exists else None
     # The resources of a deleted stack are still listed, and tell which resources belonged to the cluster.
-    last_stack = stack or find_last_deleted(account, request)
+    last_stack = stack or find_last_deleted(account, request.stack_name, request.cluster)
     inventory = read_inventory(
         account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr
     )
@@ -186,19 +193,6 @@ def _list_without_commands(
         ),
         *(RetainedResource(kind=log.kind, id=log.id, why=log.why) for log in workload_log_groups),
     )
-
-
-def find_last_deleted(account: Account, request: DeletionRequest) -> StackView | None:
-    """Return the cluster's root stack that was deleted last; CloudFormation lists deleted stacks for 90 days."""
-    pages = account.client("cloudformation").get_paginator("list_stacks")
-    for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
-        for stack_summary in page["StackSummaries"]:
-            if stack_summary["StackName"] == request.stack_name and not stack_summary.get("ParentId"):
-                # CloudFormation lists the stack that was deleted last first.
-                stack = find_stack(account, stack_summary["StackId"])
-                if stack and stack.cluster in ("", request.cluster):
-                    return stack
-    return None
 
 
 def _resources_deleted_with_stack(inventory: Inventory) -> Iterator[DeletedResources]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.groups import describe_instances
 from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
 from cfngen.deploy.aws.types import AwsObject
 
+_T = TypeVar("_T")
+
 # What is read of the VPC with one paginated call each: attribute of `NetworkFacts`, operation, key of the response, and
 # the filter that selects by VPC (API reference of Amazon EC2).
-VPC_DESCRIPTIONS = (
+_DESCRIPTIONS = (
     ("subnets", "describe_subnets", "Subnets", "vpc-id"),
     ("route_tables", "describe_route_tables", "RouteTables", "vpc-id"),
     ("internet_gateways", "describe_internet_gateways", "InternetGateways", "attachment.vpc-id"),
@@ -25,32 +31,106 @@ VPC_DESCRIPTIONS = (
 _PEERING_FILTERS = ("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id")
 
 
-def list_in_vpc(account: Account, operation: str, key: str, filter_name: str, vpc_id: str) -> list[AwsObject]:
-    """Return all objects of a kind in the VPC."""
-    return list(account.items(f"ec2.{operation}", key, filters={filter_name: [vpc_id]}))
+@dataclass(frozen=True)
+class NetworkFacts:
+    """An existing VPC and what is in it, as EC2 describes it.
+
+    Attributes:
+        vpc: the VPC; None if there is none with this id.
+        has_dns_support: whether the Amazon DNS server answers (`enableDnsSupport`); None if that could not be read.
+        has_dns_host_names: whether public addresses get DNS names (`enableDnsHostnames`); None if unknown.
+        internet_gateways: the internet gateways that are attached to it.
+        peerings: its active peering connections.
+        unread: the attributes that could not be read, each with the reason.
+    """
+
+    vpc: AwsObject | None = None
+    has_dns_support: bool | None = None
+    has_dns_host_names: bool | None = None
+    subnets: tuple[AwsObject, ...] = ()
+    route_tables: tuple[AwsObject, ...] = ()
+    internet_gateways: tuple[AwsObject, ...] = ()
+    nat_gateways: tuple[AwsObject, ...] = ()
+    network_acls: tuple[AwsObject, ...] = ()
+    endpoints: tuple[AwsObject, ...] = ()
+    security_groups: tuple[AwsObject, ...] = ()
+    peerings: tuple[AwsObject, ...] = ()
+    interfaces: tuple[AwsObject, ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
 
 
-def describe_peerings(account: Account, vpc_id: str) -> list[AwsObject]:
+class Reader:
+    """Carries out calls; what cannot be read is remembered in `unread`, and the others are still made."""
+
+    def __init__(self) -> None:
+        self.unread: list[tuple[str, str]] = []
+
+    def read(self, name: str, call: Callable[[], _T]) -> _T | None:
+        """Return the result of a call, or None if AWS refuses it; `name` says what is read."""
+        try:
+            with translate_aws_errors():
+                return call()
+        except AwsError as error:
+            self.unread.append((name, str(error)))
+            return None
+
+
+def read_network(account: Account, vpc_id: str) -> NetworkFacts:
+    """Read an existing VPC and what is in it.
+
+    Returns:
+        The facts. What may not be read is listed in `unread`.
+
+    Raises:
+        AwsError: not even the VPC can be read.
+    """
+    with translate_aws_errors():
+        vpc = next(account.items("ec2.describe_vpcs", "Vpcs", filters={"vpc-id": [vpc_id]}), None)
+    if vpc is None:
+        return NetworkFacts()
+    reader = Reader()
+    described = {
+        attribute: reader.read(attribute, partial(_list_in_vpc, account, operation, key, id_filter, vpc_id)) or ()
+        for attribute, operation, key, id_filter in _DESCRIPTIONS
+    }
+    peerings = reader.read("peerings", partial(_list_peerings, account, vpc_id)) or ()
+    read_attribute = partial(_read_vpc_attribute, account, vpc_id)
+    return NetworkFacts(
+        vpc=vpc,
+        has_dns_support=reader.read("has_dns_support", partial(read_attribute, "enableDnsSupport")),
+        has_dns_host_names=reader.read("has_dns_host_names", partial(read_attribute, "enableDnsHostnames")),
+        peerings=peerings,
+        unread=tuple(reader.unread),
+        **described,
+    )
+
+
+def _list_in_vpc(account: Account, operation: str, key: str, id_filter: str, vpc_id: str) -> tuple[AwsObject, ...]:
+    return tuple(account.items(f"ec2.{operation}", key, filters={id_filter: [vpc_id]}))
+
+
+def _list_peerings(account: Account, vpc_id: str) -> tuple[AwsObject, ...]:
     """Return the active peering connections of the VPC."""
+    operation, key = "describe_vpc_peering_connections", "VpcPeeringConnections"
     found = {
         peering["VpcPeeringConnectionId"]: peering
         for side in _PEERING_FILTERS
-        for peering in list_in_vpc(account, "describe_vpc_peering_connections", "VpcPeeringConnections", side, vpc_id)
+        for peering in _list_in_vpc(account, operation, key, side, vpc_id)
         if peering["Status"]["Code"] == "active"
     }
-    return list(found.values())
+    return tuple(found.values())
 
 
-def read_vpc_attribute(account: Account, vpc_id: str, name: str) -> bool:
+def _read_vpc_attribute(account: Account, vpc_id: str, name: str) -> bool:
     """Return the value of an attribute of the VPC, e.g. `enableDnsSupport`."""
     response = account.client("ec2").describe_vpc_attribute(VpcId=vpc_id, Attribute=name)
     return bool(response[f"{name[0].upper()}{name[1:]}"]["Value"])
 
 
-def list_instances(account: Account, cluster: str, vpc_id: str) -> list[str]:
+def list_instances(account: Account, cluster: str, vpc_id: str) -> frozenset[str]:
     """Return the ids of the instances that the cluster has already."""
     filters = {"vpc-id": [vpc_id], "tag-key": [cluster_tag(cluster)]}
-    return [instance["InstanceId"] for instance in describe_instances(account, filters)]
+    return frozenset(instance["InstanceId"] for instance in describe_instances(account, filters))
 
 
 def count_interfaces(account: Account) -> int:

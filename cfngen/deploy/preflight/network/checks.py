@@ -33,7 +33,7 @@ QUOTAS = "quotas"
 SECURITY_GROUPS = "security-groups"
 SECURITY_GROUP_TAGS = "security-group-tags"
 _ORDER = tuple(Severity)
-# What to call the attributes of `NetworkFacts` that may not be readable.
+# What to call the attributes of `NetworkFacts` and `Situation` that may not be readable.
 _LABELS: Mapping[str, str] = {
     "endpoints": "the list of VPC endpoints",
     "foreign": "what the cluster file names",
@@ -86,7 +86,7 @@ def _has_existing_groups(situation: Situation) -> bool:
 def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
     """Yield a finding for each quota that is too low."""
     key = "network.quotas"
-    for quota in situation.facts.quotas:
+    for quota in situation.quotas:
         # An unknown usage is neither sufficient nor insufficient.
         numbers = f"{quota.name}: {quota.used} {verb_form(quota.used or 0, 'are')} used of {quota.limit}"
         hint = str(quota.hint).removesuffix(".")
@@ -109,7 +109,8 @@ class Check(NamedTuple):
         in_order: what is the case if it finds nothing, as a sentence.
         applies: whether there is something to check.
         find: finds what is wrong.
-        reads: attributes of `NetworkFacts` that it judges: without one of them, nothing is said to be in order.
+        reads: attributes of `NetworkFacts` or `Situation` that it judges: without one of them, nothing is said to be in
+            order.
     """
 
     name: str
@@ -231,14 +232,14 @@ def judge(situation: Situation, *, without: Collection[str] = ()) -> tuple[Findi
     """
     checks = [check for check in CHECKS if check.name not in without] if situation.facts.vpc else [_EXISTENCE]
     findings = [finding for check in checks if check.applies(situation) for finding in _carry_out(check, situation)]
-    findings += [unread(_LABELS[name], reason, ranges.VPC_ID_KEY) for name, reason in situation.facts.unread]
+    findings += [unread(_LABELS[name], reason, ranges.VPC_ID_KEY) for name, reason in situation.unread]
     return tuple(sorted(findings, key=lambda finding: _ORDER.index(finding.severity)))
 
 
 def _carry_out(check: Check, situation: Situation) -> Iterator[Finding]:
     """Yield the findings of a check, or that everything is in order."""
     findings = [replace(finding, check=check.name) for finding in check.find(situation)]
-    if findings or any(name in check.reads for name, _ in situation.facts.unread):
+    if findings or any(name in check.reads for name, _ in situation.unread):
         return iter(findings)
     return iter([Finding(Severity.OK, check.in_order, check=check.name)])
 

@@ -156,7 +156,7 @@ def _judge_nat_gateway(situation: Situation, subnet: NamedSubnet, target: str) -
 
 def find_unusable_nat_gateways(situation: Situation) -> Iterator[Finding]:
     """Yield a problem for each NAT gateway of the cluster file that does not work."""
-    foreign_keys = {finding.key for finding in situation.facts.foreign}
+    foreign_keys = {finding.key for finding in situation.foreign}
     for subnet in situation.subnets:
         key = f"{subnet.path}.natGateway"
         if subnet.nat_gateway and key not in foreign_keys:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from cfngen.deploy.messages.message import Message
+from cfngen.deploy.messages.message import Message, Notice
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, Hint, suggest
 from cfngen.text import pluralize
@@ -47,6 +47,11 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.key}: {self.text}" if self.key else self.text
+
+    @property
+    def notice(self) -> Notice:
+        """The finding as a message of its own, for what keeps nobody from deploying."""
+        return Notice(str(self), f"{self.remedy}." if self.remedy else "")
 
 
 class FindingsError(CfngenError):

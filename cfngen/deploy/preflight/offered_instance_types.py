@@ -17,7 +17,8 @@ from cfngen.cluster.subnet_ids import ZoneId, zone_id
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.instance_types import read_offerings
-from cfngen.deploy.preflight.findings import Finding, FindingsError, refusal
+from cfngen.deploy.messages.message import Report
+from cfngen.deploy.preflight.findings import Finding, FindingsError, refusal, unread
 from cfngen.text import join_and, verb_form
 
 
@@ -58,16 +59,15 @@ class _Choice:
     zones: tuple[str, ...]
 
 
-def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None:
+def check(account: Account, cluster: Cluster, values: Mapping[str, str], report: Report) -> None:
     """Check that each instance type is offered in a zone of its instances.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         values: values of the root's parameters, among them types and zones that differ from the cluster file's.
+        report: receives a notice if the offered types cannot be read.
 
     Raises:
-        InstanceTypesNotOfferedError: a type is offered in none of its zones. Errors of AWS are ignored.
+        InstanceTypesNotOfferedError: a type is offered in none of its zones.
     """
     demands = list(_demands(cluster, values))
     choices = list(_choices(cluster, values))
@@ -75,7 +75,8 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
     try:
         with translate_aws_errors():
             zones_by_type = read_offerings(account, types)
-    except AwsError:
+    except AwsError as error:
+        report(unread("which instance types the zones offer", error).notice)
         return
     problems = (*_find_problems(demands, zones_by_type), *_find_zones_without_choice(choices, zones_by_type))
     if problems:

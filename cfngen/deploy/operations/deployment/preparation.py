@@ -200,11 +200,11 @@ def prepare(
                 interaction.report,
                 is_network_judged=is_network_judged,
             )
-            offered_instance_types.check(account, cluster, values)
+            offered_instance_types.check(account, cluster, values, interaction.report)
             missing_tags = subnet_tags.find_missing(account, cluster, values)
         if not is_network_judged:
-            routes.check(account, cluster, values)
-        masters.check(account, cluster, values, deployed_stack)
+            routes.check(account, cluster, values, interaction.report)
+        masters.check(account, cluster, values, deployed_stack, interaction.report)
         upload = partial(
             publish, account, cluster=name, bucket=request.bucket, kms_key=request.kms_key, report=interaction.report
         )

@@ -83,7 +83,7 @@ def check(
     findings = [finding for what, found in checks for finding in _carry_out(what, found)]
     for finding in findings:
         if finding.severity is Severity.WARNING:
-            report(Notice(str(finding), f"{finding.remedy}."))
+            report(finding.notice)
     if problems := tuple(finding for finding in findings if finding.severity is Severity.PROBLEM):
         raise ForeignObjectsError(problems)
 

@@ -1,4 +1,4 @@
-"""Networks: what a VPC holds, listed by kind."""
+"""What a VPC holds, read once into `NetworkFacts`, and what is in an account besides: interfaces and instances."""
 
 from __future__ import annotations
 

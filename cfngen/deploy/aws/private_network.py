@@ -122,13 +122,8 @@ def read_private_network(
     """Return the way out of a private cluster as EC2 describes it.
 
     Args:
-        account: the AWS account.
-        cluster: the cluster file.
         stack: the root stack, whose parameters name the existing parts of the network.
         resources: the resources of the cluster's stacks.
-
-    Raises:
-        AwsError: a call failed.
     """
     ids = {
         resource.logical_id: resource.physical_id

@@ -12,6 +12,12 @@ ReadCount = Callable[[Account], int]
 """A function that reads a usage or a limit from AWS."""
 
 
+def make_clients(account: Account) -> None:
+    """Make the clients that these functions use: boto3's may be shared by threads, but not be made in several."""
+    for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
+        account.client(service)
+
+
 def known_usage(count: int) -> ReadCount:
     """Return a function that returns a known usage without calling AWS."""
     return lambda _: count

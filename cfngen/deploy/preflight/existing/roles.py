@@ -184,17 +184,17 @@ def find_missing_actions(account: Account, role: str, grant: Grant) -> list[str]
     Raises:
         cfngen.deploy.aws.errors.AwsError: IAM does not answer; the caller translates boto3's errors.
     """
-    paginator = account.client("iam").get_paginator("simulate_principal_policy")
     missing: set[str] = set()
     for statement in merge_statements(grant.statements):
-        pages = paginator.paginate(
+        results = account.items(
+            "iam.simulate_principal_policy",
+            "EvaluationResults",
             PolicySourceArn=role,
             ActionNames=sorted(set(statement["Action"])),
             ResourceArns=_resources(account, statement),
             ContextEntries=_context_entries(statement.get("Condition", {})),
         )
-        for page in pages:
-            missing |= {result["EvalActionName"] for result in page["EvaluationResults"] if not _is_allowed(result)}
+        missing |= {result["EvalActionName"] for result in results if not _is_allowed(result)}
     return sorted(missing)
 
 

@@ -18,7 +18,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import dotted
 from cfngen.cluster.sections.network import DnsZone
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.findings import Finding, refusal, unread
 
@@ -74,11 +74,11 @@ def notices(account: Account, cluster: Cluster) -> Iterator[Notice]:
     try:
         with translate_aws_errors():
             # "default" is the name of every key policy (GetKeyPolicy, AWS KMS API Reference).
-            text = account.client("kms").get_key_policy(KeyId=arn, PolicyName="default")["Policy"]
+            response = account.read("kms.get_key_policy", KeyId=arn, PolicyName="default") or {}
     except AwsError as error:
         yield Notice(f"{_KEY}: whether the key's policy lets instances use it is not known: {error}", _HINT)
         return
-    principals = _principals_that_may_decrypt(json.loads(text))
+    principals = _principals_that_may_decrypt(json.loads(response.get("Policy", "{}")))
     if principals & {"*", account.id, f"arn:{account.partition}:iam::{account.id}:root"}:
         return
     roles = {existing.role for _, existing in existing_roles(cluster)}
@@ -205,10 +205,9 @@ def _is_missing(account: Account, bucket: str) -> bool:
     from botocore.exceptions import ClientError
 
     try:
-        account.client("s3").head_bucket(Bucket=bucket)
-    except ClientError as error:
-        return error_code(error) in _MISSING_CODES
-    return False
+        return account.read("s3.head_bucket", absent=_MISSING_CODES, Bucket=bucket) is None
+    except ClientError:
+        return False
 
 
 def find_service_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from cfngen.deploy.aws.usage import (
     count_listed,
     count_network_load_balancers,
     known_usage,
+    make_clients,
     read_max_entries,
     used_storage,
 )
@@ -44,9 +45,7 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
     """
     current = current or Demand()
     added_resources = _additions(demand.count_by_resource_type, current.count_by_resource_type)
-    # boto3 clients may be shared between threads, but must not be created in several threads.
-    for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
-        account.client(service)
+    make_clients(account)
     with ThreadPoolExecutor(max_workers=MAX_THREADS) as pool:
         vcpu_quotas_future = pool.submit(
             check_vcpu_quotas,

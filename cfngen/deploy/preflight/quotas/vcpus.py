@@ -153,15 +153,7 @@ def check_vcpu_quotas(
         current_reservations: those of each capacity reservation now.
     """
     unknown_quotas = [
-        Quota(
-            f"vCPUs of {instance_type}",
-            needed=0,
-            used=None,
-            limit=None,
-            sufficient=None,
-            hint=_UNKNOWN_QUOTA_HINT,
-        )
-        for instance_type in _new_types_without_quota(planned, current)
+        _unknown_quota(f"vCPUs of {instance_type}") for instance_type in _new_types_without_quota(planned, current)
     ]
     try:
         with translate_aws_errors():
@@ -172,7 +164,7 @@ def check_vcpu_quotas(
             used_vcpus = count_used_vcpus(account, with_reservations=bool(planned_reservations or current_reservations))
             beside = _count_vcpus_beside(account, current, planned_reservations, current_reservations)
     except AwsError as error:
-        return [Quota("vCPUs", needed=0, used=None, limit=None, sufficient=None, hint=str(error)), *unknown_quotas]
+        return [_unknown_quota("vCPUs", hint=str(error)), *unknown_quotas]
     quotas = []
     for vcpu_quota, max_count in planned_max_vcpus.items():
         family, is_spot = vcpu_quota
@@ -186,28 +178,19 @@ def check_vcpu_quotas(
         if current and not added and max_count <= current_max_vcpus.get(vcpu_quota, 0):
             continue  # the deployment adds nothing to this quota
         if quota_code:
-            quota_check = QuotaCheck(
-                name,
-                needed=added,
-                service="ec2",
-                code=quota_code,
-                used=known_usage(used_count),
-                needed_at_maximum=added_at_maximum,
-            )
+            usage = known_usage(used_count)
+            quota_check = QuotaCheck(name, added, "ec2", quota_code, usage, needed_at_maximum=added_at_maximum)
             quotas.append(check_quota(account, quota_check))
         else:
-            quotas.append(
-                Quota(
-                    name,
-                    needed=added,
-                    used=used_count,
-                    limit=None,
-                    sufficient=None,
-                    hint=_UNKNOWN_QUOTA_HINT,
-                    needed_at_maximum=added_at_maximum,
-                )
-            )
+            quotas.append(_unknown_quota(name, added, used_count, needed_at_maximum=added_at_maximum))
     return [*quotas, *unknown_quotas]
+
+
+def _unknown_quota(
+    name: str, needed: int = 0, used: int | None = None, *, hint: str = _UNKNOWN_QUOTA_HINT, needed_at_maximum: int = 0
+) -> Quota:
+    """Return a quota of which neither code nor limit is known."""
+    return Quota(name, needed, used, limit=None, sufficient=None, hint=hint, needed_at_maximum=needed_at_maximum)
 
 
 def _count_vcpus_beside(

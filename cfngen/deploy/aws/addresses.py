@@ -80,7 +80,6 @@ def find_lost_addresses(
     """Return the Elastic IPs that should be associated with a cluster's masters and bastion, but are not.
 
     Args:
-        account: account and region of the cluster.
         resources: the resources of all the cluster's stacks; their logical ids are unique.
         parameters: values of the root's parameters.
 

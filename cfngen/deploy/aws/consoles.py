@@ -60,7 +60,6 @@ def read_group_consoles(account: Account, group: str, failed_instance_id: str = 
     Instances that booted successfully are left out if there are others.
 
     Args:
-        account: the AWS account.
         group: the Auto Scaling group's name; the group may be deleted.
         failed_instance_id: id of the instance that is known to have failed; then only its console is read.
 
@@ -170,7 +169,6 @@ def read_launch_failures(account: Account, group: str) -> tuple[str, ...]:
     fail while the old instance still has the interface, and Auto Scaling retries until one succeeds.
 
     Args:
-        account: the AWS account.
         group: the Auto Scaling group's name; the group may be deleted.
 
     Raises:

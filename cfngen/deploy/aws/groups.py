@@ -155,9 +155,7 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
     """Return the Auto Scaling groups of a cluster: masters first, the bastion last.
 
     Args:
-        account: the AWS account.
         cluster: the cluster file, which names the node groups; a group that is not in it is named by its logical id.
-        resources: the resources of the cluster's stacks.
 
     Raises:
         AwsError: a call failed.

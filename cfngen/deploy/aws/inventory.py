@@ -83,9 +83,7 @@ def read_inventory(
     """Return the inventory of a cluster.
 
     Args:
-        account: the AWS account.
         stack: the cluster's root stack, which may be deleted; None if CloudFormation knows no stack of that name.
-        cluster: name of the cluster.
         vpc_id: the existing VPC that the cluster file names; empty if the stack creates one.
         pod_cidr: address range of the pods.
     """
@@ -157,8 +155,6 @@ def _find_instances(
     cluster's tag.
 
     Args:
-        account: the AWS account.
-        cluster: name of the cluster.
         vpc_id: the cluster's VPC; empty if it is not known.
         existing_group_names: names of the stacks' Auto Scaling groups.
         known_group_names: the same names and those of deleted groups: the tag that EC2 Auto Scaling adds to an instance

@@ -66,8 +66,6 @@ def find_references(account: Account, inventory: Inventory, ids: Sequence[str]) 
     """Return the security groups with rules that refer to one of the given groups, without the given groups.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
         ids: ids of the security groups.
     """
     references_by_group: dict[str, ReferringGroup] = {}
@@ -99,8 +97,6 @@ def find_orphaned_interfaces(
     """Return the cluster's remaining interfaces: those that only cfngen deletes, and those that ELB will delete.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
         groups: security groups that Kubernetes created.
     """
     if not inventory.vpc_id:

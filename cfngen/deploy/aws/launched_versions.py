@@ -64,7 +64,6 @@ def find_stale_groups(account: Account, resources: Iterable[ResourceView]) -> tu
     """Return the groups that use another launch template version than their stack's, or whose boot program is gone.
 
     Args:
-        account: account and region of the cluster.
         resources: the resources of all the cluster's stacks; their logical ids are unique.
 
     Raises:
@@ -98,7 +97,6 @@ def _check_group(
     """Return the group if it is stale; None if its launch template version is current and its instances can boot.
 
     Args:
-        account: account and region of the cluster.
         logical_id: logical id of the group.
         group: the group as Auto Scaling describes it.
         newest_versions: newest version of each of the stacks' launch templates, by the launch template's id.
@@ -202,7 +200,6 @@ def find_retyped_slots(account: Account, resources: Iterable[ResourceView]) -> t
     """Return the slots that launch another type than their stack's, in the order of their letters.
 
     Args:
-        account: account and region of the cluster.
         resources: the resources of all the cluster's stacks.
 
     Raises:

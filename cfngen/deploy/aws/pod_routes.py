@@ -46,10 +46,8 @@ def find_instance_routes(
     """Return the routes to existing instances in the route table of the pods; none if the network plug-in needs none.
 
     Args:
-        account: the AWS account.
         cluster: the cluster file, which names the network plug-in.
         stack: the root stack; its parameter RouteTableId names the route table of an existing VPC.
-        resources: the resources of the cluster's stacks.
 
     Raises:
         AwsError: the call failed.

@@ -123,7 +123,6 @@ def read_private_network(
 
     Args:
         stack: the root stack, whose parameters name the existing parts of the network.
-        resources: the resources of the cluster's stacks.
     """
     ids = {
         resource.logical_id: resource.physical_id

@@ -21,8 +21,6 @@ class StackOutputs:
     """The outputs of other stacks.
 
     Args:
-        account: the account and region.
-        cluster: name of the cluster.
         stacks: names of the stacks.
     """
 
@@ -59,7 +57,6 @@ class StoredValues:
     """Parameters of Parameter Store.
 
     Args:
-        account: the account and region.
         names: names of the parameters.
     """
 

@@ -15,10 +15,6 @@ def removal_command(account: Account, role: str) -> str:
     """Return a command line that takes a role's policies away and deletes it; empty if there is no such role.
 
     Of a role whose policies the caller may not list, it is the command for the role alone.
-
-    Args:
-        account: the AWS account.
-        role: the role's name.
     """
     from botocore.exceptions import ClientError
 

@@ -291,8 +291,6 @@ def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tu
     Empty if the caller has no permission to list stacks.
 
     Args:
-        account: account and region to search.
-        cluster: name of the cluster.
         besides: name or ARN of a root stack that is ignored: the one that the cluster itself uses.
     """
     from botocore.exceptions import ClientError

@@ -45,9 +45,7 @@ def find(account: Account, bucket: str, cluster: str, *, must_be_allowed: bool =
     """Return the number and size of a cluster's objects in a bucket of this account.
 
     Args:
-        account: the account.
         bucket: the bucket; if it does not exist, there are no objects.
-        cluster: name of the cluster.
         must_be_allowed: whether to raise an error if the caller may not list the bucket; otherwise it counts as empty.
     """
     prefix = f"{cluster}/"
@@ -131,7 +129,6 @@ def read_deployed(account: Account, root_id: str, root_template: TemplatePart) -
     """Return the templates and parameters of a root and its nested stacks.
 
     Args:
-        account: the account and region.
         root_id: ARN of the root.
         root_template: the root's template; empty if it cannot be read.
     """

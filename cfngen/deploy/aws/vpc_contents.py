@@ -87,8 +87,6 @@ def find_vpc_contents(account: Account, vpc_id: str, kinds: Collection[str] = ()
     """Yield the resources that are in a VPC or attached to it, by kind.
 
     Args:
-        account: the AWS account.
-        vpc_id: the VPC.
         kinds: the kinds to list, such as `VPC endpoint`; if empty, all kinds.
     """
     for kind in _RESOURCE_KINDS:

@@ -69,8 +69,6 @@ def find_blockers(account: Account, inventory: Inventory, orphans: tuple[Orphane
     """Return foreign resources in the cluster's own VPC, subnets and security groups, or attached to them.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
         orphans: resources that Kubernetes created; they belong to the cluster.
     """
     group_ids = [*inventory.security_groups, *(orphan.id for orphan in orphans if orphan.kind == "security group")]

@@ -63,7 +63,6 @@ def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> t
 
     Args:
         deployed_root_template: the root's template as it is deployed.
-        cluster: the cluster as it is to be deployed.
 
     Raises:
         ImmutableSettingError: a setting cannot be changed in this way.
@@ -165,7 +164,6 @@ def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, s
     Args:
         recorded: the settings of the deployed cluster by key.
         requested: the settings of the cluster as it is to be deployed by key.
-        cluster: the cluster as it is to be deployed.
     """
     old_count = int(recorded.get(MASTER_COUNT_KEY, requested[MASTER_COUNT_KEY]))
     new_count = int(requested[MASTER_COUNT_KEY])

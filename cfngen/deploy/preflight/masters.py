@@ -120,8 +120,6 @@ def check_volume_sizes(account: Account, existing: StackView, values: Mapping[st
     """Compare the real sizes of the volumes with the stack's parameter and with the requested size.
 
     Args:
-        account: the account and region.
-        existing: the root stack.
         values: parameters of the deployment.
 
     Raises:

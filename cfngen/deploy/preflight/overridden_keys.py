@@ -44,7 +44,6 @@ class OverriddenKeys:
     """The keys of a cluster file that a deployment's parameters override.
 
     Args:
-        cluster: the cluster.
         sources: by the name of each parameter whose value is not its default, where the value comes from.
     """
 

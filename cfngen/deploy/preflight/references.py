@@ -70,8 +70,6 @@ def resolve_references(account: Account, cluster: Cluster, values: Mapping[str, 
     """Resolve the references of a cluster file.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         values: values of the root's parameters; that of a stored parameter is its name.
 
     Raises:
@@ -114,8 +112,6 @@ def _find_ids(
     """Return the ids to which references lead, by the paths of their keys.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         parts: the parts with references.
         values: values of the root's parameters; that of a stored parameter is its name.
 

@@ -46,8 +46,6 @@ def require_unique_name(account: Account, cluster: str, stack: str) -> None:
     """Raise an error if another stack contains a cluster of the same name.
 
     Args:
-        account: account and region to search.
-        cluster: name of the cluster.
         stack: name of the root stack that is to be created.
 
     Raises:
@@ -124,8 +122,6 @@ def require_idle_stack(account: Account, stack_name: str, cluster: str) -> Stack
     """Return the root stack of a cluster, in which no operation is in progress.
 
     Args:
-        account: the account and region.
-        stack_name: name of the root stack.
         cluster: name of the cluster that it belongs to.
 
     Raises:
@@ -152,7 +148,6 @@ def root_stack_tags(cluster: str, chosen: Mapping[str, str], stack: StackView | 
     An update removes every tag that it does not list, so the stack's current tags are included.
 
     Args:
-        cluster: name of the cluster.
         chosen: the tags that the operator chose.
         stack: the existing stack; None if it does not exist yet.
     """

@@ -69,7 +69,6 @@ def _parts(cluster: Cluster, values: Mapping[str, str], key: str) -> Iterator[_E
     """Yield the existing parts that a key of `subnets[]` names; the parameters' values take precedence.
 
     Args:
-        cluster: the cluster.
         values: values of the root's parameters.
         key: `public.id`, `natGateway` or `routeTable`.
     """
@@ -236,11 +235,6 @@ def find_unconnected_targets(cluster: Cluster) -> Iterator[Finding]:
 
 def find_route_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[Finding]:
     """Yield a problem for each prefix list or target of a route that does not exist, or does not lead out of the VPC.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-        vpc_id: the cluster's VPC.
 
     Raises:
         cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.

@@ -149,13 +149,7 @@ _OPERATORS_WITHOUT_VALUE = ("StringNotEquals", "Null")
 
 
 def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
-    """Yield a notice for each existing role that lacks permissions, or whose permissions are not known.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-        stack: name of the root stack.
-    """
+    """Yield a notice for each existing role that lacks permissions, or whose permissions are not known."""
     grant_by_name = {grant.name: grant for grant in grants(cluster, scope_of(cluster, stack=stack, account=account.id))}
     for path, existing in existing_roles(cluster):
         if existing.role.split(":")[4] != account.id:

@@ -255,8 +255,6 @@ def check_network(
     """Look at the existing VPC that a cluster is to be created in. Nothing is changed.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         report: receives the step, since reading takes seconds.
         values: values of the root's parameters, which override the cluster file.
         without: names of checks to leave out.

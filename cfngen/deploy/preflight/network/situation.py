@@ -162,7 +162,6 @@ def named_subnets(cluster: Cluster, values: Mapping[str, str]) -> tuple[NamedSub
     """Return the subnets of the cluster file, those of instances first.
 
     Args:
-        cluster: the cluster.
         values: values of the root's parameters.
     """
     instance_subnets, zone_public_subnets = [], []

@@ -60,9 +60,6 @@ def needed_tags(
     load balancer controller finds subnets by their role ("Subnet Auto Discovery" in its documentation).
 
     Args:
-        cluster: the cluster.
-        subnet: the existing subnet.
-        tags: its tags.
         table: its route table; None if it is not known.
     """
     needed = {INTERNAL_SUBNET_ROLE if _is_internal(cluster, subnet, table) else PUBLIC_SUBNET_ROLE: "1"}
@@ -81,9 +78,6 @@ def find_faults(cluster: Cluster, subnet: NamedSubnet, tags: Mapping[str, str], 
     """Return why a subnet cannot get the tags that it needs, as sentences without the subnet's key.
 
     Args:
-        cluster: the cluster.
-        subnet: the existing subnet.
-        tags: its tags.
         needed: the tags that it needs.
     """
     faults = []
@@ -110,8 +104,6 @@ def find_missing(account: Account, cluster: Cluster, values: Mapping[str, str]) 
     """Return the tags that a deployment will add to existing subnets; none without `network.tagExisting`.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         values: values of the root's parameters.
 
     Raises:

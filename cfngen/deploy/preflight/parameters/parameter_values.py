@@ -91,9 +91,7 @@ def choose_values(
     """Choose the value of every parameter of a root.
 
     Args:
-        root_template: the template of the root, as uploaded.
         option_values: values from the command line (`--parameter`), by parameter.
-        file: values from a parameter file.
         kept_parameters: parameters that keep their current value in the stack (`--keep`).
         deployed_stack: the root stack; None if it does not exist yet.
         deployed_root_template: the root's template as it is deployed; its defaults show which values someone has
@@ -197,7 +195,6 @@ def _misnamed_parameters(
 
 
 def _raise_problems(problems: list[str], missing_names: Sequence[str], definitions: Mapping[str, TemplatePart]) -> None:
-    """Raise an error if parameters are unknown, have no value, or have one that is not allowed."""
     missing = [_describe_missing(name, definitions[name]) for name in missing_names]
     if problems:
         raise ParameterError([*problems, *missing], hint="correct them and try again; nothing was changed.")
@@ -207,7 +204,6 @@ def _raise_problems(problems: list[str], missing_names: Sequence[str], definitio
 
 
 def _request_parameter(name: str, value: str, *, uses_previous_value: bool) -> AwsArguments:
-    """Return one item of the argument `Parameters` of CreateChangeSet."""
     if uses_previous_value:
         return {"ParameterKey": name, "UsePreviousValue": True}
     return {"ParameterKey": name, "ParameterValue": value}
@@ -219,7 +215,6 @@ def _is_no_echo(definition: TemplatePart) -> bool:
 
 
 def _describe_missing(name: str, definition: TemplatePart) -> str:
-    """Return in words that a parameter has no value, with its description and the rule for its values."""
     description = str(definition.get("Description", "")).rstrip(".")
     rule = str(definition.get("ConstraintDescription", ""))
     if description and rule:
@@ -277,9 +272,7 @@ def _reset_notices(
 
     Args:
         definitions: the parameters of the root's template to deploy.
-        values: the values of the deployment.
         explicit_names: parameters whose values come from the user or are kept, and not from a default.
-        stack_values: current values of the stack's parameters.
         deployed_root_template: the root's template as it is deployed; None if there is none.
     """
     deployed_definitions = (deployed_root_template or {}).get("Parameters", {})
@@ -311,8 +304,6 @@ def broken_rule(name: str, definition: TemplatePart, value: str) -> str:
 
     Args:
         name: the parameter's name; one that ends in `Cidr` takes an address range.
-        definition: the parameter in the template.
-        value: the value as text.
     """
     parameter_type = str(definition.get("Type", ""))
     is_list = (
@@ -334,13 +325,7 @@ def broken_rule(name: str, definition: TemplatePart, value: str) -> str:
 
 
 def _broken_bound(definition: TemplatePart, item: str, *, is_numeric: bool) -> str:
-    """Return which bound a value breaks (allowed values, minimum, maximum, or length), or an empty text.
-
-    Args:
-        definition: the parameter in the template.
-        item: the value, or one item of a list.
-        is_numeric: whether the value must be a number.
-    """
+    """Return which bound a value breaks (allowed values, minimum, maximum, or length), or an empty text."""
     allowed = [str(allowed_value) for allowed_value in definition.get("AllowedValues", ())]
     if allowed and item not in allowed:
         return f"is not one of {', '.join(allowed)}"

@@ -64,7 +64,6 @@ def network_checks(account: Account, demand: Demand, current: Demand) -> Iterato
     """Yield a check for each quota of a VPC, a zone or of endpoints that the deployment adds something to.
 
     Args:
-        account: the account and region.
         demand: the resources that the cluster will need.
         current: the resources that it has already.
     """

@@ -36,7 +36,6 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
     """Check all quotas that a deployment adds something to.
 
     Args:
-        account: the account and region.
         demand: the resources that the cluster will need.
         current: the resources that it has already; None for a new cluster.
 

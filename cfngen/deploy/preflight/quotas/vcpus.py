@@ -112,7 +112,6 @@ def count_used_vcpus(account: Account, *, with_reservations: bool = False) -> Ma
     """Return how many vCPUs of each quota the account's running instances use.
 
     Args:
-        account: the account and region.
         with_reservations: whether to add the places in capacity reservations that no instance has taken.
     """
     running_counts = Counter(
@@ -146,7 +145,6 @@ def check_vcpu_quotas(
     """Return the quotas of vCPUs that the instance types of the planned Auto Scaling groups count towards.
 
     Args:
-        account: the account and region.
         planned: the instances of each Auto Scaling group after the deployment.
         current: the instances of each Auto Scaling group now; empty for a new cluster.
         planned_reservations: the instances of each capacity reservation after the deployment.

@@ -158,8 +158,8 @@ def test_groups_whose_rules_name_others_are_found_in_both_directions(aws: Aws) -
     assert [each["Filters"][0]["Values"] for each in aws.sent("ec2:DescribeSecurityGroups")] == [["sg-1"], ["sg-1"]]
 
 
-@pytest.mark.parametrize(("number", "calls"), [(0, []), (100, [100, 100]), (101, [100, 100, 1, 1])])
-def test_references_are_asked_for_a_hundred_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
+@pytest.mark.parametrize(("number", "calls"), [(0, []), (200, [200, 200]), (201, [200, 1, 200, 1])])
+def test_references_are_asked_for_two_hundred_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
     kubernetes_made.find_references(aws.account, SCOPE, [f"sg-{each}" for each in range(number)])
     assert [len(each["Filters"][0]["Values"]) for each in aws.sent("ec2:DescribeSecurityGroups")] == calls
 

@@ -10,10 +10,10 @@ import pytest
 from answering import Aws, pairs, refusing
 from aws_descriptions import NOW, OWNED, arn, instance, resource, running, stack, stacked
 
-from cfngen.deploy.aws.stacks import StackResource
+from cfngen.deploy.aws.stacks import StackResource, find_last_deleted
 from cfngen.deploy.operations.deletion.execution import preview_deletion
 from cfngen.deploy.plan.deletion.plan import DeletionPlan, DeletionRequest
-from cfngen.deploy.plan.deletion.planning import find_last_deleted, plan_deletion
+from cfngen.deploy.plan.deletion.planning import plan_deletion
 from cfngen.deploy.preflight.stack_checks import ForeignStackError
 
 REQUEST = DeletionRequest("one", "one")
@@ -239,7 +239,7 @@ def test_of_deleted_stacks_the_clusters_latest_root_is_taken(
         ),
     )
     aws.answers["cloudformation:ListStacks"] = {"StackSummaries": summaries}
-    last = find_last_deleted(aws.account, REQUEST)
+    last = find_last_deleted(aws.account, REQUEST.stack_name, REQUEST.cluster)
     assert (last.name if last else None) == chosen
     assert aws.sent("cloudformation:ListStacks") == [{"StackStatusFilter": ["DELETE_COMPLETE"]}]
 

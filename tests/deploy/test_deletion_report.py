@@ -137,8 +137,8 @@ def test_a_secret_in_its_recovery_window_counts_as_gone(aws: Aws) -> None:
 @pytest.mark.parametrize(
     ("kind", "number", "sizes"),
     [
-        ("AWS::EC2::Volume", 100, [100]),
-        ("AWS::EC2::Volume", 101, [100, 1]),
+        ("AWS::EC2::Volume", 200, [200]),
+        ("AWS::EC2::Volume", 201, [200, 1]),
         ("AWS::AutoScaling::AutoScalingGroup", 50, [50]),
         ("AWS::AutoScaling::AutoScalingGroup", 51, [50, 1]),
     ],
@@ -172,4 +172,6 @@ def test_groups_that_still_exist_are_counted(aws: Aws) -> None:
         aws.account, had("AWS::AutoScaling::AutoScalingGroup", "group-1", "group-2")
     )
     assert (counted.kind, counted.gone, counted.left) == ("Auto Scaling groups", 1, ("group-1",))
-    assert aws.sent("autoscaling:DescribeAutoScalingGroups") == [{"AutoScalingGroupNames": ["group-1", "group-2"]}]
+    assert aws.sent("autoscaling:DescribeAutoScalingGroups") == [
+        {"AutoScalingGroupNames": ["group-1", "group-2"], "MaxRecords": 100}
+    ]

@@ -89,8 +89,8 @@ def test_what_an_instance_has_attached_is_a_claims_or_not(aws: Aws, tags: dict[s
     assert volumes.find_attached(aws.account, scope) == {"vol-1"}
 
 
-@pytest.mark.parametrize(("number", "calls"), [(0, []), (100, [100]), (101, [100, 1])])
-def test_attached_volumes_are_asked_for_a_hundred_instances_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
+@pytest.mark.parametrize(("number", "calls"), [(0, []), (200, [200]), (201, [200, 1])])
+def test_attached_volumes_are_asked_for_two_hundred_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
     volumes.find_attached(aws.account, Inventory("one", instances={f"i-{each}": "running" for each in range(number)}))
     assert [len(each["Filters"][0]["Values"]) for each in aws.sent("ec2:DescribeVolumes")] == calls
 

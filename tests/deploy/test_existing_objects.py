@@ -20,6 +20,7 @@ from cfngen.cluster.problems import ClusterFileError
 from cfngen.cluster.sections import field_types, field_validation
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.messages.message import Message, Notice
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.preflight.existing import objects
 from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
@@ -454,6 +455,7 @@ class Landlord:
     file: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, str] = field(default_factory=dict)
     stack: StackView | None = None
+    told: list[Message] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         vpc = self.vpc()
@@ -515,7 +517,7 @@ class Landlord:
         self.stack = StackView("one", "arn", StackStatus("CREATE_COMPLETE"), outputs={"VpcId": vpc})
 
     def check(self) -> None:
-        objects.check(self.account, parse(copy.deepcopy(self.file)), self.parameters, self.stack)
+        objects.check(self.account, parse(copy.deepcopy(self.file)), self.parameters, self.stack, self.told.append)
 
 
 def target_group_older(here: Landlord) -> None:
@@ -759,7 +761,7 @@ def test_what_only_the_account_shows_is_refused_before_anything_changes(
     SCENARIOS[scenario](here)
     with pytest.raises(ForeignObjectsError) as raised:
         here.check()
-    [problem] = raised.value.problems
+    [problem] = map(str, raised.value.problems)
     assert says in problem
     assert problem.startswith(key.replace("[]", "[0]").replace("allocationId", "").rstrip("."))
 
@@ -836,13 +838,29 @@ def test_one_group_of_an_instance_may_have_the_clusters_tag(
         here.check()
 
 
-def test_who_may_not_look_is_not_kept_from_deploying(account: Account, calls: Any) -> None:
+def test_who_may_not_look_is_told_what_was_not_checked_and_not_kept_from_deploying(account: Account) -> None:
     here = Landlord(account, "controlPlane.additionalSecurityGroups[]")
     here.names("sg-00000001")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(here.ec2, "describe_security_groups", refused)
         patch.setattr(here.ec2, "can_paginate", lambda call: False)
         here.check()
+    [notice] = here.told
+    assert isinstance(notice, Notice)
+    assert notice.text.startswith("the security groups cannot be read, so what depends on it was not checked: not all")
+    assert "ask for the permissions of an operator" in str(notice.hint)
+
+
+def test_what_can_be_read_is_checked_though_something_else_cannot(account: Account) -> None:
+    here = Landlord(account, "controlPlane.additionalSecurityGroups[]")
+    here.names("sg-00000001")
+    here.parameters["SubnetAId"] = "subnet-00000001"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(here.ec2, "describe_security_groups", refused)
+        patch.setattr(here.ec2, "can_paginate", lambda call: False)
+        with pytest.raises(ForeignObjectsError, match=r"^network\.subnets\[0\]\.id: there is no subnet"):
+            here.check()
+    assert ["cannot be read" in str(notice) for notice in here.told] == [True]
 
 
 def refused(**arguments: Any) -> Any:

@@ -66,13 +66,13 @@ class Landlord:
             "VpcId": self.vpc, "ZoneA": ZONE, "PublicSubnetAId": self.public, "NatGatewayAId": self.nat,
             "RouteTableAId": self.private_table,
         }  # fmt: skip
-        objects.check(self.account, parse({"network": network}), values, None)
+        objects.check(self.account, parse({"network": network}), values, None, lambda message: None)
 
     def problem(self) -> str:
         """The one problem of the file."""
         with pytest.raises(ForeignObjectsError) as raised:
             self.check()
-        [problem] = raised.value.problems
+        [problem] = map(str, raised.value.problems)
         return problem
 
 
@@ -176,4 +176,4 @@ def test_a_route_table_of_a_public_cluster_leads_to_an_internet_gateway(here: La
         "serviceCidr": "10.250.0.0/16",
     }
     values = {"VpcId": here.vpc, "ZoneA": ZONE, "RouteTableAId": here.public_table}
-    objects.check(here.account, parse({"network": network}), values, None)
+    objects.check(here.account, parse({"network": network}), values, None, lambda message: None)

@@ -9,6 +9,7 @@ from answering import Aws, refusing
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.preflight.existing.services import find_zone_problems
+from cfngen.deploy.preflight.findings import Severity
 
 NAME = "api.k8s.example.com"
 
@@ -24,7 +25,7 @@ def problems(aws: Aws, *, name: str = "k8s.example.com.", is_private: bool = Fal
         }
     }
     dns = {"name": NAME, key: {"id": "Z0123456789ABC"}}
-    return list(find_zone_problems(aws.account, parse({"api": {"internal": True, "dns": dns}})))
+    return list(map(str, find_zone_problems(aws.account, parse({"api": {"internal": True, "dns": dns}}))))
 
 
 @pytest.mark.parametrize(("key", "is_private"), [("publicZone", False), ("privateZone", True)])
@@ -48,12 +49,18 @@ def test_new_zones_are_not_looked_for(aws: Aws) -> None:
     assert not aws.sent("route53:GetHostedZone")
 
 
-@pytest.mark.parametrize(("code", "told"), [("NoSuchHostedZone", True), ("AccessDenied", False)])
-def test_a_zone_that_does_not_exist_is_told_and_one_that_may_not_be_read_is_not(
-    aws: Aws, code: str, told: bool
+@pytest.mark.parametrize(
+    ("code", "severity", "says"),
+    [
+        ("NoSuchHostedZone", Severity.PROBLEM, "there is no hosted zone Z0123456789ABC in account"),
+        ("AccessDenied", Severity.WARNING, "the hosted zone Z0123456789ABC cannot be read, so what depends on it was"),
+    ],
+)
+def test_a_zone_that_does_not_exist_is_a_problem_and_one_that_may_not_be_read_is_said(
+    aws: Aws, code: str, severity: Severity, says: str
 ) -> None:
     aws.answers["route53:GetHostedZone"] = refusing(code)
     cluster = parse({"api": {"dns": {"name": NAME, "publicZone": {"id": "Z0123456789ABC"}}}})
-    assert [problem.partition(": ")[2] for problem in find_zone_problems(aws.account, cluster)] == (
-        [f"there is no hosted zone Z0123456789ABC in account {aws.account.id}"] if told else []
-    )
+    [finding] = find_zone_problems(aws.account, cluster)
+    assert (finding.key, finding.severity) == ("api.dns.publicZone.id", severity)
+    assert finding.text.startswith(says)

@@ -89,7 +89,7 @@ def test_a_bucket_that_does_not_exist_is_told_and_one_that_may_not_be_looked_at_
     aws: Aws, code: str, *, is_missing: bool
 ) -> None:
     aws.answers["s3:HeadBucket"] = refusing(code)
-    problems = list(find_bucket_problems(aws.account, parse({"network": {"flowLogs": BUCKET}})))
+    problems = list(map(str, find_bucket_problems(aws.account, parse({"network": {"flowLogs": BUCKET}}))))
     assert [problem.partition(": ")[0] for problem in problems] == (["network.flowLogs.bucket"] if is_missing else [])
 
 

@@ -53,7 +53,7 @@ def refused(was: dict[str, str], wanted: dict[str, Any]) -> ImmutableSettingErro
 )
 def test_what_is_decided_once_is_refused(key: str) -> None:
     error = refused({key: "another"}, NOW)
-    [problem] = error.problems
+    [problem] = map(str, error.problems)
     assert problem.startswith(f"{key}: was another when the cluster was created and cannot be changed to ")
     section, _, name = key.rpartition(".")
     hint = f"in the cluster file, write `{name}: another` below `{section}`; or create a new cluster."
@@ -81,9 +81,9 @@ def test_a_cluster_of_an_earlier_default_is_told_the_lines_that_keep_it() -> Non
 
 def test_all_that_cannot_be_is_said_at_once() -> None:
     error = refused({"api.port": "6444", "kubernetesVersion": "1.33.1"}, NOW)
-    assert [problem.partition(":")[0] for problem in error.problems] == ["api.port", "kubernetesVersion"]
+    assert [problem.key for problem in error.problems] == ["api.port", "kubernetesVersion"]
     assert error.hint == NEW_CLUSTER
-    assert str(error) == "; ".join(error.problems)
+    assert str(error) == "; ".join(map(str, error.problems))
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def test_a_version_that_cannot_be(version: str, problem: str, hint: str) -> None
 
 def test_masters_neither_go_nor_move() -> None:
     error = refused({"controlPlane.count": "5", "controlPlane.zones": "x y z x y"}, THREE)
-    [problem] = error.problems
+    [problem] = map(str, error.problems)
     assert problem == (
         "controlPlane.count: is 5 and cannot be changed to 3: the removed masters' etcd members would "
         "be lost, and the remaining masters would wait for them"
     )
     moved = refused({"controlPlane.zones": "us-west-2c us-west-2b us-west-2a"}, THREE)
-    assert moved.problems == tuple(
+    assert tuple(map(str, moved.problems)) == tuple(
         f"controlPlane.addresses: master {letter} is in us-west-2{old} and cannot move to us-west-2{letter}: its "
         f"volume stays there; give it an address of the subnet in us-west-2{old}"
         for letter, old in (("a", "c"), ("c", "a"))
@@ -206,7 +206,7 @@ BACK = "restore the old value in the cluster file (and in the parameters), or cr
 def test_what_a_cluster_stands_on_stays(before: dict[str, str], after: dict[str, str], problem: str, kept: str) -> None:
     with pytest.raises(ImmutableSettingError) as raised:
         check(before, after)
-    assert raised.value.problems == (problem,)
+    assert tuple(map(str, raised.value.problems)) == (problem,)
     assert raised.value.hint == (f"{BACK} `{kept}` deploys with the stack's current values." if kept else BACK)
 
 
@@ -228,5 +228,5 @@ def test_what_comes_goes_or_stays_is_no_exchange(before: dict[str, str], after: 
 def test_every_exchange_is_named() -> None:
     with pytest.raises(ImmutableSettingError) as raised:
         check({"VpcCidr": "1", "SubnetACidr": "1", "ZoneB": "1"}, {"VpcCidr": "2", "SubnetACidr": "2", "ZoneB": "2"})
-    keys = [problem.partition(":")[0] for problem in raised.value.problems]
+    keys = [problem.key for problem in raised.value.problems]
     assert keys == ["network.vpc", "network.subnets (zone A)", "network.subnets (zone B)"]

@@ -255,7 +255,7 @@ def checked(tables: Mapping[str, Any] | RefusedError, values: Mapping[str, str])
         "RouteTables": [{"RouteTableId": table, "Associations": found} for table, found in tables.items()]
     }  # fmt: skip
     api = Answers({"ec2:DescribeRouteTables": answer})
-    route_tables.check(api.account, CLUSTER, values)
+    route_tables.check(api.account, CLUSTER, values, lambda message: None)
     return api
 
 

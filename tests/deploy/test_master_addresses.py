@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from answering import Aws, refusing
 from cloud import Cloud
 from deployments import Operator, groups
 
@@ -12,6 +13,7 @@ from cfngen.cluster.load import parse
 from cfngen.deploy.aws import addresses
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.messages.message import Message, Notice
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.preflight import masters
 from cfngen.deploy.preflight.masters import AddressesInUseError
@@ -42,7 +44,7 @@ def check(account: Account, subnet: Any, values: dict[str, str] | None = None) -
     # Whether the stack itself has the interface is asked of CloudFormation, which knows no such stack here.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(addresses, "list_resource_tree", lambda account, identifier: ())
-        masters.check(account, parse(THREE), values or VALUES, stack(subnet["VpcId"]))
+        masters.check(account, parse(THREE), values or VALUES, stack(subnet["VpcId"]), lambda message: None)
 
 
 def test_free_addresses_are_fine_and_so_are_those_that_masters_have(account: Account, subnet: Any) -> None:
@@ -99,3 +101,12 @@ def test_one_master_does_not_become_three_over_somebodys_address(cloud: Cloud) -
     assert operator.deploy(THREE).status == "UPDATE_COMPLETE"
     # A master's own interface is in nobody's way.
     assert operator.deploy(THREE).action == "none"
+
+
+def test_addresses_that_may_not_be_read_are_said_and_keep_nobody_from_deploying(aws: Aws) -> None:
+    aws.answers["ec2:DescribeNetworkInterfaces"] = refusing("UnauthorizedOperation")
+    told: list[Message] = []
+    masters.check(aws.account, parse(THREE), VALUES, stack("vpc-1"), told.append)
+    [notice] = told
+    assert isinstance(notice, Notice)
+    assert notice.text.startswith("who uses the masters' addresses cannot be read, so what depends on it was not")

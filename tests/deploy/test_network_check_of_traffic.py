@@ -11,7 +11,9 @@ from existing_network import REGION, ExistingNetwork
 from cfngen.cluster.load import parse
 from cfngen.cluster.network.endpoints import required_services
 from cfngen.deploy.aws.account import Account, connect
-from cfngen.deploy.preflight.findings import Severity
+from cfngen.deploy.messages.message import Message
+from cfngen.deploy.preflight.findings import NetworkCheck, Severity
+from cfngen.deploy.preflight.network.checks import ensure_network
 from cfngen.sandbox.services.quotas import ROUTES
 
 pytestmark = pytest.mark.drill
@@ -309,3 +311,24 @@ def test_what_may_not_be_read_is_a_warning_and_not_in_order(
     finding = public.only()
     assert (finding.severity, "the list of network ACLs cannot be read" in finding.text) == (Severity.WARNING, True)
     assert "network-acls" not in {finding.check for finding in public.check().findings}
+
+
+def test_a_vpc_that_may_not_be_read_is_told_before_a_deployment(public: ExistingNetwork) -> None:
+    """The deployment is not kept back, and nobody takes the network for checked."""
+    told: list[Message] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(public.ec2, "can_paginate", lambda call: False)
+        patch.setattr(public.ec2, "describe_vpcs", refused)
+        is_judged = ensure_network(
+            public.account, parse({**public.file, "network": public.network}), told.append, {"VpcId": public.vpc}
+        )
+    [check] = (message for message in told if isinstance(message, NetworkCheck))
+    [finding] = check.findings
+    assert (is_judged, finding.severity, finding.key) == (False, Severity.WARNING, "network.vpc.id")
+    assert finding.text.startswith(f"the VPC {public.vpc} cannot be read, so what depends on it was not checked: not")
+
+
+def refused(**arguments: Any) -> Any:
+    from botocore.exceptions import ClientError
+
+    raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, "DescribeVpcs")

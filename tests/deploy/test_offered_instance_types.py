@@ -9,6 +9,7 @@ from answering import Aws, refusing
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.messages.message import Message, Notice
 from cfngen.deploy.preflight.offered_instance_types import InstanceTypesNotOfferedError, check
 
 FILE: dict[str, Any] = {
@@ -16,6 +17,10 @@ FILE: dict[str, Any] = {
     "controlPlane": {"instanceType": "m7i.large", "count": 3},
     "nodeGroups": [{"name": "general", "instanceType": "m5.large"}, {"name": "fast", "instanceType": "c7i.large"}],
 }
+
+
+def ignore(message: Message) -> None:
+    """Take a message that a test does not look at."""
 
 
 def offered(aws: Aws, **zones: str) -> Cluster:
@@ -31,7 +36,7 @@ def offered(aws: Aws, **zones: str) -> Cluster:
 
 
 def test_a_type_in_every_zone_is_no_problem(aws: Aws) -> None:
-    check(aws.account, offered(aws, m7i_large="abc", m5_large="abc", c7i_large="abc"), {})
+    check(aws.account, offered(aws, m7i_large="abc", m5_large="abc", c7i_large="abc"), {}, ignore)
     [call] = aws.sent("ec2:DescribeInstanceTypeOfferings")
     assert call["Filters"] == [{"Name": "instance-type", "Values": ["c7i.large", "m5.large", "m7i.large"]}]
 
@@ -39,8 +44,8 @@ def test_a_type_in_every_zone_is_no_problem(aws: Aws) -> None:
 def test_every_master_needs_its_zone_and_a_group_needs_one(aws: Aws) -> None:
     cluster = offered(aws, m7i_large="ab", m5_large="b", c7i_large="d")
     with pytest.raises(InstanceTypesNotOfferedError) as error:
-        check(aws.account, cluster, {})
-    assert error.value.problems == (
+        check(aws.account, cluster, {}, ignore)
+    assert tuple(map(str, error.value.problems)) == (
         (
             "controlPlane.instanceType: m7i.large is not offered in us-west-2c; use another type, or a zone that has "
             "it: us-west-2a and us-west-2b"
@@ -54,7 +59,7 @@ def test_every_master_needs_its_zone_and_a_group_needs_one(aws: Aws) -> None:
 
 def test_a_type_that_the_region_does_not_have(aws: Aws) -> None:
     with pytest.raises(InstanceTypesNotOfferedError, match=r"c7i.large is not offered in .*; use another type$"):
-        check(aws.account, offered(aws, m7i_large="abc", m5_large="abc"), {})
+        check(aws.account, offered(aws, m7i_large="abc", m5_large="abc"), {}, ignore)
 
 
 def test_a_bastion_needs_its_zone(aws: Aws) -> None:
@@ -62,21 +67,25 @@ def test_a_bastion_needs_its_zone(aws: Aws) -> None:
     bastion = {"instanceType": "t4g.nano", "zone": "us-west-2a", "allowedCidrs": ["203.0.113.0/24"]}
     cluster = parse({**FILE, "bastion": bastion, "ssh": {"keyName": "laptop"}})
     with pytest.raises(InstanceTypesNotOfferedError, match=r"^bastion.instanceType: t4g.nano is not offered in us-w"):
-        check(aws.account, cluster, {})
-    check(aws.account, cluster, {"ZoneA": "us-west-2b"})
+        check(aws.account, cluster, {}, ignore)
+    check(aws.account, cluster, {"ZoneA": "us-west-2b"}, ignore)
 
 
 def test_types_and_zones_of_the_parameters_count(aws: Aws) -> None:
     cluster = offered(aws, m7i_large="abd", m5_large="abc", c7i_large="abc", m6i_large="abc")
-    check(aws.account, cluster, {"MasterInstanceType": "m6i.large"})
-    check(aws.account, cluster, {"ZoneC": "us-west-2d"})
+    check(aws.account, cluster, {"MasterInstanceType": "m6i.large"}, ignore)
+    check(aws.account, cluster, {"ZoneC": "us-west-2d"}, ignore)
     with pytest.raises(InstanceTypesNotOfferedError, match=r"^nodeGroups\[0\].instanceType: r5.large is not offered"):
-        check(aws.account, cluster, {"ZoneC": "us-west-2d", "NodeGroupGeneralInstanceType": "r5.large"})
+        check(aws.account, cluster, {"ZoneC": "us-west-2d", "NodeGroupGeneralInstanceType": "r5.large"}, ignore)
 
 
-def test_who_may_not_look_is_not_kept_from_deploying(aws: Aws) -> None:
+def test_who_may_not_look_is_told_and_not_kept_from_deploying(aws: Aws) -> None:
     aws.answers["ec2:DescribeInstanceTypeOfferings"] = refusing("UnauthorizedOperation")
-    check(aws.account, parse(FILE), {})
+    told: list[Message] = []
+    check(aws.account, parse(FILE), {}, told.append)
+    [notice] = told
+    assert isinstance(notice, Notice)
+    assert notice.text.startswith("which instance types the zones offer cannot be read, so what depends on it was not")
 
 
 SEVERAL: dict[str, Any] = {
@@ -87,11 +96,11 @@ SEVERAL: dict[str, Any] = {
 
 def test_of_several_types_each_zone_needs_one(aws: Aws) -> None:
     offered(aws, t3_medium="ab", m7i_large="a", m7a_large="b", m6i_large="ab")
-    check(aws.account, parse(SEVERAL), {})
+    check(aws.account, parse(SEVERAL), {}, ignore)
     offered(aws, t3_medium="ab", m7i_large="a", m7a_large="a", m6i_large="a")
     with pytest.raises(InstanceTypesNotOfferedError) as error:
-        check(aws.account, parse(SEVERAL), {})
-    assert error.value.problems == (
+        check(aws.account, parse(SEVERAL), {}, ignore)
+    assert tuple(map(str, error.value.problems)) == (
         (
             "nodeGroups[0].instanceTypes: us-west-2b offers none of the types; add a type that is offered there, or "
             "remove the zone from the group"
@@ -102,8 +111,8 @@ def test_of_several_types_each_zone_needs_one(aws: Aws) -> None:
 def test_of_several_types_each_needs_a_zone(aws: Aws) -> None:
     offered(aws, t3_medium="ab", m7i_large="ab", m7a_large="c")
     with pytest.raises(InstanceTypesNotOfferedError) as error:
-        check(aws.account, parse(SEVERAL), {})
-    assert error.value.problems == (
+        check(aws.account, parse(SEVERAL), {}, ignore)
+    assert tuple(map(str, error.value.problems)) == (
         (
             "nodeGroups[0].instanceTypes[1]: m7a.large is not offered in us-west-2a and us-west-2b; use another type, "
             "or a zone that has it: us-west-2c"
@@ -116,7 +125,7 @@ def test_requirements_need_a_type_in_each_zone_and_no_more(aws: Aws) -> None:
     requirements = {"vcpus": {"min": 2, "max": 2}, "memory": {"min": 8, "max": 8}}
     cluster = parse({**SEVERAL, "nodeGroups": [{"instanceRequirements": requirements}]})
     offered(aws, t3_medium="ab", m7i_large="a", m7a_large="b")
-    check(aws.account, cluster, {})
+    check(aws.account, cluster, {}, ignore)
     offered(aws, t3_medium="ab", m7i_large="a")
     with pytest.raises(InstanceTypesNotOfferedError, match=r"nodeGroups\[0\].instanceRequirements: us-west-2b offers"):
-        check(aws.account, cluster, {})
+        check(aws.account, cluster, {}, ignore)

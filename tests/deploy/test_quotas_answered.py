@@ -163,7 +163,7 @@ def test_endpoints_of_each_kind_have_a_quota() -> None:
     # Those of the whole region count for the one, those of the VPC for the other.
     assert {str(sent.get("Filters")) for sent in api.named("ec2:DescribeVpcEndpoints")} == {
         str([{"Name": "vpc-id", "Values": ["vpc-1"]}]),
-        "[]",
+        "None",
     }
     assert not check(api, Demand(vpc_id="vpc-1"), Demand(interface_endpoints=11, gateway_endpoints=1))
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from answers import Answers
 
+from cfngen.deploy.aws import usage
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.preflight.quotas import quota, service_quotas
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def gateways(account: Account, subnets: Sequence[str]) -> list[str]:
 
 
 def used(account: Account, *zones: str) -> int:
-    return quota._count_nat_gateways(zones)(account)
+    return usage.count_nat_gateways(zones)(account)
 
 
 def test_of_nat_gateways_those_of_the_fullest_zone_count(account: Account, subnets: dict[str, str]) -> None:
@@ -60,4 +61,11 @@ def test_only_network_load_balancers_count(account: Account, subnets: dict[str, 
     elbv2: Any = account.client("elbv2")
     for name, kind in (("one", "network"), ("two", "application"), ("three", "network")):
         elbv2.create_load_balancer(Name=name, Type=kind, Subnets=[subnets["a"], subnets["b"]])
-    assert service_quotas._count_network_load_balancers(account) == 2
+    assert usage.count_network_load_balancers(account) == 2
+
+
+def test_a_regional_nat_gateway_counts_in_no_zone() -> None:
+    """It has no subnet."""
+    regional = {"NatGatewayId": "nat-1", "AvailabilityMode": "regional"}
+    api = Answers({"ec2:DescribeNatGateways": {"NatGateways": [regional]}})
+    assert used(api.account, "us-west-2a") == 0

@@ -164,7 +164,7 @@ def test_a_reference_that_leads_to_no_vpc_is_refused_before_anything_is_made(
     existing.store("/network/secret", existing.network.vpc, "SecureString")
     with pytest.raises(UnresolvedReferenceError) as refused:
         operator.deploy(existing.file(vpc={"id": vpc, "cidr": "10.20.0.0/16"}))
-    assert refused.value.problems[0].startswith(f"network.vpc.id: {vpc} ")
+    assert str(refused.value.problems[0]).startswith(f"network.vpc.id: {vpc} ")
     assert says in str(refused.value)
     assert [stack.name for stack in cloud.engine.stacks()] == ["network"]
 
@@ -184,7 +184,7 @@ def test_references_that_lead_to_the_same_part_are_refused_before_anything_is_ma
     }
     with pytest.raises(UnresolvedReferenceError) as refused:
         operator.deploy(file)
-    of_subnets, of_groups = refused.value.problems
+    of_subnets, of_groups = map(str, refused.value.problems)
     assert of_subnets == (
         f"network.subnets[1].id: {first} appears twice, first as network.subnets[0].id; each key needs its own subnet "
         "(network.subnets[0].id is ssm:/network/subnet and network.subnets[1].id is ssm:/network/same)"

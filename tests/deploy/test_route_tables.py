@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from answering import refusing
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws.account import connect
@@ -56,21 +57,25 @@ def cluster(given, plugin="vpc-routes"):
     return parse({"network": network})
 
 
+def ignore(message):
+    """Take a message that a test does not look at."""
+
+
 def test_subnets_that_share_a_table_are_fine(account, given):
-    routes.check(account, cluster(given), given)
+    routes.check(account, cluster(given), given, ignore)
 
 
 def test_public_subnets_of_a_private_cluster_have_a_table_of_their_own(account, given):
     ec2 = account.client("ec2")
     public = ec2.create_subnet(VpcId=given["VpcId"], CidrBlock="10.20.32.0/26")["Subnet"]["SubnetId"]
     ec2.associate_route_table(RouteTableId=table(account, given["VpcId"]), SubnetId=public)
-    routes.check(account, cluster(given), {**given, "PublicSubnetAId": public})
+    routes.check(account, cluster(given), {**given, "PublicSubnetAId": public}, ignore)
 
 
 def test_a_table_for_each_zone_is_refused_with_the_reason(account, given):
     other = own_table(account, given)
     with pytest.raises(RouteTablesError, match=f"{given['SubnetBId']} uses {other}") as raised:
-        routes.check(account, cluster(given), given)
+        routes.check(account, cluster(given), given, ignore)
     assert "set network.plugin to cilium" in raised.value.hint
     assert given["SubnetAId"] not in str(raised.value)
 
@@ -79,21 +84,28 @@ def test_a_subnet_with_the_vpcs_main_table_is_seen(account, given):
     ec2 = account.client("ec2")
     made = ec2.create_subnet(VpcId=given["VpcId"], CidrBlock="10.20.32.0/20")["Subnet"]["SubnetId"]
     with pytest.raises(RouteTablesError, match=made):
-        routes.check(account, cluster(given), {**given, "SubnetBId": made})
+        routes.check(account, cluster(given), {**given, "SubnetBId": made}, ignore)
 
 
 def test_a_subnet_in_a_local_zone_is_seen(account, given):
     ec2 = account.client("ec2")
     made = ec2.create_subnet(VpcId=given["VpcId"], CidrBlock="10.20.32.0/20")["Subnet"]["SubnetId"]
     with pytest.raises(RouteTablesError, match=made):
-        routes.check(account, cluster(given), {**given, "SubnetLax1AId": made})
+        routes.check(account, cluster(given), {**given, "SubnetLax1AId": made}, ignore)
 
 
 @pytest.mark.parametrize("plugin", ["cilium", "calico", "flannel", "amazon-vpc", "none"])
 def test_other_plugins_take_any_tables(account, given, plugin):
     own_table(account, given)
-    routes.check(account, cluster(given, plugin), given)
+    routes.check(account, cluster(given, plugin), given, ignore)
 
 
 def test_what_cannot_be_found_out_stops_nobody(account, given):
-    routes.check(account, cluster(given), {**given, "VpcId": "vpc-0ffffffffffffffff"})
+    routes.check(account, cluster(given), {**given, "VpcId": "vpc-0ffffffffffffffff"}, ignore)
+
+
+def test_tables_that_may_not_be_read_are_said_and_stop_nobody(account, given, aws):
+    aws.answers["ec2:DescribeRouteTables"] = refusing("UnauthorizedOperation")
+    told = []
+    routes.check(aws.account, cluster(given), given, told.append)
+    assert [notice.text.partition(" cannot be read")[0] for notice in told] == ["which route tables the subnets use"]

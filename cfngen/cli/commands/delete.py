@@ -201,15 +201,16 @@ def _with_referenced_vpc(
     The stack records the id, but an earlier run of the command may have deleted the stack.
     """
     from cfngen.deploy.aws.errors import translate_aws_errors
-    from cfngen.deploy.aws.stacks import find_stack
+    from cfngen.deploy.aws.stacks import find_last_deleted, find_stack
     from cfngen.deploy.messages.message import Notice
-    from cfngen.deploy.plan.deletion.planning import find_last_deleted
     from cfngen.deploy.preflight.references import UnresolvedReferenceError, resolve_vpc
 
     if request.vpc_id or not cluster.network.vpc.id:
         return request
     with translate_aws_errors():
-        stack = find_stack(account, request.stack_name) or find_last_deleted(account, request)
+        stack = find_stack(account, request.stack_name) or find_last_deleted(
+            account, request.stack_name, request.cluster
+        )
     if stack and stack.values.get("VpcId"):
         return request
     try:

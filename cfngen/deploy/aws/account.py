@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from cfngen.deploy.aws.errors import RegionError, translate_aws_errors
-from cfngen.deploy.aws.types import Client, Clock, Session
+from cfngen.deploy.aws.errors import RegionError, error_code, translate_aws_errors
+from cfngen.deploy.aws.types import AwsObject, Client, Clock, Session
 from cfngen.errors import CfngenError
 
 MAX_ATTEMPTS = 8  # of each call, including the first
 TIMEOUTS_SECONDS = {"connect_timeout": 10, "read_timeout": 60}  # arguments of botocore's Config
+# "The maximum number of filter values specified in a single request is 200" (FilterLimitExceeded, "Error codes for the
+# Amazon EC2 API").
+MAX_FILTER_VALUES = 200
+
+Filters: TypeAlias = Mapping[str, Collection[str]]
+"""Values by the name of a filter of EC2 or Auto Scaling; what matches has one of the values of each filter."""
 
 
 class WrongAccountError(CfngenError):
@@ -46,6 +54,53 @@ class Account:
         if service not in self._clients:
             self._clients[service] = _new_client(self.session, service, self.region, self.attempts)
         return self._clients[service]
+
+    def items(self, call: str, key: str, *, filters: Filters | None = None, **arguments: object) -> Iterator[AwsObject]:
+        """Yield every object that the pages of a call list; errors of boto3 are not translated.
+
+        EC2 fails a call with the id of something that does not exist, but not one with a filter for it.
+
+        Args:
+            call: service and method of its client, e.g. `ec2.describe_volumes`.
+            key: key of the objects in the response, e.g. `Volumes`.
+            filters: the values that the first filter has may be many, which takes several calls, or none, which takes
+                no call, since nothing matches.
+            arguments: further arguments of the call.
+        """
+        service, operation = call.split(".")
+        client = self.client(service)
+        for batch in _filter_batches(filters or {}):
+            if batch:
+                # DescribeNatGateways has `Filter`, the other operations have `Filters`.
+                argument = "Filter" if operation == "describe_nat_gateways" else "Filters"
+                arguments[argument] = [{"Name": name, "Values": values} for name, values in batch.items()]
+            if client.can_paginate(operation):
+                pages = client.get_paginator(operation).paginate(**arguments)
+            else:
+                pages = [getattr(client, operation)(**arguments)]
+            for page in pages:
+                yield from page.get(key, ())
+
+    def read(self, call: str, *, absent: Collection[str] = (), **arguments: object) -> AwsObject | None:
+        """Return the response to a call, or None if AWS refuses it with an error code in `absent`.
+
+        Other errors of boto3 are not translated.
+
+        Args:
+            call: service and method of its client, e.g. `iam.get_role`.
+            absent: error codes for what does not exist.
+            arguments: arguments of the call.
+        """
+        from botocore.exceptions import ClientError
+
+        service, operation = call.split(".")
+        try:
+            response: AwsObject = getattr(self.client(service), operation)(**arguments)
+        except ClientError as error:
+            if error_code(error) not in absent:
+                raise
+            return None
+        return response
 
     @property
     def only_planning(self) -> bool:
@@ -109,6 +164,23 @@ def connect(
         clock=clock,
         attempts=attempts,
     )
+
+
+def batches(values: Collection[str], size: int) -> Iterator[list[str]]:
+    """Yield the values in lists of at most this size."""
+    ordered = list(values)
+    for start in range(0, len(ordered), size):
+        yield ordered[start : start + size]
+
+
+def _filter_batches(filters: Filters) -> Iterator[dict[str, list[str]]]:
+    """Yield filters that EC2 accepts in one call each, of which the first has a part of its values."""
+    if not filters:
+        yield {}
+        return
+    split, *others = filters
+    for values in batches(filters[split], MAX_FILTER_VALUES):
+        yield {split: values, **{name: list(filters[name]) for name in others}}
 
 
 def _new_client(session: Session, service: str, region: str, attempts: int) -> Client:

@@ -85,7 +85,6 @@ def find_lost_addresses(
     """Return the Elastic IPs that should be associated with a cluster's masters and bastion, but are not.
 
     Args:
-        account: account and region of the cluster.
         resources: the resources of all the cluster's stacks; their logical ids are unique.
         parameters: values of the root's parameters.
 
@@ -111,11 +110,12 @@ def find_lost_addresses(
     if not interfaces:
         return ()
     with translate_aws_errors():
-        client = account.client("ec2")
-        filters = [{"Name": "network-interface-id", "Values": interfaces}]
-        network_interfaces = client.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
+        filters = {"network-interface-id": interfaces}
+        network_interfaces = list(
+            account.items("ec2.describe_network_interfaces", "NetworkInterfaces", filters=filters)
+        )
         # Addresses that the stack created are found by IP; the one in the cluster file is found by its allocation id.
-        addresses = client.describe_addresses()["Addresses"]
+        addresses = list(account.items("ec2.describe_addresses", "Addresses"))
     public_ip_by_interface = {
         network_interface["NetworkInterfaceId"]: network_interface.get("Association", {}).get("PublicIp", "")
         for network_interface in network_interfaces

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import DeniedError, is_transient, translate_aws_errors
+from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView
 from cfngen.deploy.aws.types import AwsArguments, AwsObject, Clock
 
 UNKNOWN_VALUE = "{{changeSet:KNOWN_AFTER_APPLY}}"
@@ -368,3 +369,11 @@ def _parse_definition(text: str | None) -> AwsObject:
     except ValueError:
         return {}
     return definition if isinstance(definition, dict) else {}
+
+
+def read_change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:
+    """Yield the clusters that the change sets of an empty stack are for; the stack itself may have no tags yet."""
+    describe = account.client("cloudformation").describe_change_set
+    for summary in account.items("cloudformation.list_change_sets", "Summaries", StackName=stack.id):
+        change_set = describe(ChangeSetName=summary["ChangeSetId"])
+        yield from (tag["Value"] for tag in change_set.get("Tags", ()) if tag["Key"] == CLUSTER_TAG)

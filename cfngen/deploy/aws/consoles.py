@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import DeniedError, as_aws_error, error_code
+from cfngen.deploy.aws.groups import describe_instances
 from cfngen.deploy.aws.types import AwsObject
 
 MAX_BOOT_MESSAGES = 10
@@ -59,7 +60,6 @@ def read_group_consoles(account: Account, group: str, failed_instance_id: str = 
     Instances that booted successfully are left out if there are others.
 
     Args:
-        account: the AWS account.
         group: the Auto Scaling group's name; the group may be deleted.
         failed_instance_id: id of the instance that is known to have failed; then only its console is read.
 
@@ -169,7 +169,6 @@ def read_launch_failures(account: Account, group: str) -> tuple[str, ...]:
     fail while the old instance still has the interface, and Auto Scaling retries until one succeeds.
 
     Args:
-        account: the AWS account.
         group: the Auto Scaling group's name; the group may be deleted.
 
     Raises:
@@ -196,12 +195,11 @@ def _read_instance_states(account: Account, group: str) -> Mapping[str, str]:
 
     They are found by the tag that Auto Scaling sets: nothing else finds the terminated instances of a deleted group.
     """
-    filters = [{"Name": "tag:aws:autoscaling:groupName", "Values": [group]}]
-    pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-    instances = [
-        instance for page in pages for reservation in page["Reservations"] for instance in reservation["Instances"]
-    ]
-    instances.sort(key=lambda instance: (instance["LaunchTime"], instance["InstanceId"]), reverse=True)
+    instances = sorted(
+        describe_instances(account, {"tag:aws:autoscaling:groupName": [group]}),
+        key=lambda instance: (instance["LaunchTime"], instance["InstanceId"]),
+        reverse=True,
+    )
     return {instance["InstanceId"]: instance["State"]["Name"] for instance in instances}
 
 

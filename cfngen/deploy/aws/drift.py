@@ -75,7 +75,6 @@ def detect_drift(account: Account, stacks: Mapping[str, str]) -> Drift:
     """Detect drift of several stacks in parallel, and wait for the results.
 
     Args:
-        account: the AWS account.
         stacks: names of the stacks, by the stack's ARN.
     """
     client = account.client("cloudformation")

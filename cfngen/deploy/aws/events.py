@@ -332,7 +332,6 @@ def read_all_events(account: Account, root_id: str, scope: Scope) -> tuple[Event
     """Return the events of a stack and all its nested stacks, oldest first.
 
     Args:
-        account: the AWS account.
         root_id: the root stack's ARN.
         scope: `LastOperation`, `last_operation_and_failure`, what `since_time` returns, or `unbounded`.
 
@@ -352,7 +351,6 @@ def read_history(
     """Return the events of the last operation or of all operations, without events that only repeat others.
 
     Args:
-        account: the AWS account.
         root_id: the root stack's ARN.
         operation: `latest` for the newest operation (a rollback together with the operation that failed), or `all`.
         complete: whether to include events that only repeat others.

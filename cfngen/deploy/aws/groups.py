@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
@@ -17,14 +17,12 @@ from cfngen.cluster.naming.logical_ids import (
     node_group_prefix,
 )
 from cfngen.cluster.naming.tag_keys import PAUSED
-from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.account import Account, Filters, batches
 from cfngen.deploy.aws.errors import translate_aws_errors
-from cfngen.deploy.aws.launched_versions import launch_template_specification
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, ResourceView
 from cfngen.deploy.aws.types import AwsObject
 
 MAX_NAMES_PER_CALL = 50  # maximum number of names in a call of DescribeAutoScalingGroups
-FILTER_BATCH_SIZE = 200  # maximum number of values in a filter
 IN_SERVICE = "InService"
 Role = Literal["master", "node", "bastion"]
 _ROLES = get_args(Role)
@@ -163,9 +161,7 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
     """Return the Auto Scaling groups of a cluster: masters first, the bastion last.
 
     Args:
-        account: the AWS account.
         cluster: the cluster file, which names the node groups; a group that is not in it is named by its logical id.
-        resources: the resources of the cluster's stacks.
 
     Raises:
         AwsError: a call failed.
@@ -176,12 +172,9 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
         if resource.type == AUTO_SCALING_GROUP and resource.physical_id and resource.status != "DELETE_COMPLETE"
     }
     with translate_aws_errors():
-        groups_by_name = {
-            group["AutoScalingGroupName"]: group for group in _describe_groups(account, tuple(resources_by_name))
-        }
-        instances = _describe_instances(
-            account, [instance["InstanceId"] for group in groups_by_name.values() for instance in group["Instances"]]
-        )
+        groups_by_name = {group["AutoScalingGroupName"]: group for group in describe_groups(account, resources_by_name)}
+        ids = [instance["InstanceId"] for group in groups_by_name.values() for instance in group["Instances"]]
+        instances = {instance["InstanceId"]: instance for instance in describe_instances(account, {"instance-id": ids})}
     node_group_names = {
         auto_scaling_group_id(node_group_prefix(node_group.name)): node_group.name for node_group in cluster.node_groups
     }
@@ -271,32 +264,33 @@ def _build_instance_view(member: AwsObject, description: AwsObject, group_versio
     )
 
 
-def _describe_groups(account: Account, names: Sequence[str]) -> Iterator[AwsObject]:
+def describe_groups(account: Account, names: Collection[str]) -> Iterator[AwsObject]:
     """Yield the Auto Scaling groups with these names as Auto Scaling describes them; missing groups are left out."""
-    client = account.client("autoscaling")
-    for start in range(0, len(names), MAX_NAMES_PER_CALL):
-        batch = list(names[start : start + MAX_NAMES_PER_CALL])
-        yield from client.describe_auto_scaling_groups(AutoScalingGroupNames=batch, MaxRecords=100)["AutoScalingGroups"]
+    for batch in batches(names, MAX_NAMES_PER_CALL):
+        yield from account.items(
+            "autoscaling.describe_auto_scaling_groups", "AutoScalingGroups", AutoScalingGroupNames=batch, MaxRecords=100
+        )
 
 
-def _describe_instances(account: Account, ids: Sequence[str]) -> dict[str, AwsObject]:
-    """Return descriptions of instances, by id.
+def describe_instances(account: Account, filters: Filters | None = None) -> Iterator[AwsObject]:
+    """Yield the instances that match all filters, as EC2 describes them."""
+    for reservation in account.items("ec2.describe_instances", "Reservations", filters=filters):
+        yield from reservation["Instances"]
 
-    Instances are selected by a filter, since an unknown id in `InstanceIds` would fail the whole call.
+
+def launch_template_specification(group: AwsObject) -> AwsObject:
+    """Return the launch template and version that a group uses, as `LaunchTemplateId` and `Version`; may be empty.
+
+    Args:
+        group: the group as Auto Scaling describes it; a mixed instances policy names the launch template itself.
     """
-    descriptions: dict[str, AwsObject] = {}
-    paginator = account.client("ec2").get_paginator("describe_instances")
-    for start in range(0, len(ids), FILTER_BATCH_SIZE):
-        filters = [{"Name": "instance-id", "Values": list(ids[start : start + FILTER_BATCH_SIZE])}]
-        for page in paginator.paginate(Filters=filters):
-            for reservation in page["Reservations"]:
-                descriptions |= {instance["InstanceId"]: instance for instance in reservation["Instances"]}
-    return descriptions
+    mixed: AwsObject = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
+    return group.get("LaunchTemplate") or mixed.get("LaunchTemplateSpecification") or {}
 
 
 def count_instances(account: Account, group_name: str) -> int | None:
     """Return how many instances an Auto Scaling group has; None if it does not exist."""
-    group = next(iter(_describe_groups(account, (group_name,))), None)
+    group = next(iter(describe_groups(account, (group_name,))), None)
     return len(group["Instances"]) if group else None
 
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from cfngen.cluster.network.existing_parts import GROUP_ROLES, group_parameter
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.groups import describe_groups, describe_instances
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, StackResource, StackView, list_resource_tree
 from cfngen.deploy.aws.tags import cluster_tag, is_owned_by, tag_map
 
 VPC_TYPE = "AWS::EC2::VPC"
 EXISTING_INSTANCE_STATES = ("pending", "running", "shutting-down", "stopping", "stopped")
 AUTO_SCALING_GROUP_TAG = "aws:autoscaling:groupName"
-GROUPS_BATCH_SIZE = 50  # group names in one call of DescribeAutoScalingGroups
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,7 @@ def read_inventory(
     """Return the inventory of a cluster.
 
     Args:
-        account: the AWS account.
         stack: the cluster's root stack, which may be deleted; None if CloudFormation knows no stack of that name.
-        cluster: name of the cluster.
         vpc_id: the existing VPC that the cluster file names; empty if the stack creates one.
         pod_cidr: address range of the pods.
     """
@@ -137,8 +135,7 @@ def _existing_ids(resources: Iterable[StackResource], resource_type: str) -> tup
 
 def _find_vpc_by_tag(account: Account, cluster: str) -> str:
     """Return the VPC that is left of a cluster whose stack is deleted; empty if there is none."""
-    filters = [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
-    vpcs = account.client("ec2").describe_vpcs(Filters=filters)["Vpcs"]
+    vpcs = account.items("ec2.describe_vpcs", "Vpcs", filters={f"tag:{cluster_tag(cluster)}": ["owned"]})
     owned_ids = [vpc["VpcId"] for vpc in vpcs if is_owned_by(tag_map(vpc.get("Tags")), cluster)]
     # Two VPCs with this tag belong to two clusters of the same name; the tag does not tell which one is meant.
     return str(owned_ids[0]) if len(owned_ids) == 1 else ""
@@ -158,40 +155,30 @@ def _find_instances(
     cluster's tag.
 
     Args:
-        account: the AWS account.
-        cluster: name of the cluster.
         vpc_id: the cluster's VPC; empty if it is not known.
         existing_group_names: names of the stacks' Auto Scaling groups.
         known_group_names: the same names and those of deleted groups: the tag that EC2 Auto Scaling adds to an instance
             still names its group after the group was deleted.
     """
-    states_of_group_members: dict[str, str] = {}
-    autoscaling = account.client("autoscaling")
-    for start in range(0, len(existing_group_names), GROUPS_BATCH_SIZE):
-        batch = list(existing_group_names[start : start + GROUPS_BATCH_SIZE])
-        for group in autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=batch)["AutoScalingGroups"]:
-            states_of_group_members.update(
-                {instance["InstanceId"]: instance["LifecycleState"] for instance in group["Instances"]}
-            )
+    states_of_group_members = {
+        instance["InstanceId"]: instance["LifecycleState"]
+        for group in describe_groups(account, existing_group_names)
+        for instance in group["Instances"]
+    }
     states_of_tagged_instances: dict[str, str] = {}
     unmanaged_ids: set[str] = set()
-    if vpc_id:
-        filters = [
-            {"Name": "vpc-id", "Values": [vpc_id]},
-            {"Name": "instance-state-name", "Values": list(EXISTING_INSTANCE_STATES)},
-        ]
-        for page in account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters):
-            for instance in (instance for reservation in page["Reservations"] for instance in reservation["Instances"]):
-                tags = tag_map(instance.get("Tags"))
-                state = instance["State"]["Name"]
-                if not is_owned_by(tags, cluster):
-                    continue
-                states_of_tagged_instances[instance["InstanceId"]] = state
-                is_launched_by_group = (
-                    instance["InstanceId"] in states_of_group_members
-                    or tags.get(AUTO_SCALING_GROUP_TAG, "") in known_group_names
-                )
-                if not is_launched_by_group and state != "shutting-down":
-                    unmanaged_ids.add(instance["InstanceId"])
+    in_vpc = {"vpc-id": [vpc_id], "instance-state-name": EXISTING_INSTANCE_STATES}
+    for instance in describe_instances(account, in_vpc) if vpc_id else ():
+        tags = tag_map(instance.get("Tags"))
+        state = instance["State"]["Name"]
+        if not is_owned_by(tags, cluster):
+            continue
+        states_of_tagged_instances[instance["InstanceId"]] = state
+        is_launched_by_group = (
+            instance["InstanceId"] in states_of_group_members
+            or tags.get(AUTO_SCALING_GROUP_TAG, "") in known_group_names
+        )
+        if not is_launched_by_group and state != "shutting-down":
+            unmanaged_ids.add(instance["InstanceId"])
     # The instance state of EC2 replaces the lifecycle state in the group.
     return {**states_of_group_members, **states_of_tagged_instances}, frozenset(unmanaged_ids)

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cfngen.deploy.aws import load_balancers
-from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.account import Account, Filters
+from cfngen.deploy.aws.groups import describe_instances
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.tags import is_created_by_stack, is_owned_by, service_name, tag_map
-from cfngen.deploy.aws.types import AwsArguments, AwsObject
+from cfngen.deploy.aws.types import AwsObject
 
-FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 REFERENCE_FILTERS = ("ip-permission.group-id", "egress.ip-permission.group-id")
 
 
@@ -39,7 +39,8 @@ class ReferringGroup:
 def find_orphaned_groups(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the cluster's security groups that belong to no stack."""
     orphans = []
-    for group in _describe_groups(account, _vpc_filter(inventory.vpc_id)):
+    # Without a filter, EC2 describes the security groups of all VPCs.
+    for group in _describe_groups(account, {"vpc-id": [inventory.vpc_id]} if inventory.vpc_id else None):
         tags = tag_map(group.get("Tags"))
         if (
             is_owned_by(tags, inventory.cluster)
@@ -65,37 +66,24 @@ def find_references(account: Account, inventory: Inventory, ids: Sequence[str]) 
     """Return the security groups with rules that refer to one of the given groups, without the given groups.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
         ids: ids of the security groups.
     """
     references_by_group: dict[str, ReferringGroup] = {}
-    for start in range(0, len(ids), FILTER_BATCH_SIZE):
-        for filter_name in REFERENCE_FILTERS:
-            for group in _describe_groups(
-                account, [{"Name": filter_name, "Values": list(ids[start : start + FILTER_BATCH_SIZE])}]
-            ):
-                group_id = group["GroupId"]
-                is_owned = group_id in inventory.ids() or is_owned_by(tag_map(group.get("Tags")), inventory.cluster)
-                # The cloud controller manager makes rules in the nodes' existing group too.
-                is_owned = is_owned or group_id in inventory.existing_security_groups
-                if group_id not in ids:
-                    references_by_group[group_id] = ReferringGroup(
-                        group_id=group_id, group_name=group["GroupName"], owned=is_owned
-                    )
+    for filter_name in REFERENCE_FILTERS:
+        for group in _describe_groups(account, {filter_name: ids}):
+            group_id = group["GroupId"]
+            is_owned = group_id in inventory.ids() or is_owned_by(tag_map(group.get("Tags")), inventory.cluster)
+            # The cloud controller manager makes rules in the nodes' existing group too.
+            is_owned = is_owned or group_id in inventory.existing_security_groups
+            if group_id not in ids:
+                references_by_group[group_id] = ReferringGroup(
+                    group_id=group_id, group_name=group["GroupName"], owned=is_owned
+                )
     return tuple(references_by_group.values())
 
 
-def _vpc_filter(vpc_id: str) -> list[AwsArguments]:
-    """Return the EC2 filter for the security groups of a VPC; no filter if the VPC is not known (empty id)."""
-    # Without a filter, EC2 describes the security groups of all VPCs.
-    return [{"Name": "vpc-id", "Values": [vpc_id]}] if vpc_id else []
-
-
-def _describe_groups(account: Account, filters: list[AwsArguments]) -> Iterator[AwsObject]:
-    """Yield the security groups that match all filters, as EC2 describes them."""
-    for page in account.client("ec2").get_paginator("describe_security_groups").paginate(Filters=filters):
-        yield from page["SecurityGroups"]
+def _describe_groups(account: Account, filters: Filters | None) -> Iterator[AwsObject]:
+    return account.items("ec2.describe_security_groups", "SecurityGroups", filters=filters)
 
 
 INSTANCE_ID_TAG = "node.k8s.amazonaws.com/instance_id"  # VPC CNI: the instance that an interface was created for
@@ -109,8 +97,6 @@ def find_orphaned_interfaces(
     """Return the cluster's remaining interfaces: those that only cfngen deletes, and those that ELB will delete.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
         groups: security groups that Kubernetes created.
     """
     if not inventory.vpc_id:
@@ -141,9 +127,7 @@ def find_orphaned_interfaces(
 
 def find_in_vpc(account: Account, vpc_id: str) -> Iterator[AwsObject]:
     """Yield every network interface of a VPC, as EC2 describes it."""
-    filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
-    for page in account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters):
-        yield from page["NetworkInterfaces"]
+    return account.items("ec2.describe_network_interfaces", "NetworkInterfaces", filters={"vpc-id": [vpc_id]})
 
 
 def load_balancer_name(description: str) -> str:
@@ -191,15 +175,12 @@ def find_orphans(account: Account, inventory: Inventory) -> tuple[OrphanedResour
 
 def find_instances_of_same_name(account: Account, inventory: Inventory) -> dict[str, str]:
     """Return the instances of other clusters of this name in the region: their ids, and the VPC of each."""
-    filters = [
-        {"Name": f"tag:kubernetes.io/cluster/{inventory.cluster}", "Values": ["owned"]},
-        {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]},
-    ]
-    pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
+    filters = {
+        f"tag:kubernetes.io/cluster/{inventory.cluster}": ["owned"],
+        "instance-state-name": ["pending", "running", "stopping", "stopped"],
+    }
     return {
         instance["InstanceId"]: instance.get("VpcId", "")
-        for page in pages
-        for reservation in page["Reservations"]
-        for instance in reservation["Instances"]
+        for instance in describe_instances(account, filters)
         if instance["InstanceId"] not in inventory.instances
     }

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import error_code, translate_aws_errors
+from cfngen.deploy.aws.groups import describe_groups, launch_template_specification
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, ResourceView
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.userdata.first_stage import unpacked
 
 _LAUNCH_TEMPLATE_TYPE = "AWS::EC2::LaunchTemplate"
-_BATCH_SIZE = 50  # group names in one call of DescribeAutoScalingGroups; all of them fit into one page (MaxRecords)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,6 @@ def find_stale_groups(account: Account, resources: Iterable[ResourceView]) -> tu
     """Return the groups that use another launch template version than their stack's, or whose boot program is gone.
 
     Args:
-        account: account and region of the cluster.
         resources: the resources of all the cluster's stacks; their logical ids are unique.
 
     Raises:
@@ -82,7 +81,7 @@ def find_stale_groups(account: Account, resources: Iterable[ResourceView]) -> tu
             _check_group(
                 account, logical_id_by_group_name[group["AutoScalingGroupName"]], group, newest_versions, logical_ids
             )
-            for group in _describe_groups(account, tuple(logical_id_by_group_name))
+            for group in describe_groups(account, logical_id_by_group_name)
         ]
     stale_groups = (group for group in checked_groups if group)
     return tuple(sorted(stale_groups, key=lambda group: group.group))
@@ -98,7 +97,6 @@ def _check_group(
     """Return the group if it is stale; None if its launch template version is current and its instances can boot.
 
     Args:
-        account: account and region of the cluster.
         logical_id: logical id of the group.
         group: the group as Auto Scaling describes it.
         newest_versions: newest version of each of the stacks' launch templates, by the launch template's id.
@@ -132,22 +130,15 @@ def _check_group(
     )
 
 
-def _describe_groups(account: Account, names: tuple[str, ...]) -> Iterable[AwsObject]:
-    """Yield the Auto Scaling groups with these names as Auto Scaling describes them; missing groups are left out."""
-    client = account.client("autoscaling")
-    for start in range(0, len(names), _BATCH_SIZE):
-        batch = list(names[start : start + _BATCH_SIZE])
-        yield from client.describe_auto_scaling_groups(AutoScalingGroupNames=batch, MaxRecords=100)["AutoScalingGroups"]
-
-
 def _read_newest_versions(account: Account, ids: list[str]) -> dict[str, str]:
     """Return the newest version of each launch template; deleted launch templates are left out."""
     from botocore.exceptions import ClientError
 
-    client = account.client("ec2")
+    if not ids:
+        return {}
+    call = "ec2.describe_launch_templates"
     try:
-        pages = client.get_paginator("describe_launch_templates").paginate(LaunchTemplateIds=ids) if ids else ()
-        launch_templates = [launch_template for page in pages for launch_template in page["LaunchTemplates"]]
+        launch_templates = list(account.items(call, "LaunchTemplates", LaunchTemplateIds=ids))
     except ClientError as error:
         if not error_code(error).startswith("InvalidLaunchTemplateId"):
             raise
@@ -209,7 +200,6 @@ def find_retyped_slots(account: Account, resources: Iterable[ResourceView]) -> t
     """Return the slots that launch another type than their stack's, in the order of their letters.
 
     Args:
-        account: account and region of the cluster.
         resources: the resources of all the cluster's stacks.
 
     Raises:
@@ -225,10 +215,7 @@ def find_retyped_slots(account: Account, resources: Iterable[ResourceView]) -> t
         return ()
     retyped_slots: list[RetypedSlot] = []
     with translate_aws_errors():
-        groups = account.client("autoscaling").describe_auto_scaling_groups(
-            AutoScalingGroupNames=list(letter_by_group_name), MaxRecords=100
-        )["AutoScalingGroups"]
-        for group in groups:
+        for group in describe_groups(account, letter_by_group_name):
             specification = group.get("LaunchTemplate") or {}
             version = read_version(
                 account, str(specification.get("LaunchTemplateId", "")), str(specification.get("Version", ""))
@@ -240,16 +227,6 @@ def find_retyped_slots(account: Account, resources: Iterable[ResourceView]) -> t
                     RetypedSlot(slot, match["type"], match["stack_type"], version=str(specification["Version"]))
                 )
     return tuple(sorted(retyped_slots, key=lambda slot: slot.slot))
-
-
-def launch_template_specification(group: AwsObject) -> AwsObject:
-    """Return the launch template and version that a group uses, as `LaunchTemplateId` and `Version`; may be empty.
-
-    Args:
-        group: the group as Auto Scaling describes it; a mixed instances policy names the launch template itself.
-    """
-    mixed: AwsObject = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
-    return group.get("LaunchTemplate") or mixed.get("LaunchTemplateSpecification") or {}
 
 
 def read_version(account: Account, template_id: str, version: str) -> AwsObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.account import Account, batches
 from cfngen.deploy.aws.errors import catch_missing_or_in_use
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
@@ -59,22 +59,18 @@ def find_in_vpc(account: Account, vpc_id: str) -> tuple[LoadBalancerView, ...]:
 
 def _describe_load_balancers(account: Account) -> Iterator[LoadBalancerView]:
     """Yield all load balancers of the region: first Classic Load Balancers, then those of ELBv2."""
-    for page in account.client("elb").get_paginator("describe_load_balancers").paginate():
-        for balancer_description in page["LoadBalancerDescriptions"]:
-            yield LoadBalancerView(
-                id=balancer_description["LoadBalancerName"],
-                name=balancer_description["LoadBalancerName"],
-                vpc_id=balancer_description.get("VPCId", ""),
-                own_addresses=_count_own_addresses(balancer_description),
-            )
-    for page in account.client("elbv2").get_paginator("describe_load_balancers").paginate():
-        for balancer in page["LoadBalancers"]:
-            yield LoadBalancerView(
-                id=balancer["LoadBalancerArn"],
-                name=balancer["LoadBalancerName"],
-                vpc_id=balancer.get("VpcId", ""),
-                own_addresses=_count_own_addresses(balancer),
-            )
+    for classic in account.items("elb.describe_load_balancers", "LoadBalancerDescriptions"):
+        name = classic["LoadBalancerName"]
+        yield LoadBalancerView(
+            id=name, name=name, vpc_id=classic.get("VPCId", ""), own_addresses=_count_own_addresses(classic)
+        )
+    for balancer in account.items("elbv2.describe_load_balancers", "LoadBalancers"):
+        yield LoadBalancerView(
+            id=balancer["LoadBalancerArn"],
+            name=balancer["LoadBalancerName"],
+            vpc_id=balancer.get("VpcId", ""),
+            own_addresses=_count_own_addresses(balancer),
+        )
 
 
 def _count_own_addresses(balancer: AwsObject) -> int:
@@ -91,13 +87,9 @@ def _count_own_addresses(balancer: AwsObject) -> int:
 def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
     """Yield the Classic Load Balancers that Kubernetes created for the cluster."""
     elb = account.client("elb")
-    pages = elb.get_paginator("describe_load_balancers").paginate()
-    descriptions_by_name = _list_in_vpc(
-        pages, items_key="LoadBalancerDescriptions", id_key="LoadBalancerName", vpc_key="VPCId", inventory=inventory
-    )
-    names = list(descriptions_by_name)
-    for start in range(0, len(names), TAGS_BATCH_SIZE):
-        batch = names[start : start + TAGS_BATCH_SIZE]
+    balancers = account.items("elb.describe_load_balancers", "LoadBalancerDescriptions")
+    descriptions_by_name = _select_in_vpc(balancers, id_key="LoadBalancerName", vpc_key="VPCId", inventory=inventory)
+    for batch in batches(descriptions_by_name, TAGS_BATCH_SIZE):
         tag_descriptions = _describe_tags(
             lambda requested_names: elb.describe_tags(LoadBalancerNames=requested_names), batch
         )
@@ -118,11 +110,9 @@ def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedRe
 def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
     """Yield the Application and Network Load Balancers that Kubernetes created for the cluster."""
     elbv2 = account.client("elbv2")
-    pages = elbv2.get_paginator("describe_load_balancers").paginate()
-    balancers_by_arn = _list_in_vpc(
-        pages, items_key="LoadBalancers", id_key="LoadBalancerArn", vpc_key="VpcId", inventory=inventory
-    )
-    for arn, tags in _read_tags_by_arn(elbv2, list(balancers_by_arn)):
+    balancers = account.items("elbv2.describe_load_balancers", "LoadBalancers")
+    balancers_by_arn = _select_in_vpc(balancers, id_key="LoadBalancerArn", vpc_key="VpcId", inventory=inventory)
+    for arn, tags in _read_tags_by_arn(elbv2, balancers_by_arn):
         if not _is_created_by_kubernetes(arn, tags, inventory):
             continue
         name = balancers_by_arn[arn]["LoadBalancerName"]
@@ -144,11 +134,9 @@ def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedReso
 def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
     """Yield the target groups that Kubernetes created for the cluster."""
     elbv2 = account.client("elbv2")
-    pages = elbv2.get_paginator("describe_target_groups").paginate()
-    groups_by_arn = _list_in_vpc(
-        pages, items_key="TargetGroups", id_key="TargetGroupArn", vpc_key="VpcId", inventory=inventory
-    )
-    for arn, tags in _read_tags_by_arn(elbv2, list(groups_by_arn)):
+    groups = account.items("elbv2.describe_target_groups", "TargetGroups")
+    groups_by_arn = _select_in_vpc(groups, id_key="TargetGroupArn", vpc_key="VpcId", inventory=inventory)
+    for arn, tags in _read_tags_by_arn(elbv2, groups_by_arn):
         if _is_created_by_kubernetes(arn, tags, inventory):
             group = groups_by_arn[arn]
             yield OrphanedResource(
@@ -160,18 +148,15 @@ def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[Orph
             )
 
 
-def _list_in_vpc(
-    pages: Iterable[AwsObject], *, items_key: str, id_key: str, vpc_key: str, inventory: Inventory
+def _select_in_vpc(
+    items: Iterable[AwsObject], *, id_key: str, vpc_key: str, inventory: Inventory
 ) -> dict[str, AwsObject]:
-    """Return the listed items that are in the cluster's VPC, by name or ARN; all items if the VPC is not known."""
-    items = (item for page in pages for item in page[items_key])
+    """Return the items that are in the cluster's VPC, by name or ARN; all items if the VPC is not known."""
     return {item[id_key]: item for item in items if inventory.vpc_id in ("", item.get(vpc_key, ""))}
 
 
-def _read_tags_by_arn(elbv2: Client, arns: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the ARN and the tags of each ELBv2 resource."""
-    for start in range(0, len(arns), TAGS_BATCH_SIZE):
-        batch = arns[start : start + TAGS_BATCH_SIZE]
+def _read_tags_by_arn(elbv2: Client, arns: Collection[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    for batch in batches(arns, TAGS_BATCH_SIZE):
         tag_descriptions = _describe_tags(
             lambda requested_arns: elbv2.describe_tags(ResourceArns=requested_arns), batch
         )

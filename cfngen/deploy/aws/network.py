@@ -1,19 +1,23 @@
-"""Networks: what a VPC holds, listed by kind."""
+"""What a VPC holds, read once into `NetworkFacts`, and what is in an account besides: interfaces and instances."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TypeVar
 
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.groups import describe_instances
 from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
 from cfngen.deploy.aws.types import AwsObject
 
-FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
+_T = TypeVar("_T")
+
 # What is read of the VPC with one paginated call each: attribute of `NetworkFacts`, operation, key of the response, and
 # the filter that selects by VPC (API reference of Amazon EC2).
-VPC_DESCRIPTIONS = (
+_DESCRIPTIONS = (
     ("subnets", "describe_subnets", "Subnets", "vpc-id"),
     ("route_tables", "describe_route_tables", "RouteTables", "vpc-id"),
     ("internet_gateways", "describe_internet_gateways", "InternetGateways", "attachment.vpc-id"),
@@ -27,51 +31,111 @@ VPC_DESCRIPTIONS = (
 _PEERING_FILTERS = ("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id")
 
 
-def list_in_vpc(
-    ec2: Any, operation: str, result_key: str, filter_name: str, vpc_id: str
-) -> Callable[[], list[AwsObject]]:
-    """Return a function that lists all objects of a kind in the VPC."""
-    # DescribeNatGateways has `Filter`, the other operations have `Filters`.
-    argument = "Filter" if operation == "describe_nat_gateways" else "Filters"
-    arguments = {argument: [{"Name": filter_name, "Values": [vpc_id]}]}
-    return lambda: [
-        item for page in ec2.get_paginator(operation).paginate(**arguments) for item in page.get(result_key, ())
-    ]
+@dataclass(frozen=True)
+class NetworkFacts:
+    """An existing VPC and what is in it, as EC2 describes it.
+
+    Attributes:
+        vpc: the VPC; None if there is none with this id.
+        has_dns_support: whether the Amazon DNS server answers (`enableDnsSupport`); None if that could not be read.
+        has_dns_host_names: whether public addresses get DNS names (`enableDnsHostnames`); None if unknown.
+        internet_gateways: the internet gateways that are attached to it.
+        peerings: its active peering connections.
+        unread: the attributes that could not be read, each with the reason.
+    """
+
+    vpc: AwsObject | None = None
+    has_dns_support: bool | None = None
+    has_dns_host_names: bool | None = None
+    subnets: tuple[AwsObject, ...] = ()
+    route_tables: tuple[AwsObject, ...] = ()
+    internet_gateways: tuple[AwsObject, ...] = ()
+    nat_gateways: tuple[AwsObject, ...] = ()
+    network_acls: tuple[AwsObject, ...] = ()
+    endpoints: tuple[AwsObject, ...] = ()
+    security_groups: tuple[AwsObject, ...] = ()
+    peerings: tuple[AwsObject, ...] = ()
+    interfaces: tuple[AwsObject, ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
 
 
-def describe_peerings(ec2: Any, vpc_id: str) -> list[AwsObject]:
+class Reader:
+    """Carries out calls; what cannot be read is remembered in `unread`, and the others are still made."""
+
+    def __init__(self) -> None:
+        self.unread: list[tuple[str, str]] = []
+
+    def read(self, name: str, call: Callable[[], _T]) -> _T | None:
+        """Return the result of a call, or None if AWS refuses it; `name` says what is read."""
+        try:
+            with translate_aws_errors():
+                return call()
+        except AwsError as error:
+            self.unread.append((name, str(error)))
+            return None
+
+
+def read_network(account: Account, vpc_id: str) -> NetworkFacts:
+    """Read an existing VPC and what is in it.
+
+    Returns:
+        The facts. What may not be read is listed in `unread`.
+
+    Raises:
+        AwsError: not even the VPC can be read.
+    """
+    with translate_aws_errors():
+        vpc = next(account.items("ec2.describe_vpcs", "Vpcs", filters={"vpc-id": [vpc_id]}), None)
+    if vpc is None:
+        return NetworkFacts()
+    reader = Reader()
+    described = {
+        attribute: reader.read(attribute, partial(_list_in_vpc, account, operation, key, id_filter, vpc_id)) or ()
+        for attribute, operation, key, id_filter in _DESCRIPTIONS
+    }
+    peerings = reader.read("peerings", partial(_list_peerings, account, vpc_id)) or ()
+    read_attribute = partial(_read_vpc_attribute, account, vpc_id)
+    return NetworkFacts(
+        vpc=vpc,
+        has_dns_support=reader.read("has_dns_support", partial(read_attribute, "enableDnsSupport")),
+        has_dns_host_names=reader.read("has_dns_host_names", partial(read_attribute, "enableDnsHostnames")),
+        peerings=peerings,
+        unread=tuple(reader.unread),
+        **described,
+    )
+
+
+def _list_in_vpc(account: Account, operation: str, key: str, id_filter: str, vpc_id: str) -> tuple[AwsObject, ...]:
+    return tuple(account.items(f"ec2.{operation}", key, filters={id_filter: [vpc_id]}))
+
+
+def _list_peerings(account: Account, vpc_id: str) -> tuple[AwsObject, ...]:
     """Return the active peering connections of the VPC."""
-    found: dict[str, AwsObject] = {}
-    for side in _PEERING_FILTERS:
-        filters = [{"Name": side, "Values": [vpc_id]}]
-        for page in ec2.get_paginator("describe_vpc_peering_connections").paginate(Filters=filters):
-            for peering in page["VpcPeeringConnections"]:
-                if peering["Status"]["Code"] == "active":
-                    found[peering["VpcPeeringConnectionId"]] = peering
-    return list(found.values())
+    operation, key = "describe_vpc_peering_connections", "VpcPeeringConnections"
+    found = {
+        peering["VpcPeeringConnectionId"]: peering
+        for side in _PEERING_FILTERS
+        for peering in _list_in_vpc(account, operation, key, side, vpc_id)
+        if peering["Status"]["Code"] == "active"
+    }
+    return tuple(found.values())
 
 
-def read_vpc_attribute(ec2: Any, vpc_id: str, name: str) -> bool:
+def _read_vpc_attribute(account: Account, vpc_id: str, name: str) -> bool:
     """Return the value of an attribute of the VPC, e.g. `enableDnsSupport`."""
-    response = ec2.describe_vpc_attribute(VpcId=vpc_id, Attribute=name)
+    response = account.client("ec2").describe_vpc_attribute(VpcId=vpc_id, Attribute=name)
     return bool(response[f"{name[0].upper()}{name[1:]}"]["Value"])
 
 
-def list_instances(ec2: Any, cluster: str, vpc_id: str) -> list[str]:
+def list_instances(account: Account, cluster: str, vpc_id: str) -> frozenset[str]:
     """Return the ids of the instances that the cluster has already."""
-    filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "tag-key", "Values": [cluster_tag(cluster)]}]
-    return [
-        instance["InstanceId"]
-        for page in ec2.get_paginator("describe_instances").paginate(Filters=filters)
-        for reservation in page["Reservations"]
-        for instance in reservation["Instances"]
-    ]
+    filters = {"vpc-id": [vpc_id], "tag-key": [cluster_tag(cluster)]}
+    return frozenset(instance["InstanceId"] for instance in describe_instances(account, filters))
 
 
 def count_interfaces(account: Account) -> int:
     """Return how many network interfaces the account has in the region."""
-    pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate()
-    return sum(len(page["NetworkInterfaces"]) for page in pages)
+    return sum(1 for _ in account.items("ec2.describe_network_interfaces", "NetworkInterfaces"))
 
 
 @dataclass(frozen=True)
@@ -103,15 +167,9 @@ def list_interfaces(account: Account, filter_name: str, value: str) -> list[Inte
 def count_endpoint_interfaces(account: Account, endpoint_ids: Collection[str]) -> int:
     """Return the number of network interfaces of interface endpoints: one in each zone of each."""
     ids = sorted(endpoint_ids)
-    pages = account.client("ec2").get_paginator("describe_vpc_endpoints")
+    endpoints = account.items("ec2.describe_vpc_endpoints", "VpcEndpoints", filters={"vpc-endpoint-id": ids})
     return sum(
-        len(endpoint.get("SubnetIds", ()))
-        for start in range(0, len(ids), FILTER_BATCH_SIZE)
-        for page in pages.paginate(
-            Filters=[{"Name": "vpc-endpoint-id", "Values": ids[start : start + FILTER_BATCH_SIZE]}]
-        )
-        for endpoint in page["VpcEndpoints"]
-        if endpoint.get("VpcEndpointType") == "Interface"
+        len(endpoint.get("SubnetIds", ())) for endpoint in endpoints if endpoint.get("VpcEndpointType") == "Interface"
     )
 
 
@@ -120,18 +178,14 @@ def describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]:
 
     A network interface may be listed as attached for a moment longer than its instance exists.
     """
-    if not ids:
-        return {}
     descriptions = {}
-    filters = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
-    filters.append({"Name": "instance-id", "Values": ids})
-    for page in account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters):
-        for instance in (instance for reservation in page["Reservations"] for instance in reservation["Instances"]):
-            tags = tag_map(instance.get("Tags"))
-            clusters = [key.removeprefix(CLUSTER_TAG_PREFIX) for key in tags if key.startswith(CLUSTER_TAG_PREFIX)]
-            name = f" {tags['Name']}" if tags.get("Name") else ""
-            owner = f" of the cluster {', '.join(clusters)}" if clusters else ""
-            descriptions[instance["InstanceId"]] = f"instance{name}{owner}"
+    live = {"instance-id": ids, "instance-state-name": ["pending", "running", "stopping", "stopped"]}
+    for instance in describe_instances(account, live):
+        tags = tag_map(instance.get("Tags"))
+        clusters = [key.removeprefix(CLUSTER_TAG_PREFIX) for key in tags if key.startswith(CLUSTER_TAG_PREFIX)]
+        name = f" {tags['Name']}" if tags.get("Name") else ""
+        owner = f" of the cluster {', '.join(clusters)}" if clusters else ""
+        descriptions[instance["InstanceId"]] = f"instance{name}{owner}"
     return descriptions
 
 

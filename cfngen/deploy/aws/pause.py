@@ -96,10 +96,11 @@ def read_pause(account: Account, stack: StackView, cluster: Cluster) -> PauseSta
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        paginator = account.client("autoscaling").get_paginator("describe_auto_scaling_groups")
-        filters = [{"Name": "tag-key", "Values": [PAUSED]}]
+        paused_groups = account.items(
+            "autoscaling.describe_auto_scaling_groups", "AutoScalingGroups", filters={"tag-key": [PAUSED]}
+        )
         # In most accounts no cluster is paused: then this is the only call.
-        if not any(page["AutoScalingGroups"] for page in paginator.paginate(Filters=filters)):
+        if next(paused_groups, None) is None:
             return None
         resources = [resource.view for resource in list_resource_tree(account, stack.id)]
     return find_pause(find_groups(account, cluster, resources))

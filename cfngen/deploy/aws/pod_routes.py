@@ -46,10 +46,8 @@ def find_instance_routes(
     """Return the routes to existing instances in the route table of the pods; none if the network plug-in needs none.
 
     Args:
-        account: the AWS account.
         cluster: the cluster file, which names the network plug-in.
         stack: the root stack; its parameter RouteTableId names the route table of an existing VPC.
-        resources: the resources of the cluster's stacks.
 
     Raises:
         AwsError: the call failed.
@@ -65,11 +63,9 @@ def find_instance_routes(
     }
     if existing_route_table := stack.values.get("RouteTableId", ""):
         table_ids.add(existing_route_table)
-    if not table_ids:
-        return ()
-    filters = [{"Name": "route-table-id", "Values": sorted(table_ids)}]
+    filters = {"route-table-id": sorted(table_ids)}
     with translate_aws_errors():
-        route_tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
+        route_tables = list(account.items("ec2.describe_route_tables", "RouteTables", filters=filters))
     return tuple(
         InstanceRoute(
             table=table["RouteTableId"], destination=route["DestinationCidrBlock"], instance=route["InstanceId"]
@@ -82,11 +78,11 @@ def find_instance_routes(
 
 def find_orphaned_routes(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the routes within the pods' range whose target is an instance of the cluster, or no longer exists."""
-    if not inventory.route_tables or not inventory.pod_cidr:
+    if not inventory.pod_cidr:
         return ()
     pod_range = IPv4Network(inventory.pod_cidr)
-    filters = [{"Name": "route-table-id", "Values": list(inventory.route_tables)}]
-    route_tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
+    filters = {"route-table-id": inventory.route_tables}
+    route_tables = account.items("ec2.describe_route_tables", "RouteTables", filters=filters)
     return tuple(
         OrphanedResource(
             kind="route",

@@ -122,13 +122,7 @@ def read_private_network(
     """Return the way out of a private cluster as EC2 describes it.
 
     Args:
-        account: the AWS account.
-        cluster: the cluster file.
         stack: the root stack, whose parameters name the existing parts of the network.
-        resources: the resources of the cluster's stacks.
-
-    Raises:
-        AwsError: a call failed.
     """
     ids = {
         resource.logical_id: resource.physical_id
@@ -156,9 +150,9 @@ def read_private_network(
         for service in (endpoints.S3, *(endpoint.service for endpoint in endpoints.interface_endpoints(cluster)))
     }
     with translate_aws_errors():
-        gateways = _describe(account, "nat_gateways", "NatGateways", "nat-gateway-id", gateway_ids.values())
-        found_endpoints = _describe(account, "vpc_endpoints", "VpcEndpoints", "vpc-endpoint-id", endpoint_ids.values())
-        tables = _describe(account, "route_tables", "RouteTables", "route-table-id", table_ids.values())
+        gateways = _describe(account, "nat_gateways", "NatGateways", "nat-gateway-id", gateway_ids)
+        found_endpoints = _describe(account, "vpc_endpoints", "VpcEndpoints", "vpc-endpoint-id", endpoint_ids)
+        tables = _describe(account, "route_tables", "RouteTables", "route-table-id", table_ids)
     return PrivateNetwork(
         nat_gateways=tuple(
             _nat_gateway(gateway, _find(gateways, "NatGatewayId", gateway), name, ids)
@@ -190,16 +184,9 @@ def _is_zonal(logical_id: str, kind: str, *, is_parameter: bool = False) -> bool
     return parsed is not None and parsed.kind == kind and parsed.is_parameter == is_parameter
 
 
-def _describe(account: Account, items: str, response_key: str, id_filter: str, ids: Iterable[str]) -> list[AwsObject]:
-    """Return EC2's descriptions of the resources with these ids; those that do not exist are left out."""
-    values = sorted(ids)
-    if not values:
-        return []
-    # The parameter of DescribeNatGateways is `Filter`.
-    argument = "Filter" if items == "nat_gateways" else "Filters"
-    pages = account.client("ec2").get_paginator(f"describe_{items}")
-    found = pages.paginate(**{argument: [{"Name": id_filter, "Values": values}]})
-    return [item for page in found for item in page[response_key]]
+def _describe(account: Account, kind: str, key: str, id_filter: str, ids: Mapping[str, str]) -> list[AwsObject]:
+    """Return EC2's descriptions of the resources with these ids (by logical id); missing ones are left out."""
+    return list(account.items(f"ec2.describe_{kind}", key, filters={id_filter: sorted(ids.values())}))
 
 
 def _find(items: Iterable[AwsObject], id_key: str, resource_id: str) -> AwsObject:

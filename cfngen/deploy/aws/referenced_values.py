@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cfngen.cluster.sections.references import StackOutput
-from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.account import Account, batches
 from cfngen.deploy.aws.errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.aws.stacks import StackView, find_stack
 
@@ -21,8 +21,6 @@ class StackOutputs:
     """The outputs of other stacks.
 
     Args:
-        account: the account and region.
-        cluster: name of the cluster.
         stacks: names of the stacks.
     """
 
@@ -59,7 +57,6 @@ class StoredValues:
     """Parameters of Parameter Store.
 
     Args:
-        account: the account and region.
         names: names of the parameters.
     """
 
@@ -69,9 +66,9 @@ class StoredValues:
         self._error: AwsError | None = None
         try:
             with translate_aws_errors():
-                for start in range(0, len(names), _MAX_NAMES):
-                    response = account.client("ssm").get_parameters(Names=list(names[start : start + _MAX_NAMES]))
-                    self._parameters.update({parameter["Name"]: parameter for parameter in response["Parameters"]})
+                for batch in batches(names, _MAX_NAMES):
+                    parameters = account.items("ssm.get_parameters", "Parameters", Names=batch)
+                    self._parameters.update({parameter["Name"]: parameter for parameter in parameters})
         except AwsError as error:
             self._error = error
 

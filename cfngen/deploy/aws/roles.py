@@ -15,28 +15,24 @@ def removal_command(account: Account, role: str) -> str:
     """Return a command line that takes a role's policies away and deletes it; empty if there is no such role.
 
     Of a role whose policies the caller may not list, it is the command for the role alone.
-
-    Args:
-        account: the AWS account.
-        role: the role's name.
     """
     from botocore.exceptions import ClientError
 
-    iam = account.client("iam")
     name = f"--role-name {role}"
-    commands: list[str] = []
+    policies: list[str] = []
+    attached: list[str] = []
     try:
-        for page in iam.get_paginator("list_role_policies").paginate(RoleName=role):
-            commands += [f"aws iam delete-role-policy {name} --policy-name {policy}" for policy in page["PolicyNames"]]
-        for page in iam.get_paginator("list_attached_role_policies").paginate(RoleName=role):
-            arns = [policy["PolicyArn"] for policy in page["AttachedPolicies"]]
-            commands += [f"aws iam detach-role-policy {name} --policy-arn {arn}" for arn in arns]
+        policies += map(str, account.items("iam.list_role_policies", "PolicyNames", RoleName=role))
+        described = account.items("iam.list_attached_role_policies", "AttachedPolicies", RoleName=role)
+        attached += [policy["PolicyArn"] for policy in described]
     except ClientError as error:
         if error_code(error) in NOT_FOUND_CODES:
             return ""
         if error_code(error) not in ACCESS_DENIED_CODES:
             raise
-    return " && ".join([*commands, f"aws iam delete-role {name}"])
+    commands = [f"delete-role-policy {name} --policy-name {policy}" for policy in policies]
+    commands += [f"detach-role-policy {name} --policy-arn {arn}" for arn in attached]
+    return " && ".join(f"aws iam {command}" for command in (*commands, f"delete-role {name}"))
 
 
 def is_of_cluster(tags: Mapping[str, str], cluster: str) -> bool:

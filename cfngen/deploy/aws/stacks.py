@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -197,7 +197,7 @@ def list_resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...
 
     This calls ListStackResources, because DescribeStackResources returns at most 100 resources.
     """
-    pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name_or_id)
+    summaries = account.items("cloudformation.list_stack_resources", "StackResourceSummaries", StackName=name_or_id)
     return tuple(
         ResourceView(
             logical_id=summary["LogicalResourceId"],
@@ -206,8 +206,7 @@ def list_resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...
             status=summary["ResourceStatus"],
             reason=summary.get("ResourceStatusReason", ""),
         )
-        for page in pages
-        for summary in page["StackResourceSummaries"]
+        for summary in summaries
     )
 
 
@@ -290,6 +289,7 @@ def read_outputs(account: Account, stack: StackView) -> Mapping[str, str]:
 
 
 EMPTY_STACK_STATUSES = frozenset({"ROLLBACK_COMPLETE"})
+"""Statuses of a stack that still exists but has no resources: its creation was rolled back completely."""
 
 
 def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tuple[str, ...]:
@@ -298,15 +298,13 @@ def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tu
     Empty if the caller has no permission to list stacks.
 
     Args:
-        account: account and region to search.
-        cluster: name of the cluster.
         besides: name or ARN of a root stack that is ignored: the one that the cluster itself uses.
     """
     from botocore.exceptions import ClientError
 
-    pages = account.client("cloudformation").get_paginator("describe_stacks").paginate()
+    stacks = account.items("cloudformation.describe_stacks", "Stacks")
     try:
-        roots = [parse_stack(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId")]
+        roots = [parse_stack(stack) for stack in stacks if not stack.get("ParentId")]
     except ClientError as error:
         # A caller who is only allowed to use certain stacks may not describe all stacks.
         if error_code(error) not in ACCESS_DENIED_CODES:
@@ -321,26 +319,20 @@ def _conflicts(stack: StackView, besides: str) -> bool:
     return is_in_use and stack.status.name not in EMPTY_STACK_STATUSES and besides not in (stack.name, stack.id)
 
 
-MAX_EARLIER_STACKS = 5
-"""How many earlier stacks of a name are read to find what they left; each takes about ten API calls."""
-
-
-def find_deleted_stacks(
-    account: Account, stack_name: str, cluster: str, at_most: int = MAX_EARLIER_STACKS
-) -> list[StackView]:
-    """Return the latest deleted root stacks of this name that contained the cluster, the latest first.
+def find_deleted_stacks(account: Account, stack_name: str, cluster: str) -> Iterator[StackView]:
+    """Yield the deleted root stacks of this name that contained the cluster, the latest first.
 
     CloudFormation lists deleted stacks for 90 days. A stack without the cluster's tag counts as the cluster's.
     """
-    stacks: list[StackView] = []
-    paginator = account.client("cloudformation").get_paginator("list_stacks")
-    for page in paginator.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
-        for stack_summary in page["StackSummaries"]:
-            if stack_summary["StackName"] != stack_name or stack_summary.get("ParentId"):
-                continue
-            stack = find_stack(account, stack_summary["StackId"])
-            if stack and stack.cluster in ("", cluster):
-                stacks.append(stack)
-            if len(stacks) == at_most:
-                return stacks
-    return stacks
+    summaries = account.items("cloudformation.list_stacks", "StackSummaries", StackStatusFilter=["DELETE_COMPLETE"])
+    for summary in summaries:
+        if summary["StackName"] != stack_name or summary.get("ParentId"):
+            continue
+        stack = find_stack(account, summary["StackId"])
+        if stack and stack.cluster in ("", cluster):
+            yield stack
+
+
+def find_last_deleted(account: Account, stack_name: str, cluster: str) -> StackView | None:
+    """Return the cluster's root stack that was deleted last; None if there is none."""
+    return next(find_deleted_stacks(account, stack_name, cluster), None)

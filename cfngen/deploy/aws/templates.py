@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
-from cfngen.deploy.aws.stacks import NESTED_STACK, list_resources, read_template
+from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, list_resources, read_template
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.errors import CfngenError
 from cfngen.templates.expressions import known_ending
@@ -45,9 +45,7 @@ def find(account: Account, bucket: str, cluster: str, *, must_be_allowed: bool =
     """Return the number and size of a cluster's objects in a bucket of this account.
 
     Args:
-        account: the account.
         bucket: the bucket; if it does not exist, there are no objects.
-        cluster: name of the cluster.
         must_be_allowed: whether to raise an error if the caller may not list the bucket; otherwise it counts as empty.
     """
     prefix = f"{cluster}/"
@@ -131,7 +129,6 @@ def read_deployed(account: Account, root_id: str, root_template: TemplatePart) -
     """Return the templates and parameters of a root and its nested stacks.
 
     Args:
-        account: the account and region.
         root_id: ARN of the root.
         root_template: the root's template; empty if it cannot be read.
     """
@@ -209,3 +206,12 @@ def object_url(account: Account, bucket: str, key: str) -> str:
     """
     host = f"s3.{account.region}.{account.url_suffix}"
     return f"https://{host}/{bucket}/{key}" if "." in bucket else f"https://{bucket}.{host}/{key}"
+
+
+def read_template_cluster(account: Account, stack: StackView) -> str:
+    """Return the cluster that a stack's template was generated for, from its metadata; empty if it is not cfngen's."""
+    summary = account.read("cloudformation.get_template_summary", absent=("ValidationError",), StackName=stack.id)
+    metadata: object = json.loads((summary or {}).get("Metadata") or "{}").get("cfngen")
+    if not isinstance(metadata, dict) or metadata.get("stack") not in ("cluster", "standalone"):
+        return ""
+    return str(metadata.get("cluster", ""))

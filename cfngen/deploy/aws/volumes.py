@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.account import Account, Filters
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource, OrphanKind
@@ -19,10 +19,7 @@ from cfngen.deploy.aws.tags import (
     is_owned_by,
     tag_map,
 )
-from cfngen.deploy.aws.types import AwsArguments, AwsObject
-
-FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
-
+from cfngen.deploy.aws.types import AwsObject
 
 VOLUME_CLUSTER_TAGS = ("KubernetesCluster", "ebs.csi.aws.com/cluster-name")
 """The tags of `CLUSTER_NAME_TAGS` that EBS volumes and snapshots have."""
@@ -40,7 +37,7 @@ def find_claim_volumes(account: Account, inventory: Inventory) -> tuple[Orphaned
     tagged_volumes = {
         volume["VolumeId"]: volume
         for filters in _tag_filters(inventory.cluster)
-        for volume in _describe_volumes(account, filters)
+        for volume in account.items("ec2.describe_volumes", "Volumes", filters=filters)
     }
     owned_volumes = [volume for volume in tagged_volumes.values() if is_owned_by(_tags(volume), inventory.cluster)]
     owned_volumes += [
@@ -61,7 +58,7 @@ def find_claim_snapshots(account: Account, inventory: Inventory) -> tuple[Orphan
     snapshots_by_id = {
         snapshot["SnapshotId"]: snapshot
         for filters in _tag_filters(inventory.cluster)
-        for snapshot in _paginate(account, "describe_snapshots", "Snapshots", Filters=filters, OwnerIds=["self"])
+        for snapshot in account.items("ec2.describe_snapshots", "Snapshots", filters=filters, OwnerIds=["self"])
     }
     owned_snapshots = (
         snapshot for snapshot in snapshots_by_id.values() if is_owned_by(_tags(snapshot), inventory.cluster)
@@ -81,10 +78,10 @@ def find_unattributed(account: Account, inventory: Inventory) -> tuple[OrphanedR
 
     The driver tags volumes with the cluster's name only if `--k8s-tag-cluster-id` or `--extra-tags` configures it.
     """
-    filters = [{"Name": f"tag:{EBS_DRIVER_TAG}", "Values": ["true"]}, {"Name": "status", "Values": ["available"]}]
+    filters = {f"tag:{EBS_DRIVER_TAG}": ["true"], "status": ["available"]}
     return tuple(
         _make_orphan("volume", resource_id=volume["VolumeId"], gigabytes=volume["Size"], description=volume)
-        for volume in _describe_volumes(account, filters)
+        for volume in account.items("ec2.describe_volumes", "Volumes", filters=filters)
         if not _names_a_cluster(_tags(volume)) and volume["VolumeId"] not in inventory.ids()
     )
 
@@ -93,35 +90,19 @@ def _describe_attached_volumes(account: Account, inventory: Inventory) -> dict[s
     """Return the volumes that are attached to the cluster's instances, by id."""
     return {
         volume["VolumeId"]: volume
-        for batch in _batches(sorted(inventory.instances))
-        for volume in _describe_volumes(account, [{"Name": "attachment.instance-id", "Values": batch}])
+        for volume in account.items(
+            "ec2.describe_volumes", "Volumes", filters={"attachment.instance-id": sorted(inventory.instances)}
+        )
     }
 
 
-def _tag_filters(cluster: str) -> Iterator[list[AwsArguments]]:
+def _tag_filters(cluster: str) -> Iterator[Filters]:
     """Yield filters for each tag that can name the cluster, each for a separate call.
 
     In one call, EC2 would return only the resources that match all of the filters.
     """
-    yield [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
-    yield from ([{"Name": f"tag:{key}", "Values": [cluster]}] for key in VOLUME_CLUSTER_TAGS)
-
-
-def _describe_volumes(account: Account, filters: list[AwsArguments]) -> Iterator[AwsObject]:
-    """Yield the volumes that match all filters, as EC2 describes them."""
-    return _paginate(account, "describe_volumes", "Volumes", Filters=filters)
-
-
-def _paginate(account: Account, operation: str, response_key: str, **arguments: object) -> Iterator[AwsObject]:
-    """Yield the items under a key of each page that an EC2 operation returns."""
-    for page in account.client("ec2").get_paginator(operation).paginate(**arguments):
-        yield from page[response_key]
-
-
-def _batches(values: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the values in batches that fit into one EC2 filter."""
-    for start in range(0, len(values), FILTER_BATCH_SIZE):
-        yield list(values[start : start + FILTER_BATCH_SIZE])
+    yield {f"tag:{cluster_tag(cluster)}": ["owned"]}
+    yield from ({f"tag:{key}": [cluster]} for key in VOLUME_CLUSTER_TAGS)
 
 
 @dataclass(frozen=True)
@@ -146,8 +127,7 @@ def read_volumes(account: Account, ids: Collection[str]) -> dict[str, VolumeView
     """Return volumes by id; those that do not exist are left out."""
     return {
         volume["VolumeId"]: _view_of(volume)
-        for batch in _batches(sorted(ids))
-        for volume in _describe_volumes(account, [{"Name": "volume-id", "Values": batch}])
+        for volume in account.items("ec2.describe_volumes", "Volumes", filters={"volume-id": sorted(ids)})
     }
 
 
@@ -167,13 +147,8 @@ def read_snapshot_sizes(account: Account, volume_ids: Collection[str]) -> dict[s
     """Return the size in GiB of the volume of each snapshot that was made of these volumes, by snapshot id."""
     return {
         snapshot["SnapshotId"]: snapshot["VolumeSize"]
-        for batch in _batches(sorted(volume_ids))
-        for snapshot in _paginate(
-            account,
-            "describe_snapshots",
-            "Snapshots",
-            Filters=[{"Name": "volume-id", "Values": batch}],
-            OwnerIds=["self"],
+        for snapshot in account.items(
+            "ec2.describe_snapshots", "Snapshots", filters={"volume-id": sorted(volume_ids)}, OwnerIds=["self"]
         )
     }
 
@@ -224,9 +199,5 @@ def read_volume_sizes(account: Account, existing: StackView) -> Mapping[str, int
             for resource in list_resource_tree(account, existing.id)
             if resource.view.type == _VOLUME_TYPE and resource.exists
         ]
-        if not volume_ids:
-            return {}
-        # A filter, since a call with ids fails if a volume no longer exists.
-        filters = [{"Name": "volume-id", "Values": volume_ids}]
-        volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"]
-    return {volume["VolumeId"]: volume["Size"] for volume in volumes}
+        volumes = account.items("ec2.describe_volumes", "Volumes", filters={"volume-id": volume_ids})
+        return {volume["VolumeId"]: volume["Size"] for volume in volumes}

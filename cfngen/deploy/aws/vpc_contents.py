@@ -73,7 +73,6 @@ class _ResourceKind:
         id_key: key of a resource's id.
         blocks: whether a resource blocks the deletion of the VPC; called with its description and the VPC's id.
         filters: names of the filters by VPC id; each is used in a separate call. Empty if EC2 has no such filter.
-        filters_argument: the parameter of the operation that takes filters.
     """
 
     name: str
@@ -82,15 +81,12 @@ class _ResourceKind:
     id_key: str
     blocks: Callable[[AwsObject, str], bool]
     filters: tuple[str, ...] = ("vpc-id",)
-    filters_argument: str = "Filters"
 
 
 def find_vpc_contents(account: Account, vpc_id: str, kinds: Collection[str] = ()) -> Iterator[VpcContent]:
     """Yield the resources that are in a VPC or attached to it, by kind.
 
     Args:
-        account: the AWS account.
-        vpc_id: the VPC.
         kinds: the kinds to list, such as `VPC endpoint`; if empty, all kinds.
     """
     for kind in _RESOURCE_KINDS:
@@ -106,14 +102,10 @@ def _describe_resources(account: Account, kind: _ResourceKind, vpc_id: str) -> I
     """Yield the resources of one kind as EC2 describes them; none if the region does not offer this kind."""
     from botocore.exceptions import ClientError
 
-    paginator = account.client("ec2").get_paginator(kind.operation)
     for filter_name in kind.filters or ("",):
-        arguments = {}
-        if filter_name:
-            arguments[kind.filters_argument] = [{"Name": filter_name, "Values": [vpc_id]}]
+        filters = {filter_name: [vpc_id]} if filter_name else None
         try:
-            for page in paginator.paginate(**arguments):
-                yield from page[kind.response_key]
+            yield from account.items(f"ec2.{kind.operation}", kind.response_key, filters=filters)
         except ClientError as error:
             if error_code(error) not in _UNSUPPORTED_CODES:
                 raise
@@ -166,7 +158,6 @@ _RESOURCE_KINDS = (
         response_key="NatGateways",
         id_key="NatGatewayId",
         blocks=_is_in_vpc,
-        filters_argument="Filter",
     ),
     _ResourceKind(
         name=VPC_ENDPOINT,

@@ -8,6 +8,7 @@ resources are mostly worthless, but still billed.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,6 +23,9 @@ from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.plan.deletion.remaining_by_kind import BUCKET_TYPE
 from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
 from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+
+MAX_EARLIER_STACKS = 5
+"""How many earlier stacks of a name are read, the latest first; each takes about ten API calls."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def report_earlier_stacks(account: Account, stack_name: str, cluster: str, repor
     """Report the resources that earlier, deleted stacks of this name left, before the stack is created again."""
 
     def find_remains() -> Remains:
-        stacks = find_deleted_stacks(account, stack_name, cluster)
+        stacks = itertools.islice(find_deleted_stacks(account, stack_name, cluster), MAX_EARLIER_STACKS)
         retained_by_id = {
             (resource.kind, resource.id): resource
             for stack in stacks

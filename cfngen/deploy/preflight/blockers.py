@@ -69,8 +69,6 @@ def find_blockers(account: Account, inventory: Inventory, orphans: tuple[Orphane
     """Return foreign resources in the cluster's own VPC, subnets and security groups, or attached to them.
 
     Args:
-        account: the AWS account.
-        inventory: the cluster.
         orphans: resources that Kubernetes created; they belong to the cluster.
     """
     group_ids = [*inventory.security_groups, *(orphan.id for orphan in orphans if orphan.kind == "security group")]
@@ -158,13 +156,10 @@ def _find_subnets_using_route_tables(account: Account, inventory: Inventory) -> 
 
     Only in an existing VPC; in the cluster's own VPC, `_find_foreign_contents` finds every foreign subnet.
     """
-    route_table_ids = sorted(inventory.existing_ids("AWS::EC2::RouteTable"))
-    if inventory.own_vpc or not route_table_ids:
+    if inventory.own_vpc:
         return
-    response = account.client("ec2").describe_route_tables(
-        Filters=[{"Name": "route-table-id", "Values": route_table_ids}]
-    )
-    for route_table in response["RouteTables"]:
+    filters = {"route-table-id": sorted(inventory.existing_ids("AWS::EC2::RouteTable"))}
+    for route_table in account.items("ec2.describe_route_tables", "RouteTables", filters=filters):
         for association in route_table.get("Associations", ()):
             if association.get("SubnetId", "") not in inventory.ids() | {""}:
                 yield Blocker(

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from cfngen.deploy.messages.message import Message
+from cfngen.deploy.messages.message import Message, Notice
 from cfngen.errors import CfngenError
-from cfngen.hints import CommandText, suggest
+from cfngen.hints import CommandText, Hint, suggest
 from cfngen.text import pluralize
+
+READING = "reading"
+"""Name of the check that a finding is of if something could not be read."""
+ASK_FOR_PERMISSIONS = "ask for the permissions of an operator (docs/deploy/deploy.md)"
 
 
 class Severity(StrEnum):
@@ -40,6 +44,46 @@ class Finding:
     remedy: str = ""
     commands: tuple[str, ...] = ()
     check: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.text}" if self.key else self.text
+
+    @property
+    def notice(self) -> Notice:
+        """The finding as a message of its own, for what keeps nobody from deploying."""
+        return Notice(str(self), f"{self.remedy}." if self.remedy else "")
+
+
+class FindingsError(CfngenError):
+    """What a check refuses before anything is changed.
+
+    Attributes:
+        problems: the findings.
+    """
+
+    advice: ClassVar[Hint]
+    separator: ClassVar[str] = "; "
+
+    def __init__(self, problems: tuple[Finding, ...], hint: Hint = "") -> None:
+        super().__init__(self.separator.join(map(str, problems)), hint=hint or self.advice)
+        self.problems = problems
+
+
+def refusal(key: str, text: str, *, check: str = "") -> Finding:
+    """Return a finding whose text says itself what to do."""
+    return Finding(Severity.PROBLEM, text, key, check=check)
+
+
+def unread(what: str, reason: object, key: str = "") -> Finding:
+    """Return a finding that AWS let something not be read, so that nobody takes it for checked.
+
+    Args:
+        what: what was to be read, e.g. `the list of subnets`.
+        reason: the error.
+        key: the key in the cluster file that names it.
+    """
+    text = f"{what} cannot be read, so what depends on it was not checked: {reason}"
+    return Finding(Severity.WARNING, text, key, ASK_FOR_PERMISSIONS, check=READING)
 
 
 def problem(key: str, text: str, remedy: str, *commands: str) -> Finding:

@@ -16,7 +16,7 @@ from cfngen.cluster.naming.network_ids import SubnetId, ZoneId
 from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.errors import CfngenError
+from cfngen.deploy.preflight.findings import Finding, FindingsError, refusal
 from cfngen.templates.immutable_settings import (
     MASTER_COUNT_KEY,
     MASTER_ZONES_KEY,
@@ -51,20 +51,11 @@ _REASONS = {
 _VERSION_SKEW_POLICY = "https://kubernetes.io/releases/version-skew-policy/"
 
 
-class ImmutableSettingError(CfngenError):
-    """The cluster file changes settings that cannot change after the cluster was created.
-
-    Attributes:
-        problems: one sentence for each setting.
-    """
+class ImmutableSettingError(FindingsError):
+    """The cluster file changes settings that cannot change after the cluster was created."""
 
     code = "immutable-setting"
-
-    def __init__(self, problems: tuple[str, ...], hint: str = "") -> None:
-        super().__init__(
-            "; ".join(problems), hint=hint or "restore the old value in the cluster file, or create a new cluster."
-        )
-        self.problems = problems
+    advice = "restore the old value in the cluster file, or create a new cluster."
 
 
 def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> tuple[Impact, ...]:
@@ -72,7 +63,6 @@ def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> t
 
     Args:
         deployed_root_template: the root's template as it is deployed.
-        cluster: the cluster as it is to be deployed.
 
     Raises:
         ImmutableSettingError: a setting cannot be changed in this way.
@@ -81,8 +71,11 @@ def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> t
     requested = immutable_settings(cluster)
     changed_keys = [key for key in _REASONS if key in recorded and key in requested and recorded[key] != requested[key]]
     problems = [
-        f"{key}: was {recorded[key]} when the cluster was created and cannot be changed to {requested[key]}: "
-        f"{_REASONS[key]}"
+        refusal(
+            key,
+            f"was {recorded[key]} when the cluster was created and cannot be changed to {requested[key]}: "
+            f"{_REASONS[key]}",
+        )
         for key in changed_keys
     ]
     restoring_steps = [_restoring_step(key, recorded[key]) for key in changed_keys]
@@ -93,15 +86,20 @@ def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> t
         old_minor, new_minor = _minor_version(old), _minor_version(new)
         if new_minor < old_minor:
             problems.append(
-                f"{VERSION_KEY}: is {old} and cannot be changed to {new}: Kubernetes has no downgrade to an older "
-                "minor version"
+                refusal(
+                    VERSION_KEY,
+                    f"is {old} and cannot be changed to {new}: Kubernetes has no downgrade to an older minor version",
+                )
             )
         elif new_minor > old_minor + 1:
             next_minor = f"1.{old_minor + 1}"
             hint = "" if problems else f"set {VERSION_KEY} to {next_minor}, deploy, and continue from there."
             problems.append(
-                f"{VERSION_KEY}: is {old} and cannot be changed to {new} in one step: "
-                f"upgrade to {next_minor} first ({_VERSION_SKEW_POLICY})"
+                refusal(
+                    VERSION_KEY,
+                    f"is {old} and cannot be changed to {new} in one step: upgrade to {next_minor} first "
+                    f"({_VERSION_SKEW_POLICY})",
+                )
             )
         elif new_minor > old_minor:
             version_impact = Impact(
@@ -134,7 +132,7 @@ def _restoring_step(key: str, recorded_value: str) -> str:
     return f"write `{name}: {recorded_value}` below `{section}`"
 
 
-def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
+def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) -> list[Finding]:
     """Return the problems of removing masters, or of moving masters to other zones, where their volumes cannot move.
 
     Args:
@@ -144,15 +142,17 @@ def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) 
     recorded_count = int(recorded.get(MASTER_COUNT_KEY, requested[MASTER_COUNT_KEY]))
     if int(requested[MASTER_COUNT_KEY]) < recorded_count:
         reason = "the removed masters' etcd members would be lost, and the remaining masters would wait for them"
-        return [
-            f"{MASTER_COUNT_KEY}: is {recorded_count} and cannot be changed to {requested[MASTER_COUNT_KEY]}: {reason}"
-        ]
+        text = f"is {recorded_count} and cannot be changed to {requested[MASTER_COUNT_KEY]}: {reason}"
+        return [refusal(MASTER_COUNT_KEY, text)]
     # The zones are recorded in the order of the masters.
     recorded_zones = recorded.get(MASTER_ZONES_KEY, "").split()
     requested_zones = requested[MASTER_ZONES_KEY].split()
     return [
-        f"controlPlane.addresses: master {letter} is in {recorded_zone} and cannot move to {requested_zone}: its "
-        f"volume stays there; give it an address of the subnet in {recorded_zone}"
+        refusal(
+            "controlPlane.addresses",
+            f"master {letter} is in {recorded_zone} and cannot move to {requested_zone}: its volume stays there; give "
+            f"it an address of the subnet in {recorded_zone}",
+        )
         for letter, recorded_zone, requested_zone in zip("abcde", recorded_zones, requested_zones, strict=False)
         if recorded_zone != requested_zone
     ]
@@ -164,7 +164,6 @@ def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, s
     Args:
         recorded: the settings of the deployed cluster by key.
         requested: the settings of the cluster as it is to be deployed by key.
-        cluster: the cluster as it is to be deployed.
     """
     old_count = int(recorded.get(MASTER_COUNT_KEY, requested[MASTER_COUNT_KEY]))
     new_count = int(requested[MASTER_COUNT_KEY])
@@ -244,7 +243,8 @@ def check(
         if part.id_parameter in references:
             has_moved_reference = True
             requested_value += f", to which {references[part.id_parameter]} leads now"
-        problems.append(f"{part.key}: is {current_value} and cannot be changed to {requested_value}: {part.reason}")
+        text = f"is {current_value} and cannot be changed to {requested_value}: {part.reason}"
+        problems.append(refusal(part.key, text))
     if problems:
         keep_options = " ".join(
             f"--keep {name}"
@@ -325,9 +325,10 @@ def _ensure_same_issuer(deployed: IssuerState, final: IssuerState) -> None:
     """
     if not deployed.identity or not final.identity or deployed.identity == final.identity:
         return
-    problem = (
-        f"serviceAccountIssuer: is {deployed.identity} and cannot be changed to {final.identity} in one step: pods "
-        "hold tokens of the current issuer, and their roles trust it"
+    problem = refusal(
+        "serviceAccountIssuer",
+        f"is {deployed.identity} and cannot be changed to {final.identity} in one step: pods hold tokens of the "
+        "current issuer, and their roles trust it",
     )
     raise ImmutableSettingError(
         (problem,),

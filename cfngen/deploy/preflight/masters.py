@@ -16,9 +16,11 @@ from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.addresses import describe_holder, find_used_addresses, read_physical_ids
 from cfngen.deploy.aws.errors import AwsError, DeniedError, translate_aws_errors
+from cfngen.deploy.aws.kubernetes_made import find_in_vpc
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.aws.volumes import read_volume_sizes
-from cfngen.deploy.messages.message import Danger, Impact, Notice
+from cfngen.deploy.messages.message import Danger, Impact, Notice, Report
+from cfngen.deploy.preflight.findings import unread
 from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
@@ -54,17 +56,18 @@ class AddressesInUseError(CfngenError):
         )
 
 
-def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
+def check(
+    account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None, report: Report
+) -> None:
     """Check that the addresses of masters are free, if the masters are new or get another address.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         values: values of the root's parameters.
         existing: the root stack; None if it does not exist yet.
+        report: receives a notice if the used addresses cannot be read.
 
     Raises:
-        AddressesInUseError: an address is in use. Errors of AWS are ignored.
+        AddressesInUseError: an address is in use.
     """
     deployed_parameters = existing.parameters if existing else {}
     letters_by_parameter = {str(MasterId(slot.letter, "Address")): slot.letter for slot in cluster.slots}
@@ -78,12 +81,11 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         return
     try:
         with translate_aws_errors():
-            filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
-            pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
-            interfaces = [interface for page in pages for interface in page["NetworkInterfaces"]]
-            used_addresses = list(find_used_addresses(letters_by_new_address, interfaces))
+            interfaces = find_in_vpc(account, vpc_id)
+            used_addresses = list(find_used_addresses(letters_by_new_address, list(interfaces)))
             stack_resource_ids = read_physical_ids(account, existing) if used_addresses and existing else {}
-    except AwsError:
+    except AwsError as error:
+        report(unread("who uses the masters' addresses", error).notice)
         return
     # An address is no conflict if the master's own network interface has it already: an earlier update that failed and
     # was not rolled back may have created the interface.
@@ -118,8 +120,6 @@ def check_volume_sizes(account: Account, existing: StackView, values: Mapping[st
     """Compare the real sizes of the volumes with the stack's parameter and with the requested size.
 
     Args:
-        account: the account and region.
-        existing: the root stack.
         values: parameters of the deployment.
 
     Raises:

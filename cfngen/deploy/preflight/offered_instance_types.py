@@ -17,24 +17,16 @@ from cfngen.cluster.naming.network_ids import ZoneId, zone_id
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.instance_types import read_offerings
-from cfngen.errors import CfngenError
-from cfngen.text import join_and
+from cfngen.deploy.messages.message import Report
+from cfngen.deploy.preflight.findings import Finding, FindingsError, refusal, unread
+from cfngen.text import join_and, verb_form
 
 
-class InstanceTypesNotOfferedError(CfngenError):
-    """No zone of some instances offers their instance type.
-
-    Attributes:
-        problems: one sentence for each type; it starts with the type's key in the cluster file.
-    """
+class InstanceTypesNotOfferedError(FindingsError):
+    """No zone of some instances offers their instance type."""
 
     code = "instance-types-not-offered"
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__(
-            "; ".join(problems), hint="nothing was changed; correct the keys, or the parameters that override them."
-        )
-        self.problems = problems
+    advice = "nothing was changed; correct the keys, or the parameters that override them."
 
 
 @dataclass(frozen=True)
@@ -67,16 +59,15 @@ class _Choice:
     zones: tuple[str, ...]
 
 
-def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None:
+def check(account: Account, cluster: Cluster, values: Mapping[str, str], report: Report) -> None:
     """Check that each instance type is offered in a zone of its instances.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         values: values of the root's parameters, among them types and zones that differ from the cluster file's.
+        report: receives a notice if the offered types cannot be read.
 
     Raises:
-        InstanceTypesNotOfferedError: a type is offered in none of its zones. Errors of AWS are ignored.
+        InstanceTypesNotOfferedError: a type is offered in none of its zones.
     """
     demands = list(_demands(cluster, values))
     choices = list(_choices(cluster, values))
@@ -84,14 +75,15 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
     try:
         with translate_aws_errors():
             zones_by_type = read_offerings(account, types)
-    except AwsError:
+    except AwsError as error:
+        report(unread("which instance types the zones offer", error).notice)
         return
     problems = (*_find_problems(demands, zones_by_type), *_find_zones_without_choice(choices, zones_by_type))
     if problems:
         raise InstanceTypesNotOfferedError(problems)
 
 
-def _find_problems(demands: list[_Demand], zones_by_type: Mapping[str, set[str]]) -> Iterator[str]:
+def _find_problems(demands: list[_Demand], zones_by_type: Mapping[str, set[str]]) -> Iterator[Finding]:
     """Yield a sentence for each demand that none of its zones meets."""
     for demand in demands:
         offering_zones = zones_by_type.get(demand.instance_type, set())
@@ -101,21 +93,20 @@ def _find_problems(demands: list[_Demand], zones_by_type: Mapping[str, set[str]]
                 if offering_zones
                 else "use another type"
             )
-            yield f"{demand.key}: {demand.instance_type} is not offered in {join_and(demand.zones)}; {remedy}"
+            yield refusal(demand.key, f"{demand.instance_type} is not offered in {join_and(demand.zones)}; {remedy}")
 
 
-def _find_zones_without_choice(choices: list[_Choice], zones_by_type: Mapping[str, set[str]]) -> Iterator[str]:
+def _find_zones_without_choice(choices: list[_Choice], zones_by_type: Mapping[str, set[str]]) -> Iterator[Finding]:
     """Yield a sentence for each choice of which a zone offers no type, while another zone offers one."""
     for choice in choices:
         offering_zones = set[str]().union(*(zones_by_type.get(name, set()) for name in choice.types))
         missing_zones = [zone for zone in choice.zones if zone not in offering_zones]
         if missing_zones and (choice.key.endswith("Requirements") or len(missing_zones) < len(choice.zones)):
-            zones = join_and(missing_zones)
-            yield f"{choice.key}: {zones} {'offers' if len(missing_zones) == 1 else 'offer'} none of the types; " + (
-                "ask for less, or remove the zone from the group"
-                if choice.key.endswith("Requirements")
-                else "add a type that is offered there, or remove the zone from the group"
-            )
+            asks_for_less = choice.key.endswith("Requirements")
+            remedy = "ask for less" if asks_for_less else "add a type that is offered there"
+            verb = verb_form(len(missing_zones), "offer")
+            text = f"{join_and(missing_zones)} {verb} none of the types; {remedy}, or remove the zone from the group"
+            yield refusal(choice.key, text)
 
 
 def _demands(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Demand]:

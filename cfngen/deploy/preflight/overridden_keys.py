@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import NodeGroupId
 from cfngen.cluster.naming.network_ids import SubnetId, ZoneId, zone_id
 from cfngen.cluster.network.existing_parts import parameter_keys
-from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
-from cfngen.deploy.preflight.network.subnet_tags import SubnetTagsError
-from cfngen.deploy.preflight.offered_instance_types import InstanceTypesNotOfferedError
-from cfngen.deploy.preflight.references import UnresolvedReferenceError
+from cfngen.deploy.preflight.findings import FindingsError
 
 
 def parameters_by_key(cluster: Cluster) -> dict[str, str]:
@@ -46,7 +44,6 @@ class OverriddenKeys:
     """The keys of a cluster file that a deployment's parameters override.
 
     Args:
-        cluster: the cluster.
         sources: by the name of each parameter whose value is not its default, where the value comes from.
     """
 
@@ -62,18 +59,8 @@ class OverriddenKeys:
         """Let errors about keys of the cluster file name the parameters instead that override them."""
         try:
             yield
-        except (
-            ForeignObjectsError,
-            InstanceTypesNotOfferedError,
-            SubnetTagsError,
-            UnresolvedReferenceError,
-        ) as error:
-            problems = tuple(self._with_source(problem) for problem in error.problems)
-            if problems == tuple(error.problems):
+        except FindingsError as error:
+            problems = tuple(replace(problem, key=self.source(problem.key)) for problem in error.problems)
+            if problems == error.problems:
                 raise
-            raise type(error)(problems) from error
-
-    def _with_source(self, problem: str) -> str:
-        """Return a problem that begins with a key, with the source of its value in place of the key."""
-        key, colon, text = problem.partition(": ")
-        return f"{self.source(key)}{colon}{text}"
+            raise type(error)(problems, error.hint) from error

@@ -25,7 +25,7 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.referenced_values import StackOutputs, StoredValues
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.errors import CfngenError
+from cfngen.deploy.preflight.findings import Finding, FindingsError, refusal
 
 _T = TypeVar("_T")
 
@@ -34,20 +34,15 @@ _VPC_ID_PATH: Path = ("network", "vpc", "id")
 _CHECKS_OF_IDS = (check_subnets_distinct, check_groups_not_repeated, check_no_duplicates)
 
 
-class UnresolvedReferenceError(CfngenError):
+class UnresolvedReferenceError(FindingsError):
     """References of the cluster file lead to nothing, or not to an id of the right kind.
 
     A reference is refused, too, if it leads to a part that another key names already.
-
-    Attributes:
-        problems: one sentence for each reference; it starts with the key in the cluster file.
     """
 
     code = "unresolved-reference"
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("\n".join(problems), hint="nothing was changed; correct the references, or what they name.")
-        self.problems = problems
+    advice = "nothing was changed; correct the references, or what they name."
+    separator = "\n"
 
 
 @dataclass(frozen=True)
@@ -75,8 +70,6 @@ def resolve_references(account: Account, cluster: Cluster, values: Mapping[str, 
     """Resolve the references of a cluster file.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         values: values of the root's parameters; that of a stored parameter is its name.
 
     Raises:
@@ -119,8 +112,6 @@ def _find_ids(
     """Return the ids to which references lead, by the paths of their keys.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         parts: the parts with references.
         values: values of the root's parameters; that of a stored parameter is its name.
 
@@ -135,7 +126,7 @@ def _find_ids(
     }
     outputs_of_stack = StackOutputs(account, cluster.name, stacks)
     stored = StoredValues(account, sorted(set(names.values())))
-    problems: list[str] = []
+    problems: list[Finding] = []
     ids: dict[Path, str] = {}
     for part in parts:
         if isinstance(part.reference, StackOutput):
@@ -145,7 +136,7 @@ def _find_ids(
         if not problem and not part.kind.is_id(value):
             problem = f"has the value {value!r}, which is not {part.kind.expected}"
         if problem:
-            problems.append(f"{part.key}: {_describe_reference(part, values)} {problem}")
+            problems.append(refusal(part.key, f"{_describe_reference(part, values)} {problem}"))
         ids[part.path] = value
     if problems:
         raise UnresolvedReferenceError(tuple(problems))
@@ -164,8 +155,8 @@ def _describe_reference(part: ReferencedPart, values: Mapping[str, str]) -> str:
     return str(part.reference)
 
 
-def _describe_repetition(problem: Problem, references: Mapping[Path, str]) -> str:
-    """Return a sentence about a part that is named twice; it has both keys, and the references that lead to the part.
+def _describe_repetition(problem: Problem, references: Mapping[Path, str]) -> Finding:
+    """Return a finding about a part that is named twice; it has both keys, and the references that lead to the part.
 
     Args:
         problem: the problem of the cluster with ids in place of references.
@@ -175,7 +166,7 @@ def _describe_repetition(problem: Problem, references: Mapping[Path, str]) -> st
         f"{dotted(path)} is {references[path]}" if path in references else f"{dotted(path)} is this id"
         for path in (*problem.related_paths, problem.path)
     )
-    return f"{dotted(problem.path)}: {problem.message} ({keys})"
+    return refusal(dotted(problem.path), f"{problem.message} ({keys})")
 
 
 def moved_parts(resolved: ResolvedReferences, deployed_stack: StackView | None) -> tuple[Impact, ...]:

@@ -6,21 +6,20 @@ Two clusters of one name in a region would share the tags and the folder, so cfn
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from cfngen.deploy.aws import last_operation
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import AwsError, error_code
+from cfngen.deploy.aws.change_sets import read_change_set_clusters
+from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.kubernetes_made import find_instances_of_same_name
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView, find_live_stacks, require_stack, stack_name
+from cfngen.deploy.aws.templates import read_template_cluster
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
-
-"""Statuses of a stack that still exists but has no resources: its creation was rolled back completely."""
 
 
 class NameConflictError(CfngenError):
@@ -47,8 +46,6 @@ def require_unique_name(account: Account, cluster: str, stack: str) -> None:
     """Raise an error if another stack contains a cluster of the same name.
 
     Args:
-        account: account and region to search.
-        cluster: name of the cluster.
         stack: name of the root stack that is to be created.
 
     Raises:
@@ -72,7 +69,7 @@ def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
             hint=f"name its root stack with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
         )
     if stack.status.health is StackHealth.EMPTY:
-        if not stack.cluster and cluster not in _read_change_set_clusters(account, stack):
+        if not stack.cluster and cluster not in read_change_set_clusters(account, stack):
             raise ForeignStackError(
                 f"the stack {stack.name} is in {stack.status}: it is empty, and none of its change sets is "
                 f"for the cluster {cluster}",
@@ -83,35 +80,10 @@ def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
                 ),
             )
         return False
-    if not stack.cluster and _read_template_cluster(account, stack) == cluster:
+    if not stack.cluster and read_template_cluster(account, stack) == cluster:
         return True
     check_stack_owner(stack, cluster)
     return False
-
-
-def _read_change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:
-    """Yield the clusters that the change sets of an empty stack are for; the stack itself may have no tags yet."""
-    cloudformation = account.client("cloudformation")
-    for page in cloudformation.get_paginator("list_change_sets").paginate(StackName=stack.id):
-        for summary in page["Summaries"]:
-            change_set = cloudformation.describe_change_set(ChangeSetName=summary["ChangeSetId"])
-            yield from (tag["Value"] for tag in change_set.get("Tags", ()) if tag["Key"] == CLUSTER_TAG)
-
-
-def _read_template_cluster(account: Account, stack: StackView) -> str:
-    """Return the cluster that a stack's template was generated for, from its metadata; empty if it is not cfngen's."""
-    from botocore.exceptions import ClientError
-
-    try:
-        summary = account.client("cloudformation").get_template_summary(StackName=stack.id)
-    except ClientError as error:
-        if error_code(error) != "ValidationError":
-            raise
-        return ""
-    metadata: object = json.loads(summary.get("Metadata") or "{}").get("cfngen")
-    if not isinstance(metadata, dict) or metadata.get("stack") not in ("cluster", "standalone"):
-        return ""
-    return str(metadata.get("cluster", ""))
 
 
 class BusyError(CfngenError):
@@ -150,8 +122,6 @@ def require_idle_stack(account: Account, stack_name: str, cluster: str) -> Stack
     """Return the root stack of a cluster, in which no operation is in progress.
 
     Args:
-        account: the account and region.
-        stack_name: name of the root stack.
         cluster: name of the cluster that it belongs to.
 
     Raises:
@@ -178,7 +148,6 @@ def root_stack_tags(cluster: str, chosen: Mapping[str, str], stack: StackView | 
     An update removes every tag that it does not list, so the stack's current tags are included.
 
     Args:
-        cluster: name of the cluster.
         chosen: the tags that the operator chose.
         stack: the existing stack; None if it does not exist yet.
     """

@@ -271,8 +271,9 @@ def _check_existing_objects(account: Account, settled: _Settled, report: Report)
     request, deployed_stack = settled.request, settled.deployed_stack
     cluster, values = settled.resolved.cluster, settled.resolved.values
     overridden = OverriddenKeys(request.cluster, settled.parameters.sources)
+    is_network_judged = False
     if not request.skip_network_check:
-        ensure_network(
+        is_network_judged = ensure_network(
             account,
             cluster,
             report,
@@ -282,11 +283,12 @@ def _check_existing_objects(account: Account, settled: _Settled, report: Report)
             source_of=overridden.source,
         )
     with overridden.named():
-        objects.check(account, cluster, values, deployed_stack)
-        offered_instance_types.check(account, cluster, values)
+        objects.check(account, cluster, values, deployed_stack, report, is_network_judged=is_network_judged)
+        offered_instance_types.check(account, cluster, values, report)
         missing_tags = subnet_tags.find_missing(account, cluster, values)
-    routes.check(account, cluster, values)
-    masters.check(account, cluster, values, deployed_stack)
+    if not is_network_judged:
+        routes.check(account, cluster, values, report)
+    masters.check(account, cluster, values, deployed_stack, report)
     return missing_tags
 
 

@@ -16,8 +16,7 @@ from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.stacks import (
     AUTO_SCALING_GROUP,
     NESTED_STACK,
-    StackView,
-    find_deleted_stacks,
+    find_last_deleted,
     find_live_stacks,
     find_stack,
 )
@@ -42,7 +41,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     by_console = check_ownership(account, found_stack, request.cluster) if found_stack else False
     stack = found_stack if found_stack and found_stack.status.exists else None
     # The resources of a deleted stack are still listed, and tell which resources belonged to the cluster.
-    last_stack = found_stack or find_last_deleted(account, request)
+    last_stack = found_stack or find_last_deleted(account, request.stack_name, request.cluster)
     inventory = read_inventory(
         account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr
     )
@@ -213,11 +212,6 @@ def _list_without_commands(account: Account, request: DeletionRequest, named: _N
         yield RetainedResource(kind="templates", id=uri, why=why)
     for log in remaining_by_kind.find_workload_log_groups(account, request.cluster):
         yield RetainedResource(kind=log.kind, id=log.id, why=log.why)
-
-
-def find_last_deleted(account: Account, request: DeletionRequest) -> StackView | None:
-    """Return the cluster's root stack that was deleted last; CloudFormation lists deleted stacks for 90 days."""
-    return next(iter(find_deleted_stacks(account, request.stack_name, request.cluster, at_most=1)), None)
 
 
 def _resources_deleted_with_stack(inventory: Inventory) -> Iterator[DeletedResources]:

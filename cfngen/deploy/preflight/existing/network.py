@@ -17,7 +17,10 @@ from cfngen.cluster.network.topology import is_private
 from cfngen.cluster.sections.network import Subnet
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.preflight.findings import Finding, refusal
 
+ROUTES = "routes"
+"""The check of findings about routes in existing route tables, which `cfngen check network` judges in more detail."""
 _ANY_IPV4 = "0.0.0.0/0"
 
 
@@ -38,16 +41,13 @@ class _ExistingPart(NamedTuple):
 
 
 def find_private_network_problems(
-    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str, *, judges_routes: bool = True
-) -> Iterator[str]:
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
+) -> Iterator[Finding]:
     """Yield a problem for each existing part of a private network that instances could not use.
 
     Args:
-        account: the account and region.
         cluster: the cluster, in an existing VPC.
         values: values of the root's parameters.
-        vpc_id: the cluster's VPC.
-        judges_routes: whether the routes in existing route tables are judged, too.
 
     Raises:
         cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.
@@ -57,7 +57,7 @@ def find_private_network_problems(
     route_tables = list(_parts(cluster, values, "routeTable"))
     if not (public_subnets or nat_gateways or route_tables):
         return
-    network = _Network(account, vpc_id, judges_routes=judges_routes)
+    network = _Network(account, vpc_id)
     for part in public_subnets:
         yield from network.public_subnet_problems(part)
     for part in nat_gateways:
@@ -70,7 +70,6 @@ def _parts(cluster: Cluster, values: Mapping[str, str], key: str) -> Iterator[_E
     """Yield the existing parts that a key of `subnets[]` names; the parameters' values take precedence.
 
     Args:
-        cluster: the cluster.
         values: values of the root's parameters.
         key: `public.id`, `natGateway` or `routeTable`.
     """
@@ -89,96 +88,108 @@ def _parts(cluster: Cluster, values: Mapping[str, str], key: str) -> Iterator[_E
 class _Network:
     """The subnets, route tables and NAT gateways of a VPC, and what is wrong with those that the cluster file names."""
 
-    def __init__(self, account: Account, vpc_id: str, *, judges_routes: bool) -> None:
+    def __init__(self, account: Account, vpc_id: str) -> None:
         self._account = account
         self._vpc_id = vpc_id
-        self._judges_routes = judges_routes
-        filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
-        tables = self._pages("describe_route_tables", "RouteTables", Filters=filters)
+        tables = account.items("ec2.describe_route_tables", "RouteTables", filters={"vpc-id": [vpc_id]})
         self._tables = {table["RouteTableId"]: table for table in tables}
 
-    def public_subnet_problems(self, part: _ExistingPart) -> Iterator[str]:
+    def public_subnet_problems(self, part: _ExistingPart) -> Iterator[Finding]:
         """Yield what is wrong with an existing public subnet."""
         subnet = self._subnet(part.id)
         if subnet is None:
-            yield f"{part.key}: there is no subnet {part.id} in {self._account.region}; enter an existing one"
+            yield refusal(part.key, f"there is no subnet {part.id} in {self._account.region}; enter an existing one")
         elif subnet["VpcId"] != self._vpc_id:
             yield self._other_vpc_problem(part, subnet["VpcId"])
         elif subnet["AvailabilityZone"] != part.zone:
-            yield (
-                f"{part.key}: {part.id} is in {subnet['AvailabilityZone']} and not in {part.zone}; use a public subnet "
-                f"in {part.zone}"
+            yield refusal(
+                part.key,
+                f"{part.id} is in {subnet['AvailabilityZone']} and not in {part.zone}; use a public subnet "
+                f"in {part.zone}",
             )
         else:
             public = part.subnet.public
             if public and public.id == part.id and public.cidr and subnet["CidrBlock"] != str(public.cidr):
                 key = part.key.removesuffix("id") + "cidr"
-                yield (
-                    f"{key}: {part.id} has the range {subnet['CidrBlock']} and not {public.cidr}; correct it, or "
-                    "remove the key"
+                yield refusal(
+                    key,
+                    f"{part.id} has the range {subnet['CidrBlock']} and not {public.cidr}; correct it, or "
+                    "remove the key",
                 )
-            if self._judges_routes and not self._is_public(part.id):
-                yield (
-                    f"{part.key}: {part.id} has no route to an internet gateway, so that nothing in it reaches the "
-                    f"internet; add the route {_ANY_IPV4} to its route table, or use another subnet"
+            if not self._is_public(part.id):
+                yield refusal(
+                    part.key,
+                    f"{part.id} has no route to an internet gateway, so that nothing in it reaches the "
+                    f"internet; add the route {_ANY_IPV4} to its route table, or use another subnet",
+                    check=ROUTES,
                 )
 
-    def nat_gateway_problems(self, part: _ExistingPart) -> Iterator[str]:
+    def nat_gateway_problems(self, part: _ExistingPart) -> Iterator[Finding]:
         """Yield what is wrong with an existing NAT gateway."""
-        filters = [{"Name": "nat-gateway-id", "Values": [part.id]}]
-        gateways = self._pages("describe_nat_gateways", "NatGateways", Filter=filters)
+        filters = {"nat-gateway-id": [part.id]}
+        gateways = list(self._account.items("ec2.describe_nat_gateways", "NatGateways", filters=filters))
         # EC2 describes a deleted gateway for about an hour (DescribeNatGateways, EC2 API Reference).
         if not gateways or gateways[0]["State"] == "deleted":
-            yield f"{part.key}: there is no NAT gateway {part.id} in {self._account.region}; enter an existing one"
+            yield refusal(
+                part.key, f"there is no NAT gateway {part.id} in {self._account.region}; enter an existing one"
+            )
             return
         gateway = gateways[0]
         if gateway["VpcId"] != self._vpc_id:
             yield self._other_vpc_problem(part, gateway["VpcId"])
             return
         if gateway["State"] != "available":
-            yield (
-                f"{part.key}: {part.id} is {gateway['State']} and not available; wait until it is, or use another NAT "
-                "gateway"
+            yield refusal(
+                part.key,
+                f"{part.id} is {gateway['State']} and not available; wait until it is, or use another NAT gateway",
             )
             return
         if gateway.get("ConnectivityType", "public") == "private":
-            yield (
-                f"{part.key}: {part.id} is a private NAT gateway, which does not lead to the internet itself; use a "
-                "public one, or enter a route table of your own (routeTable)"
+            yield refusal(
+                part.key,
+                f"{part.id} is a private NAT gateway, which does not lead to the internet itself; use a "
+                "public one, or enter a route table of your own (routeTable)",
             )
             return
-        subnet_id = gateway["SubnetId"]
+        # A regional NAT gateway belongs to the whole VPC.
+        subnet_id = gateway.get("SubnetId")
+        if subnet_id is None:
+            return
         subnet = self._subnet(subnet_id) or {}
         zone = subnet.get("AvailabilityZone", part.zone)
         if zone != part.zone:
-            yield f"{part.key}: {part.id} is in {zone} and not in {part.zone}; use a NAT gateway in {part.zone}"
-        if self._judges_routes and not self._is_public(subnet_id):
-            yield (
-                f"{part.key}: the subnet {subnet_id} of {part.id} has no route to an internet gateway; add the route "
-                f"{_ANY_IPV4} to the subnet's route table"
+            yield refusal(part.key, f"{part.id} is in {zone} and not in {part.zone}; use a NAT gateway in {part.zone}")
+        if not self._is_public(subnet_id):
+            yield refusal(
+                part.key,
+                f"the subnet {subnet_id} of {part.id} has no route to an internet gateway; add the route "
+                f"{_ANY_IPV4} to the subnet's route table",
+                check=ROUTES,
             )
 
-    def route_table_problems(self, part: _ExistingPart, *, is_private: bool) -> Iterator[str]:
+    def route_table_problems(self, part: _ExistingPart, *, is_private: bool) -> Iterator[Finding]:
         """Yield what is wrong with the existing route table of a subnet, whose instances may have public addresses."""
         if part.id not in self._tables:
-            filters = [{"Name": "route-table-id", "Values": [part.id]}]
-            elsewhere = self._pages("describe_route_tables", "RouteTables", Filters=filters)
+            filters = {"route-table-id": [part.id]}
+            elsewhere = list(self._account.items("ec2.describe_route_tables", "RouteTables", filters=filters))
             if elsewhere:
                 yield self._other_vpc_problem(part, elsewhere[0]["VpcId"])
             else:
-                yield f"{part.key}: there is no route table {part.id} in {self._account.region}; enter an existing one"
-        elif is_private and self._judges_routes and self._leads_to_internet_gateway(self._tables[part.id]):
-            yield (
-                f"{part.key}: {part.id} routes {_ANY_IPV4} to an internet gateway, through which instances without "
-                "public addresses reach nothing; use a table with a route to a NAT gateway"
+                yield refusal(
+                    part.key, f"there is no route table {part.id} in {self._account.region}; enter an existing one"
+                )
+        elif is_private and self._leads_to_internet_gateway(self._tables[part.id]):
+            yield refusal(
+                part.key,
+                f"{part.id} routes {_ANY_IPV4} to an internet gateway, through which instances without "
+                "public addresses reach nothing; use a table with a route to a NAT gateway",
+                check=ROUTES,
             )
 
-    def _other_vpc_problem(self, part: _ExistingPart, vpc_id: str) -> str:
+    def _other_vpc_problem(self, part: _ExistingPart, vpc_id: str) -> Finding:
         """Return the problem of a part that is in another VPC."""
-        return (
-            f"{part.key}: {part.id} belongs to {vpc_id}, and the cluster is in {self._vpc_id}; use one of "
-            f"{self._vpc_id}"
-        )
+        text = f"{part.id} belongs to {vpc_id}, and the cluster is in {self._vpc_id}; use one of {self._vpc_id}"
+        return refusal(part.key, text)
 
     def _is_public(self, subnet_id: str) -> bool:
         """Return whether the route table of a subnet, or else the VPC's main one, leads to an internet gateway."""
@@ -203,37 +214,28 @@ class _Network:
 
     def _subnet(self, subnet_id: str) -> AwsObject | None:
         """Return the description of a subnet, or None if there is none with this id."""
-        filters = [{"Name": "subnet-id", "Values": [subnet_id]}]
-        return next(iter(self._pages("describe_subnets", "Subnets", Filters=filters)), None)
-
-    def _pages(self, operation: str, result_key: str, **arguments: object) -> list[AwsObject]:
-        """Return the descriptions of all pages of an operation of EC2."""
-        pages = self._account.client("ec2").get_paginator(operation).paginate(**arguments)
-        return [item for page in pages for item in page[result_key]]
+        filters = {"subnet-id": [subnet_id]}
+        return next(self._account.items("ec2.describe_subnets", "Subnets", filters=filters), None)
 
 
 # Routes lead through an attachment in these states (TransitGatewayVpcAttachment, EC2 API Reference).
 _USABLE_ATTACHMENTS = ("available", "modifying")
 
 
-def find_unconnected_targets(cluster: Cluster) -> Iterator[str]:
+def find_unconnected_targets(cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each route out of a VPC that the stack has yet to create: no target is connected with it."""
     for index, route in enumerate(cluster.network.routes):
         for key, target_id in target_ids(route).items():
-            yield (
-                f"network.routes[{index}].{key}: {target_id} is not connected with the VPC that the stack will create, "
+            yield refusal(
+                f"network.routes[{index}].{key}",
+                f"{target_id} is not connected with the VPC that the stack will create, "
                 "so EC2 would refuse the route; deploy without it, connect the new VPC, and deploy again with it, or "
-                "set network.vpc.id to an existing VPC"
+                "set network.vpc.id to an existing VPC",
             )
 
 
-def find_route_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[str]:
+def find_route_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[Finding]:
     """Yield a problem for each prefix list or target of a route that does not exist, or does not lead out of the VPC.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-        vpc_id: the cluster's VPC.
 
     Raises:
         cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.
@@ -242,18 +244,19 @@ def find_route_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iter
     for index, route in enumerate(cluster.network.routes):
         path = f"network.routes[{index}]"
         if destination_range(route) is None and not targets.has_prefix_list(route.destination):
-            yield f"{path}.destination: there is no prefix list {route.destination} in {account.region}; correct it"
+            yield refusal(
+                f"{path}.destination", f"there is no prefix list {route.destination} in {account.region}; correct it"
+            )
         for key, target_id in target_ids(route).items():
             if problem := targets.problem(key, target_id):
-                yield f"{path}.{key}: {problem}"
+                yield refusal(f"{path}.{key}", problem)
 
 
 class _Targets:
     """What routes of the cluster file may lead to, and what is wrong with it for a VPC."""
 
     def __init__(self, account: Account, vpc_id: str) -> None:
-        self._client = account.client("ec2")
-        self._region = account.region
+        self._account = account
         self._vpc_id = vpc_id
 
     def problem(self, key: str, target_id: str) -> str:
@@ -278,7 +281,7 @@ class _Targets:
             "TransitGatewayVpcAttachments",
             "transit-gateway-id",
             gateway_id,
-            {"Name": "vpc-id", "Values": [self._vpc_id]},
+            in_vpc=True,
         )
         if any(attachment["State"] in _USABLE_ATTACHMENTS for attachment in attachments):
             return ""
@@ -339,22 +342,11 @@ class _Targets:
 
     def _missing(self, kind: str, object_id: str) -> str:
         """Return the problem of an object that does not exist."""
-        return f"there is no {kind} {object_id} in {self._region}; enter an existing one"
+        return f"there is no {kind} {object_id} in {self._account.region}; enter an existing one"
 
     def _find(
-        self, operation: str, result_key: str, id_filter: str, object_id: str, *more_filters: AwsObject
+        self, operation: str, key: str, id_filter: str, object_id: str, *, in_vpc: bool = False
     ) -> list[AwsObject]:
-        """Return the descriptions that an operation of EC2 has of an object.
-
-        Args:
-            operation: the method of boto3's client, e.g. `describe_vpn_gateways`.
-            result_key: key of the descriptions in the response, e.g. `VpnGateways`.
-            id_filter: the filter that selects by the object's id.
-            object_id: the object's id.
-            more_filters: further filters.
-        """
-        filters = [{"Name": id_filter, "Values": [object_id]}, *more_filters]
-        if not self._client.can_paginate(operation):
-            return list(getattr(self._client, operation)(Filters=filters)[result_key])
-        pages = self._client.get_paginator(operation).paginate(Filters=filters)
-        return [item for page in pages for item in page[result_key]]
+        """Return EC2's descriptions of an object, or of what belongs to it and the VPC."""
+        filters = {id_filter: [object_id], **({"vpc-id": [self._vpc_id]} if in_vpc else {})}
+        return list(self._account.items(f"ec2.{operation}", key, filters=filters))

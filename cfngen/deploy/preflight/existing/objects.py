@@ -10,7 +10,7 @@ security group of it; afterwards it can. That is why this check needs the stack,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.model import Cluster
@@ -20,120 +20,130 @@ from cfngen.cluster.paths import Path, dotted
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.stacks import StackView
-from cfngen.deploy.aws.types import AwsObject
-from cfngen.deploy.messages.message import Notice
+from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.preflight.existing import network, roles, services
-from cfngen.errors import CfngenError
+from cfngen.deploy.preflight.findings import Finding, FindingsError, Severity, refusal, unread
 
 
-class ForeignObjectsError(CfngenError):
-    """Existing objects that the cluster file names do not belong to the cluster's VPC or account, or cannot be used.
-
-    Attributes:
-        problems: one sentence for each object; it starts with the object's key in the cluster file.
-    """
+class ForeignObjectsError(FindingsError):
+    """Existing objects that the cluster file names do not belong to the cluster's VPC or account, or cannot be used."""
 
     code = "foreign-resources"
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__(
-            "; ".join(problems), hint="nothing was changed; correct the keys or parameters, or what they name."
-        )
-        self.problems = problems
+    advice = "nothing was changed; correct the keys or parameters, or what they name."
 
 
-def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
+def check(
+    account: Account,
+    cluster: Cluster,
+    values: Mapping[str, str],
+    existing: StackView | None,
+    report: Report,
+    *,
+    is_network_judged: bool = False,
+) -> None:
     """Check security groups, network parts, routes' targets, policies, roles, the secrets' key, and hosted zones.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         values: values of the root's parameters.
         existing: the root stack; None if it does not exist yet.
+        report: receives a notice for everything that could not be read.
+        is_network_judged: whether the parts of an existing VPC have been judged already.
 
     Raises:
-        ForeignObjectsError: some belong to another VPC or account, or cannot be used. Errors of AWS are ignored.
+        ForeignObjectsError: some belong to another VPC or account, or cannot be used.
     """
     vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    problems = [
-        *_find_policy_problems(account, cluster),
-        *roles.find_role_problems(account, cluster),
-        *services.find_key_problems(account, cluster),
-        *services.find_zone_problems(account, cluster),
-        *roles.find_pod_role_problems(account, cluster, existing),
+    checks: list[tuple[str, Iterable[Finding]]] = [
+        ("existing policies", _find_policy_problems(account, cluster)),
+        ("existing roles", roles.find_role_problems(account, cluster)),
+        ("the secrets' key", services.find_key_problems(account, cluster)),
+        ("the hosted zones", services.find_zone_problems(account, cluster)),
+        ("the roles for pods", roles.find_pod_role_problems(account, cluster, existing)),
     ]
     if existing is None and not vpc_id:
-        problems += _reject_all_security_groups(cluster)
-        problems += network.find_unconnected_targets(cluster)
-        problems += services.find_older_than_vpc(cluster)
+        checks += [
+            ("", _reject_all_security_groups(cluster)),
+            ("", network.find_unconnected_targets(cluster)),
+            ("", services.find_older_than_vpc(cluster)),
+        ]
+    if vpc_id and cluster.network.vpc.id and not is_network_judged:
+        checks += _network_checks(account, cluster, values, vpc_id)
+    elif vpc_id and not cluster.network.vpc.id:
+        checks += [
+            ("the security groups", _find_security_group_problems(account, cluster, values, vpc_id)),
+            ("the targets of routes", network.find_route_problems(account, cluster, vpc_id)),
+        ]
+    if vpc_id:
+        checks.append(("the target groups", services.find_target_group_problems(account, cluster, vpc_id)))
+    checks += [
+        ("the Elastic IPs", _find_elastic_ip_problems(account, values)),
+        ("the services for endpoints", services.find_service_problems(account, cluster)),
+        ("the buckets", services.find_bucket_problems(account, cluster)),
+    ]
+    findings = [finding for what, found in checks for finding in _carry_out(what, found)]
+    for finding in findings:
+        if finding.severity is Severity.WARNING:
+            report(finding.notice)
+    if problems := tuple(finding for finding in findings if finding.severity is Severity.PROBLEM):
+        raise ForeignObjectsError(problems)
+
+
+def _carry_out(what: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings of a check, and that it could not be finished if AWS refuses a read of it."""
     try:
         with translate_aws_errors():
-            if vpc_id and cluster.network.vpc.id:
-                problems += find_network_problems(account, cluster, values, vpc_id)
-            elif vpc_id:
-                problems += _find_security_group_problems(account, cluster, values, vpc_id)
-                problems += network.find_route_problems(account, cluster, vpc_id)
-            if vpc_id:
-                problems += services.find_target_group_problems(account, cluster, vpc_id)
-            problems += _find_elastic_ip_problems(account, values)
-            problems += services.find_service_problems(account, cluster)
-            problems += services.find_bucket_problems(account, cluster)
-    except AwsError:
-        pass
-    if problems:
-        raise ForeignObjectsError(tuple(problems))
+            yield from findings
+    except AwsError as error:
+        yield unread(what, error)
 
 
 def check_next_updates(account: Account, cluster: Cluster, existing: StackView | None) -> None:
     """Check what is in the way of the last of several updates, before the first one begins.
 
+    What cannot be read is reported by the check of each update.
+
     Args:
-        account: the account and region.
         cluster: the cluster after the last update.
-        existing: the root stack.
 
     Raises:
         ForeignObjectsError: a role or a provider exists already.
     """
-    if problems := tuple(roles.find_pod_role_problems(account, cluster, existing)):
+    findings = roles.find_pod_role_problems(account, cluster, existing)
+    if problems := tuple(finding for finding in findings if finding.severity is Severity.PROBLEM):
         raise ForeignObjectsError(problems)
 
 
 def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
-    """Yield a notice for what existing roles may lack, and for a key whose policy may not suffice.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-        stack: name of the root stack.
-    """
+    """Yield a notice for what existing roles may lack, and for a key whose policy may not suffice."""
     yield from roles.notices(account, cluster, stack)
     yield from services.notices(account, cluster)
 
 
 def find_network_problems(
-    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str, *, judges_routes: bool = True
-) -> Iterator[str]:
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
+) -> Iterator[Finding]:
     """Yield a problem for each part of an existing network that does not exist, or is not what the cluster file says.
 
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-        values: values of the root's parameters.
-        vpc_id: id of the VPC.
-        judges_routes: whether the routes in existing route tables are judged; `cfngen check network` does so itself.
-
-    Yields:
-        One sentence for each; it starts with the object's key in the cluster file.
+    Problems of the check `network.ROUTES` are about the routes in existing route tables.
     """
-    yield from _find_security_group_problems(account, cluster, values, vpc_id)
-    yield from _find_subnet_problems(account, cluster, values, vpc_id)
-    yield from _find_routing_problems(account, values, vpc_id)
-    yield from network.find_private_network_problems(account, cluster, values, vpc_id, judges_routes=judges_routes)
-    yield from network.find_route_problems(account, cluster, vpc_id)
+    for _, findings in _network_checks(account, cluster, values, vpc_id):
+        yield from findings
 
 
-def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+def _network_checks(
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
+) -> list[tuple[str, Iterable[Finding]]]:
+    """Return the checks of an existing network: what each reads, and what it finds."""
+    return [
+        ("the security groups", _find_security_group_problems(account, cluster, values, vpc_id)),
+        ("the subnets", _find_subnet_problems(account, cluster, values, vpc_id)),
+        ("the route table and the internet gateway", _find_routing_problems(account, values, vpc_id)),
+        ("the parts of subnets", network.find_private_network_problems(account, cluster, values, vpc_id)),
+        ("the targets of routes", network.find_route_problems(account, cluster, vpc_id)),
+    ]
+
+
+def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each policy of another account, which no role of this account can have."""
     arns_by_key = {"iam.permissionsBoundary": cluster.iam.permissions_boundary or ""}
     for path, instances in all_instances(cluster):
@@ -148,7 +158,7 @@ def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[str]:
         # The ARN of a policy of AWS has `aws` in place of an account.
         account_id = arn.split(":")[4] if arn else "aws"
         if account_id not in ("aws", account.id):
-            yield f"{key}: {arn} belongs to the account {account_id}; use a policy of account {account.id}"
+            yield refusal(key, f"{arn} belongs to the account {account_id}; use a policy of account {account.id}")
 
 
 def _keys_by_security_group(cluster: Cluster) -> dict[str, str]:
@@ -160,25 +170,26 @@ def _keys_by_security_group(cluster: Cluster) -> dict[str, str]:
     return keys_by_group
 
 
-def _reject_all_security_groups(cluster: Cluster) -> Iterator[str]:
+def _reject_all_security_groups(cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each security group in the cluster file, since the stack has yet to create the VPC."""
     for group_id, key in _keys_by_security_group(cluster).items():
-        yield (
-            f"{key}: {group_id} belongs to another VPC than the one that the stack will create, so EC2 would refuse "
+        yield refusal(
+            key,
+            f"{group_id} belongs to another VPC than the one that the stack will create, so EC2 would refuse "
             "it; remove it, deploy, and then add a security group of the new VPC, or set network.vpc.id to an existing "
-            "VPC"
+            "VPC",
         )
 
 
 def _find_security_group_problems(
     account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
-) -> Iterator[str]:
+) -> Iterator[Finding]:
     """Yield a problem for each security group that does not exist or is in another VPC, or may not have its tag."""
     keys_by_group = _keys_by_security_group(cluster)
     first_groups = {role: values.get(group_parameter(role)) or id_ for role, id_ in existing_groups(cluster).items()}
     keys_by_first_group = {group_id: group_key(role) for role, group_id in reversed(first_groups.items())}
     all_keys = {**keys_by_group, **keys_by_first_group}
-    descriptions = _describe(account, "describe_security_groups", "SecurityGroups", "group-id", list(all_keys))
+    descriptions = account.items("ec2.describe_security_groups", "SecurityGroups", filters={"group-id": all_keys})
     description_by_id = {description["GroupId"]: description for description in descriptions}
     tagged_groups = {
         group_id
@@ -188,28 +199,32 @@ def _find_security_group_problems(
     for group_id, key in all_keys.items():
         description = description_by_id.get(group_id)
         if description is None:
-            yield f"{key}: there is no security group {group_id} in {account.region}"
+            yield refusal(key, f"there is no security group {group_id} in {account.region}")
         elif description.get("VpcId") != vpc_id:
-            yield (
-                f"{key}: {group_id} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}; "
-                f"use one of {vpc_id}"
+            yield refusal(
+                key,
+                f"{group_id} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}; "
+                f"use one of {vpc_id}",
             )
         elif group_id in tagged_groups and group_id in keys_by_group:
             first_group = first_groups.get("Master" if key.startswith("controlPlane") else "Node")
             # Without the tag on its first group, an instance may have it on another one.
             if first_group is None or first_group in tagged_groups:
-                yield (
-                    f"{key}: {group_id} has the tag kubernetes.io/cluster/{cluster.name}; only one security group of "
+                yield refusal(
+                    key,
+                    f"{group_id} has the tag kubernetes.io/cluster/{cluster.name}; only one security group of "
                     f"an instance may have this tag, and {first_group or 'the one that cfngen creates'} has it: "
-                    "remove the tag"
+                    "remove the tag",
                 )
 
 
-def _find_subnet_problems(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
+def _find_subnet_problems(
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
+) -> Iterator[Finding]:
     """Yield a problem for each existing subnet whose VPC, zone or range is not the one in the cluster file."""
     subnet_ids = [values.get(str(SubnetId(zone_id(subnet.zone), "Id")), "") for subnet in cluster.network.subnets]
     existing_ids = [subnet_id for subnet_id in subnet_ids if subnet_id]
-    descriptions = _describe(account, "describe_subnets", "Subnets", "subnet-id", existing_ids)
+    descriptions = account.items("ec2.describe_subnets", "Subnets", filters={"subnet-id": existing_ids})
     description_by_id = {description["SubnetId"]: description for description in descriptions}
     for index, (subnet, subnet_id) in enumerate(zip(cluster.network.subnets, subnet_ids, strict=True)):
         if not subnet_id:
@@ -218,27 +233,28 @@ def _find_subnet_problems(account: Account, cluster: Cluster, values: Mapping[st
         actual = description_by_id.get(subnet_id, {})
         zone = values.get(str(ZoneId(zone_id(subnet.zone))), subnet.zone)
         if not actual:
-            yield f"{key}: there is no subnet {subnet_id} in {account.region}"
+            yield refusal(key, f"there is no subnet {subnet_id} in {account.region}")
         elif actual["VpcId"] != vpc_id:
-            yield (
-                f"{key}: {subnet_id} belongs to {actual['VpcId']}, and the cluster is in {vpc_id}; use one of {vpc_id}"
+            yield refusal(
+                key, f"{subnet_id} belongs to {actual['VpcId']}, and the cluster is in {vpc_id}; use one of {vpc_id}"
             )
         elif actual["AvailabilityZone"] != zone:
-            yield f"{key}: {subnet_id} is in {actual['AvailabilityZone']} and not in {zone}; correct its zone"
+            yield refusal(key, f"{subnet_id} is in {actual['AvailabilityZone']} and not in {zone}; correct its zone")
         elif actual["CidrBlock"] != str(subnet.cidr):
-            yield f"{key}: {subnet_id} has the range {actual['CidrBlock']} and not {subnet.cidr}; correct its cidr"
+            yield refusal(
+                key, f"{subnet_id} has the range {actual['CidrBlock']} and not {subnet.cidr}; correct its cidr"
+            )
 
 
-def _find_routing_problems(account: Account, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
+def _find_routing_problems(account: Account, values: Mapping[str, str], vpc_id: str) -> Iterator[Finding]:
     """Yield a problem if the existing route table or internet gateway does not exist or is in another VPC."""
     if table_id := values.get("RouteTableId", ""):
-        tables = _describe(account, "describe_route_tables", "RouteTables", "route-table-id", [table_id])
+        tables = account.items("ec2.describe_route_tables", "RouteTables", filters={"route-table-id": [table_id]})
         table_vpcs = [table["VpcId"] for table in tables]
         yield from _find_vpc_problem("network.routeTable", table_id, table_vpcs, vpc_id, account.region)
     if gateway_id := values.get("InternetGatewayId", ""):
-        gateways = _describe(
-            account, "describe_internet_gateways", "InternetGateways", "internet-gateway-id", [gateway_id]
-        )
+        filters = {"internet-gateway-id": [gateway_id]}
+        gateways = account.items("ec2.describe_internet_gateways", "InternetGateways", filters=filters)
         gateway_vpcs = [
             next((attachment["VpcId"] for attachment in gateway["Attachments"]), "no VPC: it is not attached")
             for gateway in gateways
@@ -246,15 +262,17 @@ def _find_routing_problems(account: Account, values: Mapping[str, str], vpc_id: 
         yield from _find_vpc_problem("network.internetGateway", gateway_id, gateway_vpcs, vpc_id, account.region)
 
 
-def _find_vpc_problem(key: str, object_id: str, actual_vpcs: list[str], vpc_id: str, region: str) -> Iterator[str]:
+def _find_vpc_problem(key: str, object_id: str, actual_vpcs: list[str], vpc_id: str, region: str) -> Iterator[Finding]:
     """Yield a problem if an object does not exist (`actual_vpcs` is empty) or is not in the cluster's VPC."""
     if not actual_vpcs:
-        yield f"{key}: there is no {object_id} in {region}"
+        yield refusal(key, f"there is no {object_id} in {region}")
     elif vpc_id not in actual_vpcs:
-        yield f"{key}: {object_id} belongs to {actual_vpcs[0]}, and the cluster is in {vpc_id}; use the one of {vpc_id}"
+        yield refusal(
+            key, f"{object_id} belongs to {actual_vpcs[0]}, and the cluster is in {vpc_id}; use the one of {vpc_id}"
+        )
 
 
-def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> Iterator[str]:
+def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> Iterator[Finding]:
     """Yield a problem for each Elastic IP that does not exist, or has another address than the cluster file says."""
     for key, allocation_id_parameter, address_parameter in (
         ("api.elasticIp", "ApiElasticIpAllocationId", "ApiElasticIp"),
@@ -264,28 +282,12 @@ def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> It
         address = values.get(address_parameter, "")
         if not allocation_id:
             continue
-        elastic_ips = _describe(account, "describe_addresses", "Addresses", "allocation-id", [allocation_id])
+        filters = {"allocation-id": [allocation_id]}
+        elastic_ips = list(account.items("ec2.describe_addresses", "Addresses", filters=filters))
         actual_address = str(elastic_ips[0]["PublicIp"]) if elastic_ips else ""
         if not actual_address:
-            yield f"{key}.allocationId: there is no Elastic IP {allocation_id} in {account.region}"
+            yield refusal(f"{key}.allocationId", f"there is no Elastic IP {allocation_id} in {account.region}")
         elif actual_address != address:
-            yield f"{key}.address: {allocation_id} is {actual_address} and not {address}; correct one of the two"
-
-
-def _describe(account: Account, operation: str, result_key: str, filter_name: str, ids: list[str]) -> list[AwsObject]:
-    """Return the descriptions of objects of EC2; those that do not exist are left out.
-
-    Args:
-        account: the account and region.
-        operation: the method of boto3's client, e.g. `describe_subnets`.
-        result_key: key of the descriptions in the response, e.g. `Subnets`.
-        filter_name: filter that selects objects by their ids, e.g. `subnet-id`.
-        ids: ids of the objects.
-    """
-    if not ids:
-        return []
-    client = account.client("ec2")
-    filters = [{"Name": filter_name, "Values": ids}]
-    if not client.can_paginate(operation):
-        return list(getattr(client, operation)(Filters=filters)[result_key])
-    return [item for page in client.get_paginator(operation).paginate(Filters=filters) for item in page[result_key]]
+            yield refusal(
+                f"{key}.address", f"{allocation_id} is {actual_address} and not {address}; correct one of the two"
+            )

@@ -9,7 +9,8 @@ stack's own are told apart by its resources.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from cfngen.cluster.iam.existing_roles import existing_roles, group_role, last_name
@@ -24,30 +25,28 @@ from cfngen.deploy.aws.stacks import StackView, list_resource_tree
 from cfngen.deploy.aws.tags import tag_map
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
+from cfngen.deploy.preflight.findings import Finding, refusal, unread
 from cfngen.permissions.grants import Grant, grants, scope_of
 from cfngen.permissions.statements import Condition, Statement, merge_statements
 from cfngen.permissions.trust import ec2_principal
 from cfngen.text import join_and
 
 
-def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView | None) -> Iterator[str]:
+def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView | None) -> Iterator[Finding]:
     """Yield a problem for each role or provider that is in the way, and for each existing role that cannot be used.
 
-    What cannot be read because of another error of AWS has no problem.
-
     Args:
-        account: the account and region.
-        cluster: the cluster.
         stack: the root stack; None if it does not exist yet.
     """
     issuer = cluster.service_account_issuer
     if issuer is None:
         return
     if stack is None and cluster.iam.addon_roles and not masters_publish_documents(cluster):
-        yield (
-            "iam.addonRoles: AWS has to read the issuer's documents before the cloud controller manager can use its "
+        yield refusal(
+            "iam.addonRoles",
+            "AWS has to read the issuer's documents before the cloud controller manager can use its "
             "role, and you can only publish them once the masters run, which wait for it; create the cluster with "
-            "false, publish the documents, and set it to true then"
+            "false, publish the documents, and set it to true then",
         )
     if issuer.discovery == "bucket":
         yield from _find_public_access_problem(account)
@@ -58,12 +57,12 @@ def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView 
                 name = role_name(cluster, service_account)
                 role = None if name in own_ids else _read_role(account, name)
                 if role is not None:
-                    yield f"{key}: {_describe_taken_role(account, cluster, name, role)}"
+                    yield refusal(key, _describe_taken_role(account, cluster, name, role))
             if issuer.url:
                 yield from _find_provider_problem(account, issuer.url, own_ids)
             yield from _find_existing_role_problems(account, cluster)
-    except AwsError:
-        return
+    except AwsError as error:
+        yield unread("whether names of roles and providers are taken", error, "iam")
 
 
 def _own_ids(account: Account, stack: StackView | None) -> frozenset[str]:
@@ -74,14 +73,8 @@ def _own_ids(account: Account, stack: StackView | None) -> frozenset[str]:
 
 
 def _read_role(account: Account, name: str) -> AwsObject | None:
-    """Return the account's role of this name, or None."""
-    try:
-        with translate_aws_errors():
-            return dict(account.client("iam").get_role(RoleName=name)["Role"])
-    except AwsError as error:
-        if error.aws_code != _MISSING:
-            raise
-        return None
+    response = account.read("iam.get_role", absent=(_MISSING,), RoleName=name)
+    return None if response is None else dict(response["Role"])
 
 
 def _describe_taken_role(account: Account, cluster: Cluster, name: str, role: AwsObject) -> str:
@@ -97,27 +90,23 @@ def _describe_taken_role(account: Account, cluster: Cluster, name: str, role: Aw
     )
 
 
-def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) -> Iterator[str]:
+def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) -> Iterator[Finding]:
     """Yield a problem if the account has a provider for the issuer's URL that is not the stack's."""
     name = url.removeprefix("https://")
     arn = f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{name}"
     if arn in own_ids:
         return
-    try:
-        with translate_aws_errors():
-            account.client("iam").get_open_id_connect_provider(OpenIDConnectProviderArn=arn)
-    except AwsError as error:
-        if error.aws_code != _MISSING:
-            raise
+    if account.read("iam.get_open_id_connect_provider", absent=(_MISSING,), OpenIDConnectProviderArn=arn) is None:
         return
-    yield (
-        f"serviceAccountIssuer.url: account {account.id} has an OIDC provider for {name} already, and IAM has one for "
+    yield refusal(
+        "serviceAccountIssuer.url",
+        f"account {account.id} has an OIDC provider for {name} already, and IAM has one for "
         "a URL; each cluster needs an issuer of its own, so use another URL, or delete the provider with `aws iam "
-        f"delete-open-id-connect-provider --open-id-connect-provider-arn {arn}` if nothing uses it"
+        f"delete-open-id-connect-provider --open-id-connect-provider-arn {arn}` if nothing uses it",
     )
 
 
-def _find_existing_role_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+def _find_existing_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each role that is said to exist and does not; those of other accounts cannot be read."""
     for index, entry in enumerate(cluster.iam.service_accounts):
         if entry.role is None or entry.role.split(":")[4] != account.id:
@@ -125,26 +114,32 @@ def _find_existing_role_problems(account: Account, cluster: Cluster) -> Iterator
         name = entry.role.rpartition("/")[2]
         if _read_role(account, name) is None:
             key = dotted(("iam", "serviceAccounts", index, "role"))
-            yield f"{key}: there is no role {name} in account {account.id}"
+            yield refusal(key, f"there is no role {name} in account {account.id}")
 
 
-def _find_public_access_problem(account: Account) -> Iterator[str]:
+def _find_public_access_problem(account: Account) -> Iterator[Finding]:
     """Yield a problem if the account's Block Public Access refuses the policy of a public bucket.
 
     "Blocking public access to your Amazon S3 storage", Amazon S3 User Guide: the most restrictive combination of the
     account's and the bucket's settings applies.
     """
+    key = "serviceAccountIssuer.discovery"
+    # Where nothing is blocked there is no configuration.
+    absent = ("NoSuchPublicAccessBlockConfiguration",)
     try:
         with translate_aws_errors():
-            settings = account.client("s3control").get_public_access_block(AccountId=account.id)
-    except AwsError:
-        # NoSuchPublicAccessBlockConfiguration where nothing is blocked; or the caller may not read it.
+            settings = account.read("s3control.get_public_access_block", absent=absent, AccountId=account.id)
+    except AwsError as error:
+        yield unread("whether the account blocks public buckets", error, key)
+        return
+    if settings is None:
         return
     configuration = settings["PublicAccessBlockConfiguration"]
     if configuration.get("BlockPublicPolicy") or configuration.get("RestrictPublicBuckets"):
-        yield (
-            f"serviceAccountIssuer.discovery: account {account.id} blocks public buckets (S3 Block Public Access), so "
-            "S3 would refuse the policy of the issuer's bucket; use cloudFront, or url with your own web server"
+        yield refusal(
+            key,
+            f"account {account.id} blocks public buckets (S3 Block Public Access), so "
+            "S3 would refuse the policy of the issuer's bucket; use cloudFront, or url with your own web server",
         )
 
 
@@ -153,13 +148,7 @@ _OPERATORS_WITHOUT_VALUE = ("StringNotEquals", "Null")
 
 
 def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
-    """Yield a notice for each existing role that lacks permissions, or whose permissions are not known.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-        stack: name of the root stack.
-    """
+    """Yield a notice for each existing role that lacks permissions, or whose permissions are not known."""
     grant_by_name = {grant.name: grant for grant in grants(cluster, scope_of(cluster, stack=stack, account=account.id))}
     for path, existing in existing_roles(cluster):
         if existing.role.split(":")[4] != account.id:
@@ -188,17 +177,17 @@ def find_missing_actions(account: Account, role: str, grant: Grant) -> list[str]
     Raises:
         cfngen.deploy.aws.errors.AwsError: IAM does not answer; the caller translates boto3's errors.
     """
-    paginator = account.client("iam").get_paginator("simulate_principal_policy")
     missing: set[str] = set()
     for statement in merge_statements(grant.statements):
-        pages = paginator.paginate(
+        results = account.items(
+            "iam.simulate_principal_policy",
+            "EvaluationResults",
             PolicySourceArn=role,
             ActionNames=sorted(set(statement["Action"])),
             ResourceArns=_resources(account, statement),
             ContextEntries=_context_entries(statement.get("Condition", {})),
         )
-        for page in pages:
-            missing |= {result["EvalActionName"] for result in page["EvaluationResults"] if not _is_allowed(result)}
+        missing |= {result["EvalActionName"] for result in results if not _is_allowed(result)}
     return sorted(missing)
 
 
@@ -259,32 +248,39 @@ _ASSUME_ROLE_PATTERNS = frozenset({"sts:assumerole", "sts:assume*", "sts:*", "*"
 _MISSING = "NoSuchEntity"
 
 
-def find_role_problems(account: Account, cluster: Cluster) -> Iterator[str]:
-    """Yield a problem for each existing role or instance profile that instances cannot have.
-
-    What cannot be read because of another error of AWS has no problem.
-    """
+def find_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
+    """Yield a problem for each existing role or instance profile that instances cannot have."""
     for path, existing in existing_roles(cluster):
         key = dotted(path)
         role_account = existing.role.split(":")[4]
         if role_account != account.id:
-            yield f"{key}.role: {existing.role} belongs to the account {role_account}; use a role of {account.id}"
+            yield refusal(
+                f"{key}.role", f"{existing.role} belongs to the account {role_account}; use a role of {account.id}"
+            )
             continue
-        if problem := _find_role_problem(account, existing.role, cluster.region):
-            yield f"{key}.role: {problem}"
+        yield from _judge(f"{key}.role", existing.role, lambda arn: _find_role_problem(account, arn, cluster.region))
         if existing.instance_profile:
-            problem = _find_profile_problem(account, existing.instance_profile, existing.role)
-            if problem:
-                yield f"{key}.instanceProfile: {problem}"
+            judge_profile = partial(_find_profile_problem, account, role=existing.role)
+            yield from _judge(f"{key}.instanceProfile", existing.instance_profile, judge_profile)
+
+
+def _judge(key: str, arn: str, find_problem: Callable[[str], str]) -> Iterator[Finding]:
+    """Yield what is wrong with a role or an instance profile, or that it cannot be read."""
+    try:
+        with translate_aws_errors():
+            problem = find_problem(arn)
+    except AwsError as error:
+        yield unread(arn, error, key)
+    else:
+        if problem:
+            yield refusal(key, problem)
 
 
 def _find_role_problem(account: Account, arn: str, region: str) -> str:
-    """Return what is wrong with a role; empty if nothing is, or if it cannot be read."""
-    try:
-        with translate_aws_errors():
-            role = account.client("iam").get_role(RoleName=last_name(arn))["Role"]
-    except AwsError as error:
-        return f"there is no role {last_name(arn)} in account {account.id}" if error.aws_code == _MISSING else ""
+    """Return what is wrong with a role; empty if nothing is."""
+    role = _read_role(account, last_name(arn))
+    if role is None:
+        return f"there is no role {last_name(arn)} in account {account.id}"
     if role["Arn"] != arn:
         return f"the role {role['RoleName']} has the ARN {role['Arn']}; correct the path"
     principal = ec2_principal(region)
@@ -297,13 +293,12 @@ def _find_role_problem(account: Account, arn: str, region: str) -> str:
 
 
 def _find_profile_problem(account: Account, arn: str, role: str) -> str:
-    """Return what is wrong with the instance profile of a role; empty if nothing is, or if it cannot be read."""
+    """Return what is wrong with the instance profile of a role; empty if nothing is."""
     name = last_name(arn)
-    try:
-        with translate_aws_errors():
-            profile = account.client("iam").get_instance_profile(InstanceProfileName=name)["InstanceProfile"]
-    except AwsError as error:
-        return f"there is no instance profile {name} in account {account.id}" if error.aws_code == _MISSING else ""
+    response = account.read("iam.get_instance_profile", absent=(_MISSING,), InstanceProfileName=name)
+    if response is None:
+        return f"there is no instance profile {name} in account {account.id}"
+    profile = response["InstanceProfile"]
     if profile["Arn"] != arn:
         return f"the instance profile {name} has the ARN {profile['Arn']}; correct the path"
     # An instance profile holds one role at most ("IAM and AWS STS quotas", IAM User Guide).

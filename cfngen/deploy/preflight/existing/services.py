@@ -1,8 +1,8 @@
-"""Checks that an existing KMS key can encrypt the cluster's secrets.
+"""Checks what else a cluster file names: a key, target groups, hosted zones, buckets and services for endpoints.
 
-Otherwise the creation fails once the first master writes the certificate authorities. States and key types: "Key states
-of AWS KMS keys", AWS KMS Developer Guide; "Secrets Manager supports only symmetric encryption KMS keys", AWS Secrets
-Manager User Guide, "Secret encryption and decryption".
+With a key that cannot encrypt the cluster's secrets, a creation fails once the first master writes the certificate
+authorities. States and key types: "Key states of AWS KMS keys", AWS KMS Developer Guide; "Secrets Manager supports only
+symmetric encryption KMS keys", AWS Secrets Manager User Guide, "Secret encryption and decryption".
 """
 
 from __future__ import annotations
@@ -20,36 +20,40 @@ from cfngen.cluster.network.endpoints import interface_endpoints, service_name
 from cfngen.cluster.paths import dotted
 from cfngen.cluster.sections.network import DnsZone
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages.message import Notice
+from cfngen.deploy.preflight.findings import Finding, refusal, unread
 
 _KEY = "secrets.kmsKey"
 _ENCRYPTION, _SYMMETRIC = "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT"
 _HINT = 'docs/operate/security.md shows the key policy ("Your own key").'
 
 
-def find_key_problems(account: Account, cluster: Cluster) -> Iterator[str]:
-    """Yield a problem if the key does not exist or cannot encrypt secrets; none if it cannot be read."""
+def find_key_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
+    """Yield a problem if the key does not exist or cannot encrypt secrets."""
     arn = cluster.secrets.kms_key
     if not arn:
         return
     try:
         with translate_aws_errors():
-            key = account.client("kms").describe_key(KeyId=arn)["KeyMetadata"]
+            described = account.read("kms.describe_key", absent=("NotFoundException",), KeyId=arn)
     except AwsError as error:
-        if error.aws_code == "NotFoundException":
-            yield f"{_KEY}: there is no key {arn}; correct the ARN"
+        yield unread(f"the key {arn}", error, _KEY)
         return
+    if described is None:
+        yield refusal(_KEY, f"there is no key {arn}; correct the ARN")
+        return
+    key = described["KeyMetadata"]
     state_problem = _state_problem(arn, key)
     if state_problem:
-        yield f"{_KEY}: {state_problem}"
+        yield refusal(_KEY, state_problem)
         return
     # KMS may leave out what a symmetric key for encryption has (KeyMetadata, AWS KMS API Reference: not required).
     usage, spec = key.get("KeyUsage", _ENCRYPTION), key.get("KeySpec", _SYMMETRIC)
     if (usage, spec) != (_ENCRYPTION, _SYMMETRIC):
-        yield (
-            f"{_KEY}: {arn} is no symmetric key for encryption ({spec}, {usage}), which Secrets Manager needs; use "
-            "another key"
+        yield refusal(
+            _KEY,
+            f"{arn} is no symmetric key for encryption ({spec}, {usage}), which Secrets Manager needs; use another key",
         )
 
 
@@ -72,11 +76,11 @@ def notices(account: Account, cluster: Cluster) -> Iterator[Notice]:
     try:
         with translate_aws_errors():
             # "default" is the name of every key policy (GetKeyPolicy, AWS KMS API Reference).
-            text = account.client("kms").get_key_policy(KeyId=arn, PolicyName="default")["Policy"]
+            response = account.read("kms.get_key_policy", KeyId=arn, PolicyName="default") or {}
     except AwsError as error:
         yield Notice(f"{_KEY}: whether the key's policy lets instances use it is not known: {error}", _HINT)
         return
-    principals = _principals_that_may_decrypt(json.loads(text))
+    principals = _principals_that_may_decrypt(json.loads(response.get("Policy", "{}")))
     if principals & {"*", account.id, f"arn:{account.partition}:iam::{account.id}:root"}:
         return
     roles = {existing.role for _, existing in existing_roles(cluster)}
@@ -107,41 +111,29 @@ def _as_list(value: Any) -> list[Any]:
     return [value] if isinstance(value, (str, Mapping)) else list(value)
 
 
-def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[str]:
-    """Yield a problem for each target group with which Auto Scaling could not register nodes.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-        vpc_id: id of the cluster's VPC.
-
-    Yields:
-        One sentence for each; it starts with the target group's key in the cluster file.
-
-    Raises:
-        ClientError: the target groups cannot be described.
-    """
+def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[Finding]:
+    """Yield a problem for each target group with which Auto Scaling could not register nodes."""
     for key, arn in _target_groups(cluster):
-        try:
-            [description] = account.client("elbv2").describe_target_groups(TargetGroupArns=[arn])["TargetGroups"]
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "TargetGroupNotFound":
-                raise
-            yield f"{key}: there is no target group {arn} in {account.region}"
+        absent = ("TargetGroupNotFound",)
+        described = account.read("elbv2.describe_target_groups", absent=absent, TargetGroupArns=[arn])
+        if described is None:
+            yield refusal(key, f"there is no target group {arn} in {account.region}")
             continue
+        [description] = described["TargetGroups"]
         target_type = description["TargetType"]
         if target_type != "instance":
-            yield f"{key}: {arn} takes targets of the type {target_type}; Auto Scaling registers instances only"
+            yield refusal(key, f"{arn} takes targets of the type {target_type}; Auto Scaling registers instances only")
         elif description.get("VpcId") != vpc_id:
-            yield f"{key}: {arn} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}"
+            yield refusal(key, f"{arn} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}")
 
 
-def find_older_than_vpc(cluster: Cluster) -> Iterator[str]:
+def find_older_than_vpc(cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each target group in the cluster file, since the stack has yet to create the VPC."""
     for key, arn in _target_groups(cluster):
-        yield (
-            f"{key}: {arn} belongs to another VPC than the one that the stack will create; remove it, deploy, and then "
-            "add a target group of the new VPC, or set network.vpc.id to an existing VPC"
+        yield refusal(
+            key,
+            f"{arn} belongs to another VPC than the one that the stack will create; remove it, deploy, and then "
+            "add a target group of the new VPC, or set network.vpc.id to an existing VPC",
         )
 
 
@@ -152,36 +144,35 @@ def _target_groups(cluster: Cluster) -> Iterator[tuple[str, str]]:
             yield dotted(("nodeGroups", index, "targetGroups", position)), arn
 
 
-def find_zone_problems(account: Account, cluster: Cluster) -> Iterator[str]:
-    """Yield a problem for each existing zone that does not exist, is of the other kind, or is of another domain.
-
-    A zone that cannot be read because of another error of AWS has no problem.
-    """
+def find_zone_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
+    """Yield a problem for each existing zone that does not exist, is of the other kind, or is of another domain."""
     dns = cluster.api.dns
     if dns is None:
         return
     for key, zone, is_private in (("publicZone", dns.public_zone, False), ("privateZone", dns.private_zone, True)):
         if zone and zone.id:
-            problem = _find_problem(account, dns.name, zone, is_private=is_private)
-            if problem:
-                yield f"api.dns.{key}.id: {problem}"
+            path = f"api.dns.{key}.id"
+            try:
+                with translate_aws_errors():
+                    problem = _find_zone_problem(account, dns.name, zone, is_private=is_private)
+            except AwsError as error:
+                yield unread(f"the hosted zone {zone.id}", error, path)
+            else:
+                if problem:
+                    yield refusal(path, problem)
 
 
-def _find_problem(account: Account, name: str, zone: DnsZone, *, is_private: bool) -> str:
+def _find_zone_problem(account: Account, name: str, zone: DnsZone, *, is_private: bool) -> str:
     """Return what is wrong with an existing zone for the API's name; empty if nothing is.
 
     Args:
-        account: the account.
         name: the API's name.
-        zone: the zone in the cluster file.
         is_private: whether it should be a private zone.
     """
-    try:
-        with translate_aws_errors():
-            hosted_zone = account.client("route53").get_hosted_zone(Id=zone.id)["HostedZone"]
-    except AwsError as error:
-        is_missing = error.aws_code == "NoSuchHostedZone"
-        return f"there is no hosted zone {zone.id} in account {account.id}" if is_missing else ""
+    described = account.read("route53.get_hosted_zone", absent=("NoSuchHostedZone",), Id=zone.id)
+    if described is None:
+        return f"there is no hosted zone {zone.id} in account {account.id}"
+    hosted_zone = described["HostedZone"]
     domain = hosted_zone["Name"].rstrip(".")
     if hosted_zone["Config"]["PrivateZone"] is not is_private:
         kind, right_key = ("public", "publicZone") if is_private else ("private", "privateZone")
@@ -195,58 +186,44 @@ def _find_problem(account: Account, name: str, zone: DnsZone, *, is_private: boo
 _MISSING_CODES = frozenset({"404", "NoSuchBucket"})
 
 
-def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[str]:
-    """Yield a problem if there is no such bucket. A bucket that the caller may not look at exists.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-    """
+def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
+    """Yield a problem if there is no such bucket. A bucket that the caller may not look at exists."""
     flow_logs, issuer = cluster.network.flow_logs, cluster.service_account_issuer
     if flow_logs and flow_logs.bucket and _is_missing(account, flow_logs.bucket):
-        yield (
-            f"network.flowLogs.bucket: there is no bucket {flow_logs.bucket}; create it with a policy that lets "
-            "AWS deliver logs, or enter another one"
+        yield refusal(
+            "network.flowLogs.bucket",
+            f"there is no bucket {flow_logs.bucket}; create it with a policy that lets "
+            "AWS deliver logs, or enter another one",
         )
     if issuer and issuer.bucket and _is_missing(account, issuer.bucket):
-        yield (
-            f"serviceAccountIssuer.bucket: there is no bucket {issuer.bucket}; enter the bucket that the web server "
-            "reads, or remove the key and publish the documents yourself"
+        yield refusal(
+            "serviceAccountIssuer.bucket",
+            f"there is no bucket {issuer.bucket}; enter the bucket that the web server "
+            "reads, or remove the key and publish the documents yourself",
         )
 
 
 def _is_missing(account: Account, bucket: str) -> bool:
-    """Return whether there is no such bucket."""
-    from botocore.exceptions import ClientError
 
     try:
-        account.client("s3").head_bucket(Bucket=bucket)
-    except ClientError as error:
-        return error_code(error) in _MISSING_CODES
-    return False
+        return account.read("s3.head_bucket", absent=_MISSING_CODES, Bucket=bucket) is None
+    except ClientError:
+        return False
 
 
-def find_service_problems(account: Account, cluster: Cluster) -> Iterator[str]:
-    """Yield a problem for each additional service to which the account can create no endpoint.
-
-    Args:
-        account: the account and region.
-        cluster: the cluster.
-
-    Raises:
-        cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.
-    """
+def find_service_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
+    """Yield a problem for each additional service to which the account can create no endpoint."""
     additional = cluster.network.endpoints.additional
     if not additional or not interface_endpoints(cluster):
         return
     names = [service_name(service, cluster.region) for service in additional]
     # All services, since a call with names fails if one of them does not exist. Of other accounts' services these are
     # the ones that admit this account (DescribeVpcEndpointServices, EC2 API Reference).
-    pages = account.client("ec2").get_paginator("describe_vpc_endpoint_services").paginate()
-    known = {name for page in pages for name in page["ServiceNames"]}
+    known = set(map(str, account.items("ec2.describe_vpc_endpoint_services", "ServiceNames")))
     for index, name in enumerate(names):
         if name not in known:
-            yield (
-                f"network.endpoints.additional[{index}]: there is no service {name} in {account.region}, or it does "
-                f"not admit account {account.id}; correct the name, or remove it"
+            yield refusal(
+                f"network.endpoints.additional[{index}]",
+                f"there is no service {name} in {account.region}, or it does "
+                f"not admit account {account.id}; correct the name, or remove it",
             )

@@ -12,7 +12,17 @@ from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.messages.message import Report, Step
-from cfngen.deploy.preflight.findings import Finding, NetworkCheck, NetworkProblemsError, Severity, problem, warning
+from cfngen.deploy.preflight.findings import (
+    ASK_FOR_PERMISSIONS,
+    READING,
+    Finding,
+    NetworkCheck,
+    NetworkProblemsError,
+    Severity,
+    problem,
+    unread,
+    warning,
+)
 from cfngen.deploy.preflight.network import access_lists, endpoints, ranges, routes, security_groups, subnet_tags
 from cfngen.deploy.preflight.network.reading import read
 from cfngen.deploy.preflight.network.situation import Situation, parameter_values
@@ -23,8 +33,7 @@ QUOTAS = "quotas"
 SECURITY_GROUPS = "security-groups"
 SECURITY_GROUP_TAGS = "security-group-tags"
 _ORDER = tuple(Severity)
-_ASK_FOR_PERMISSIONS = "ask for the permissions of an operator (docs/deploy/deploy.md)"
-# What to call the attributes of `NetworkFacts` that may not be readable.
+# What to call the attributes of `NetworkFacts` and `Situation` that may not be readable.
 _LABELS: Mapping[str, str] = {
     "endpoints": "the list of VPC endpoints",
     "foreign": "what the cluster file names",
@@ -77,7 +86,7 @@ def _has_existing_groups(situation: Situation) -> bool:
 def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
     """Yield a finding for each quota that is too low."""
     key = "network.quotas"
-    for quota in situation.facts.quotas:
+    for quota in situation.quotas:
         # An unknown usage is neither sufficient nor insufficient.
         numbers = f"{quota.name}: {quota.used} {verb_form(quota.used or 0, 'are')} used of {quota.limit}"
         hint = str(quota.hint).removesuffix(".")
@@ -89,7 +98,7 @@ def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
             )
             yield warning(key, text, hint)
         elif quota.sufficient is None:
-            yield warning(key, f"{quota.name}: the quota cannot be read ({hint})", _ASK_FOR_PERMISSIONS)
+            yield warning(key, f"{quota.name}: the quota cannot be read ({hint})", ASK_FOR_PERMISSIONS)
 
 
 class Check(NamedTuple):
@@ -100,7 +109,8 @@ class Check(NamedTuple):
         in_order: what is the case if it finds nothing, as a sentence.
         applies: whether there is something to check.
         find: finds what is wrong.
-        reads: attributes of `NetworkFacts` that it judges: without one of them, nothing is said to be in order.
+        reads: attributes of `NetworkFacts` or `Situation` that it judges: without one of them, nothing is said to be in
+            order.
     """
 
     name: str
@@ -222,23 +232,14 @@ def judge(situation: Situation, *, without: Collection[str] = ()) -> tuple[Findi
     """
     checks = [check for check in CHECKS if check.name not in without] if situation.facts.vpc else [_EXISTENCE]
     findings = [finding for check in checks if check.applies(situation) for finding in _carry_out(check, situation)]
-    findings += [
-        Finding(
-            Severity.WARNING,
-            f"{_LABELS[name]} cannot be read, so what depends on it was not checked: {reason}",
-            ranges.VPC_ID_KEY,
-            _ASK_FOR_PERMISSIONS,
-            check="reading",
-        )
-        for name, reason in situation.facts.unread
-    ]
+    findings += [unread(_LABELS[name], reason, ranges.VPC_ID_KEY) for name, reason in situation.unread]
     return tuple(sorted(findings, key=lambda finding: _ORDER.index(finding.severity)))
 
 
 def _carry_out(check: Check, situation: Situation) -> Iterator[Finding]:
     """Yield the findings of a check, or that everything is in order."""
     findings = [replace(finding, check=check.name) for finding in check.find(situation)]
-    if findings or any(name in check.reads for name, _ in situation.facts.unread):
+    if findings or any(name in check.reads for name, _ in situation.unread):
         return iter(findings)
     return iter([Finding(Severity.OK, check.in_order, check=check.name)])
 
@@ -254,8 +255,6 @@ def check_network(
     """Look at the existing VPC that a cluster is to be created in. Nothing is changed.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         report: receives the step, since reading takes seconds.
         values: values of the root's parameters, which override the cluster file.
         without: names of checks to leave out.
@@ -285,34 +284,39 @@ def ensure_network(
     without: Collection[str] = (),
     is_update: bool = False,
     source_of: Callable[[str], str] = str,
-) -> None:
+) -> bool:
     """Check the existing VPC before a cluster is created in it, and report the problems and warnings.
 
     Before an update only existing security groups are checked, whose rules may lack what the update needs.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         report: receives the step and, unless everything is in order, the findings.
         values: values of the root's parameters.
         without: names of checks to leave out.
         is_update: whether the cluster exists already.
         source_of: returns for a key of the cluster file the parameter that overrides it, or else the key.
 
+    Returns:
+        Whether all of the network was read and judged.
+
     Raises:
-        NetworkProblemsError: there are problems. Errors of AWS are ignored.
+        NetworkProblemsError: there are problems.
     """
     if is_update:
         if not existing_groups(cluster):
-            return
+            return False
         without = {check.name for check in CHECKS} - {SECURITY_GROUPS, SECURITY_GROUP_TAGS}
     try:
         result = check_network(account, cluster, report, values=values, without=without)
-    except AwsError:
-        return
-    findings = (replace(finding, key=source_of(finding.key)) for finding in result.findings)
-    result = replace(result, findings=tuple(findings))
+    except AwsError as error:
+        vpc_id = values.get("VpcId", "")
+        findings: tuple[Finding, ...] = (unread(f"the VPC {vpc_id}", error, source_of(ranges.VPC_ID_KEY)),)
+        report(NetworkCheck(cluster.name, account.region, vpc_id, findings))
+        return False
+    findings = tuple(replace(finding, key=source_of(finding.key)) for finding in result.findings)
+    result = replace(result, findings=findings)
     if result.problems or result.warnings:
         report(replace(result, findings=(*result.problems, *result.warnings)))
     if result.problems:
         raise NetworkProblemsError(result, is_update=is_update)
+    return bool(result.vpc) and not is_update and all(finding.check != READING for finding in findings)

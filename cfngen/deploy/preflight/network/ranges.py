@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from ipaddress import IPv4Network
 from math import ceil
 
@@ -137,7 +138,7 @@ def _routes(situation: Situation) -> Iterator[tuple[str, IPv4Network, str]]:
     for table_id, table in tables.items():
         for route in table["Routes"]:
             destination, target = route.get("DestinationCidrBlock", ""), target_of(route)
-            is_own = route.get("InstanceId") in situation.facts.own_instances
+            is_own = route.get("InstanceId") in situation.own_instances
             if destination and destination != DEFAULT_ROUTE and target != "local" and not is_own:
                 yield table_id, IPv4Network(destination), target
 
@@ -202,9 +203,8 @@ def find_dns_problems(situation: Situation) -> Iterator[Finding]:
 
 def find_foreign_objects(situation: Situation) -> Iterator[Finding]:
     """Yield a problem for each object of the cluster file that does not exist, or is not what the file says."""
-    for sentence in situation.facts.foreign:
-        key, _, text = sentence.partition(": ")
-        yield problem(key, text, "correct the cluster file")
+    for finding in situation.foreign:
+        yield replace(finding, remedy="correct the cluster file")
 
 
 def find_occupied_ranges(situation: Situation) -> Iterator[Finding]:

@@ -1,27 +1,21 @@
-"""Reads an existing VPC and what is in it: calls of EC2 and Service Quotas that change nothing."""
+"""Puts together what the checks judge: the existing network, the parts that the cluster file names, and quotas."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
-from cfngen.deploy.aws.network import (
-    VPC_DESCRIPTIONS,
-    count_interfaces,
-    describe_peerings,
-    list_in_vpc,
-    list_instances,
-    read_vpc_attribute,
-    route_table_of,
-)
+from cfngen.deploy.aws.network import Reader, count_interfaces, list_instances, read_network, route_table_of
 from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.aws.usage import known_usage
 from cfngen.deploy.preflight.existing import objects
-from cfngen.deploy.preflight.network.situation import NetworkFacts, Situation, named_subnets
-from cfngen.deploy.preflight.quotas.quota import Quota, QuotaCheck, check_quota, known_usage
+from cfngen.deploy.preflight.existing.network import ROUTES
+from cfngen.deploy.preflight.findings import Finding
+from cfngen.deploy.preflight.network.situation import Situation, named_subnets
+from cfngen.deploy.preflight.quotas.quota import Quota, QuotaCheck, check_quota
 
 # Codes and names: "Amazon Virtual Private Cloud endpoints and quotas", AWS General Reference.
 _ROUTES_PER_TABLE = "L-93826ACB"
@@ -34,71 +28,44 @@ def read(account: Account, cluster: Cluster, values: Mapping[str, str]) -> Situa
     """Read the existing VPC that the cluster file or the parameters name.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         values: values of the root's parameters; `VpcId` is among them.
 
     Returns:
-        The situation. What may not be read is listed in `facts.unread`.
+        The situation. What may not be read is listed in `unread`.
 
     Raises:
         AwsError: not even the VPC can be read.
     """
     vpc_id = values["VpcId"]
-    ec2 = account.client("ec2")
-    with translate_aws_errors():
-        vpcs = ec2.describe_vpcs(Filters=[{"Name": "vpc-id", "Values": [vpc_id]}])["Vpcs"]
+    facts = read_network(account, vpc_id)
     subnets = named_subnets(cluster, values)
-    if not vpcs:
-        return Situation(cluster, account.region, vpc_id, values, subnets, NetworkFacts())
-    reader = _Reader()
-    described = {
-        attribute: tuple(reader.read(attribute, list_in_vpc(ec2, operation, result_key, filter_name, vpc_id), []))
-        for attribute, operation, result_key, filter_name in VPC_DESCRIPTIONS
-    }
-    peerings = reader.read("peerings", lambda: describe_peerings(ec2, vpc_id), [])
-    facts = NetworkFacts(
-        vpc=vpcs[0],
-        has_dns_support=reader.read(
-            "has_dns_support", lambda: read_vpc_attribute(ec2, vpc_id, "enableDnsSupport"), None
-        ),
-        has_dns_host_names=reader.read(
-            "has_dns_host_names", lambda: read_vpc_attribute(ec2, vpc_id, "enableDnsHostnames"), None
-        ),
-        foreign=tuple(
-            reader.read(
-                "foreign",
-                lambda: list(objects.find_network_problems(account, cluster, values, vpc_id, judges_routes=False)),
-                [],
-            )
-        ),
-        peerings=tuple(peerings),
-        own_instances=frozenset(reader.read("own_instances", lambda: list_instances(ec2, cluster.name, vpc_id), [])),
-        quotas=tuple(_quotas(account, cluster, values, described)),
-        unread=tuple(reader.unread),
-        **described,
+    if facts.vpc is None:
+        return Situation(cluster, account.region, vpc_id, values, subnets, facts)
+    reader = Reader()
+    foreign = reader.read("foreign", partial(_find_foreign, account, cluster, values, vpc_id)) or ()
+    own_instances = reader.read("own_instances", partial(list_instances, account, cluster.name, vpc_id))
+    return Situation(
+        cluster,
+        account.region,
+        vpc_id,
+        values,
+        subnets,
+        facts,
+        foreign=foreign,
+        own_instances=own_instances or frozenset(),
+        quotas=tuple(_quotas(account, cluster, values, facts.route_tables)),
+        unread=(*facts.unread, *reader.unread),
     )
-    return Situation(cluster, account.region, vpc_id, values, subnets, facts)
 
 
-class _Reader:
-    """Carries out calls; what cannot be read is remembered in `unread`, and the others are still made."""
-
-    def __init__(self) -> None:
-        self.unread: list[tuple[str, str]] = []
-
-    def read(self, name: str, call: Callable[[], Any], otherwise: Any) -> Any:
-        """Return the result of a call, or `otherwise` if AWS refuses it; `name` is the attribute of `NetworkFacts`."""
-        try:
-            with translate_aws_errors():
-                return call()
-        except AwsError as error:
-            self.unread.append((name, str(error)))
-            return otherwise
+def _find_foreign(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> tuple[Finding, ...]:
+    """Return what is wrong with the named parts of the network, but for their routes, which have a check here."""
+    findings = objects.find_network_problems(account, cluster, values, vpc_id)
+    return tuple(finding for finding in findings if finding.check != ROUTES)
 
 
 def _quotas(
-    account: Account, cluster: Cluster, values: Mapping[str, str], described: Mapping[str, tuple[AwsObject, ...]]
+    account: Account, cluster: Cluster, values: Mapping[str, str], route_tables: Sequence[AwsObject]
 ) -> list[Quota]:
     """Return the quotas of networks; a quota that cannot be read has no limit."""
     masters = len(cluster.slots)
@@ -115,14 +82,10 @@ def _quotas(
         )
     ]
     table_id = values.get("RouteTableId") or next(
-        (
-            route_table_of(described["route_tables"], subnet.id)
-            for subnet in named_subnets(cluster, values)
-            if subnet.id
-        ),
+        (route_table_of(route_tables, subnet.id) for subnet in named_subnets(cluster, values) if subnet.id),
         "",
     )
-    tables = [table for table in described["route_tables"] if table["RouteTableId"] == table_id]
+    tables = [table for table in route_tables if table["RouteTableId"] == table_id]
     if network_plugin(cluster).uses_vpc_routes and tables:
         checks.append(
             QuotaCheck(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.network_ids import SubnetId
@@ -12,7 +12,8 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.network import route_table_of
 from cfngen.deploy.aws.types import AwsObject
-from cfngen.deploy.preflight.findings import Finding, problem, warning
+from cfngen.deploy.messages.message import Report
+from cfngen.deploy.preflight.findings import Finding, problem, unread, warning
 from cfngen.deploy.preflight.network.situation import DEFAULT_ROUTE, NamedSubnet, Situation, default_route
 from cfngen.errors import CfngenError
 
@@ -156,7 +157,7 @@ def _judge_nat_gateway(situation: Situation, subnet: NamedSubnet, target: str) -
 
 def find_unusable_nat_gateways(situation: Situation) -> Iterator[Finding]:
     """Yield a problem for each NAT gateway of the cluster file that does not work."""
-    foreign_keys = {sentence.partition(": ")[0] for sentence in situation.facts.foreign}
+    foreign_keys = {finding.key for finding in situation.foreign}
     for subnet in situation.subnets:
         key = f"{subnet.path}.natGateway"
         if subnet.nat_gateway and key not in foreign_keys:
@@ -174,7 +175,8 @@ def _judge_gateway_state(situation: Situation, key: str, gateway_id: str) -> Ite
         text = f"the NAT gateway {gateway_id} is {gateway['State']} and not available"
         yield problem(key, text, "wait until it is available, or use another one", look)
     # A private NAT gateway leads to other networks, such as a transit gateway.
-    elif gateway.get("ConnectivityType", "public") == "public":
+    # A regional one is in no subnet.
+    elif gateway.get("ConnectivityType", "public") == "public" and "SubnetId" in gateway:
         table = situation.table_by_id(route_table_of(situation.facts.route_tables, gateway["SubnetId"]))
         route = default_route(table) if table else None
         if table and not (route and target_of(route).startswith("igw-")):
@@ -190,21 +192,16 @@ def _judge_gateway_state(situation: Situation, key: str, gateway_id: str) -> Ite
 def find_divided_route_tables(situation: Situation) -> Iterator[Finding]:
     """Yield a finding if pods' routes would not be in the one route table that all existing subnets use."""
     key = "network.routeTable"
-    tables = {
-        subnet.id: route_table_of(situation.facts.route_tables, subnet.id)
-        for subnet, _ in situation.existing_subnets
-        if not subnet.is_public
-    }
-    if not (tables and situation.facts.route_tables):
+    tables = situation.facts.route_tables
+    subnets = [subnet.id for subnet, _ in situation.existing_subnets if not subnet.is_public]
+    if not (subnets and tables):
         return
     named_table = situation.values.get("RouteTableId", "")
-    table = named_table or next(iter(tables.values()))
-    others = {subnet: other for subnet, other in tables.items() if other != table}
-    if others:
-        error = RouteTablesError(table, others)
+    if error := _judge_tables(tables, subnets, named_table):
         yield problem(key, str(error), str(error.hint).removesuffix("."))
     elif not named_table:
-        users = "the subnet uses" if len(tables) == 1 else "the subnets use"
+        users = "the subnet uses" if len(subnets) == 1 else "the subnets use"
+        table = route_table_of(tables, subnets[0])
         yield warning(
             key,
             f"is not in the cluster file, so it is a stack parameter; {users} {table}",
@@ -245,33 +242,44 @@ class RouteTablesError(CfngenError):
         self.other_tables = dict(other_tables)
 
 
-def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None:
+def check(account: Account, cluster: Cluster, values: Mapping[str, str], report: Report) -> None:
     """Check that the existing subnets of a cluster with VPC routes use the cluster's route table.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         values: values of the root's parameters.
+        report: receives a notice if the route tables cannot be read.
 
     Raises:
-        RouteTablesError: some subnets use another route table. Errors of AWS are ignored.
+        RouteTablesError: some subnets use another route table.
     """
     route_table = values.get("RouteTableId", "")
     subnets = [value for name, value in values.items() if value and _is_subnet_of_instances(name)]
     # Only some network plug-ins need routes of the VPC, and only subnets that exist already have a route table.
     if not (network_plugin(cluster).uses_vpc_routes and route_table and subnets):
         return
-    filters = [{"Name": "vpc-id", "Values": [values.get("VpcId", "")]}]
+    filters = {"vpc-id": [values.get("VpcId", "")]}
     try:
         with translate_aws_errors():
-            pages = account.client("ec2").get_paginator("describe_route_tables").paginate(Filters=filters)
-            tables = [table for page in pages for table in page["RouteTables"]]
-    except AwsError:
+            tables = list(account.items("ec2.describe_route_tables", "RouteTables", filters=filters))
+    except AwsError as error:
+        report(unread("which route tables the subnets use", error).notice)
         return
-    table_of_each_subnet = {subnet: route_table_of(tables, subnet) for subnet in subnets}
-    other_tables = {subnet: table for subnet, table in table_of_each_subnet.items() if table != route_table}
-    if tables and other_tables:
-        raise RouteTablesError(route_table, other_tables)
+    if error_of_tables := _judge_tables(tables, subnets, route_table):
+        raise error_of_tables
+
+
+def _judge_tables(tables: Sequence[AwsObject], subnets: Iterable[str], route_table: str) -> RouteTablesError | None:
+    """Return an error if a subnet uses another route table than pods' routes are in; None if all use it.
+
+    Args:
+        tables: all route tables of the VPC; empty if they are not known.
+        subnets: ids of the existing subnets of instances.
+        route_table: the table of pods' routes; empty for the one of the first subnet.
+    """
+    table_by_subnet = {subnet: route_table_of(tables, subnet) for subnet in subnets}
+    wanted = route_table or next(iter(table_by_subnet.values()), "")
+    others = {subnet: table for subnet, table in table_by_subnet.items() if table != wanted}
+    return RouteTablesError(wanted, others) if tables and others else None
 
 
 def _is_subnet_of_instances(parameter: str) -> bool:

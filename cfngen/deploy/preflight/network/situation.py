@@ -11,54 +11,14 @@ from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, zone_id
 from cfngen.cluster.network.existing_parts import named_ids
 from cfngen.cluster.network.topology import public_subnets
 from cfngen.cluster.sections.instances import NodeGroup, Slot
-from cfngen.deploy.aws.network import route_table_of
+from cfngen.deploy.aws.network import NetworkFacts, route_table_of
 from cfngen.deploy.aws.stacks import CLUSTER_TAG
 from cfngen.deploy.aws.tags import LEGACY_CLUSTER_TAG, tag_map
 from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.preflight.findings import Finding
 from cfngen.deploy.preflight.quotas.quota import Quota
 
 DEFAULT_ROUTE = "0.0.0.0/0"
-
-
-@dataclass(frozen=True)
-class NetworkFacts:
-    """An existing VPC and what is in it, as EC2 describes it.
-
-    Attributes:
-        vpc: the VPC; None if there is none with this id.
-        has_dns_support: whether the Amazon DNS server answers (`enableDnsSupport`); None if that could not be read.
-        has_dns_host_names: whether public addresses get DNS names (`enableDnsHostnames`); None if unknown.
-        foreign: for each object that is missing or belongs elsewhere a sentence, which starts with its key.
-        subnets: all subnets of the VPC.
-        route_tables: all its route tables.
-        internet_gateways: the internet gateways that are attached to it.
-        nat_gateways: its NAT gateways.
-        network_acls: its network ACLs.
-        endpoints: its VPC endpoints.
-        security_groups: its security groups.
-        peerings: its active peering connections.
-        interfaces: the network interfaces in it.
-        own_instances: ids of instances that this cluster has already.
-        quotas: quotas of networks, compared with what the cluster needs.
-        unread: the attributes that could not be read, each with the reason.
-    """
-
-    vpc: AwsObject | None = None
-    has_dns_support: bool | None = None
-    has_dns_host_names: bool | None = None
-    foreign: tuple[str, ...] = ()
-    subnets: tuple[AwsObject, ...] = ()
-    route_tables: tuple[AwsObject, ...] = ()
-    internet_gateways: tuple[AwsObject, ...] = ()
-    nat_gateways: tuple[AwsObject, ...] = ()
-    network_acls: tuple[AwsObject, ...] = ()
-    endpoints: tuple[AwsObject, ...] = ()
-    security_groups: tuple[AwsObject, ...] = ()
-    peerings: tuple[AwsObject, ...] = ()
-    interfaces: tuple[AwsObject, ...] = ()
-    own_instances: frozenset[str] = frozenset()
-    quotas: tuple[Quota, ...] = ()
-    unread: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,6 +79,10 @@ class Situation:
         values: values of the root's parameters.
         subnets: the subnets of the cluster file, existing ones and those to be created.
         facts: the existing network.
+        foreign: a finding for each object that is missing or belongs elsewhere.
+        own_instances: ids of instances that this cluster has already.
+        quotas: quotas of networks, compared with what the cluster needs.
+        unread: what could not be read, each with the reason: attributes of the facts or of this class.
     """
 
     cluster: Cluster
@@ -127,6 +91,10 @@ class Situation:
     values: Mapping[str, str]
     subnets: tuple[NamedSubnet, ...]
     facts: NetworkFacts
+    foreign: tuple[Finding, ...] = ()
+    own_instances: frozenset[str] = frozenset()
+    quotas: tuple[Quota, ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
 
     @property
     def instance_subnets(self) -> tuple[NamedSubnet, ...]:
@@ -154,7 +122,7 @@ class Situation:
         tags = tag_map(described.get("Tags") or described.get("TagSet"))
         names = {tags.get(CLUSTER_TAG), tags.get(LEGACY_CLUSTER_TAG)}
         instance = described.get("Attachment", {}).get("InstanceId")
-        return self.cluster.name in names or instance in self.facts.own_instances
+        return self.cluster.name in names or instance in self.own_instances
 
     @property
     def vpc_ranges(self) -> tuple[IPv4Network, ...]:
@@ -195,7 +163,6 @@ def named_subnets(cluster: Cluster, values: Mapping[str, str]) -> tuple[NamedSub
     """Return the subnets of the cluster file, those of instances first.
 
     Args:
-        cluster: the cluster.
         values: values of the root's parameters.
     """
     instance_subnets, zone_public_subnets = [], []

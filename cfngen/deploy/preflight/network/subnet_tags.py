@@ -17,9 +17,8 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.network import route_table_of
 from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
 from cfngen.deploy.aws.types import AwsObject
-from cfngen.deploy.preflight.findings import Finding, Severity, problem, warning
+from cfngen.deploy.preflight.findings import Finding, FindingsError, Severity, problem, refusal, warning
 from cfngen.deploy.preflight.network.situation import NamedSubnet, Situation, default_route, named_subnets
-from cfngen.errors import CfngenError
 from cfngen.text import join_and, pluralize
 
 SHARED = "shared"
@@ -44,19 +43,11 @@ class SubnetTag:
     value: str
 
 
-class SubnetTagsError(CfngenError):
-    """Existing subnets cannot get the tags that they lack.
-
-    Attributes:
-        problems: one sentence for each subnet and tag; it starts with the subnet's key in the cluster file.
-    """
+class SubnetTagsError(FindingsError):
+    """Existing subnets cannot get the tags that they lack."""
 
     code = "subnet-tags"
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        hint = "nothing was changed; correct the tags, or remove network.tagExisting and tag the subnets yourself."
-        super().__init__("; ".join(problems), hint=hint)
-        self.problems = problems
+    advice = "nothing was changed; correct the tags, or remove network.tagExisting and tag the subnets yourself."
 
 
 def needed_tags(
@@ -69,9 +60,6 @@ def needed_tags(
     load balancer controller finds subnets by their role ("Subnet Auto Discovery" in its documentation).
 
     Args:
-        cluster: the cluster.
-        subnet: the existing subnet.
-        tags: its tags.
         table: its route table; None if it is not known.
     """
     needed = {INTERNAL_SUBNET_ROLE if _is_internal(cluster, subnet, table) else PUBLIC_SUBNET_ROLE: "1"}
@@ -90,9 +78,6 @@ def find_faults(cluster: Cluster, subnet: NamedSubnet, tags: Mapping[str, str], 
     """Return why a subnet cannot get the tags that it needs, as sentences without the subnet's key.
 
     Args:
-        cluster: the cluster.
-        subnet: the existing subnet.
-        tags: its tags.
         needed: the tags that it needs.
     """
     faults = []
@@ -119,8 +104,6 @@ def find_missing(account: Account, cluster: Cluster, values: Mapping[str, str]) 
     """Return the tags that a deployment will add to existing subnets; none without `network.tagExisting`.
 
     Args:
-        account: the account and region.
-        cluster: the cluster.
         values: values of the root's parameters.
 
     Raises:
@@ -141,10 +124,11 @@ def read_missing(
     subnets = {subnet.id: subnet for subnet in named_subnets(cluster, values) if subnet.id}
     if not cluster.network.tag_existing or not vpc_id or not subnets:
         return []
-    tables = list(_pages(account, "describe_route_tables", "RouteTables", vpc_id))
+    in_vpc = {"vpc-id": [vpc_id]}
+    tables = list(account.items("ec2.describe_route_tables", "RouteTables", filters=in_vpc))
     rows: list[tuple[str, dict[str, str], Sequence[SubnetTag]]] = []
-    problems: list[str] = []
-    for described in _pages(account, "describe_subnets", "Subnets", vpc_id):
+    problems: list[Finding] = []
+    for described in account.items("ec2.describe_subnets", "Subnets", filters=in_vpc):
         subnet = subnets.get(described["SubnetId"])
         if subnet is None:
             continue
@@ -152,19 +136,12 @@ def read_missing(
         table_id = route_table_of(tables, subnet.id)
         table = next((table for table in tables if table["RouteTableId"] == table_id), None)
         needed = needed_tags(cluster, subnet, tags, table)
-        problems += [f"{subnet.id_key}: {fault}" for fault in find_faults(cluster, subnet, tags, needed)]
+        problems += [refusal(subnet.id_key, fault) for fault in find_faults(cluster, subnet, tags, needed)]
         missing = [SubnetTag(subnet.id, key, value) for key, value in needed.items() if key not in tags]
         rows.append((subnet.id, tags, missing))
     if problems:
         raise SubnetTagsError(tuple(problems))
     return rows
-
-
-def _pages(account: Account, operation: str, result_key: str, vpc_id: str) -> Iterator[AwsObject]:
-    """Yield what an operation of EC2 describes in a VPC."""
-    filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
-    for page in account.client("ec2").get_paginator(operation).paginate(Filters=filters):
-        yield from page[result_key]
 
 
 def _is_internal(cluster: Cluster, subnet: NamedSubnet, table: AwsObject | None) -> bool:

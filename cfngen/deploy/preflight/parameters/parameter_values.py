@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
+from typing import NamedTuple
 
 from cfngen.cluster.instances.group_types import types_key
 from cfngen.cluster.model import Cluster
@@ -89,9 +90,7 @@ def choose_values(
     """Choose the value of every parameter of a root.
 
     Args:
-        root_template: the template of the root, as uploaded.
         option_values: values from the command line (`--parameter`), by parameter.
-        file: values from a parameter file.
         kept_parameters: parameters that keep their current value in the stack (`--keep`).
         deployed_stack: the root stack; None if it does not exist yet.
         deployed_root_template: the root's template as it is deployed; its defaults show which values someone has
@@ -106,53 +105,30 @@ def choose_values(
     option_values = option_values or {}
     file = file or ParameterFile()
     stack_values = deployed_stack.parameters if deployed_stack else {}
-    problems = [
-        *_unknown_parameters(definitions, left_out or {}, option_values, "--parameter "),
-        *_unknown_parameters(definitions, left_out or {}, file.values.keys() | file.kept_parameters, f"{file.name}: "),
-        *_unknown_parameters(definitions, left_out or {}, kept_parameters, "--keep "),
-        *(
-            f"--keep {name}: the stack has no value to keep; set one with --parameter {name}=…"
-            for name in sorted((set(kept_parameters) | file.kept_parameters) & definitions.keys() - stack_values.keys())
-        ),
-    ]
+    problems = list(
+        _misnamed_parameters(definitions, left_out or {}, option_values, file, kept_parameters, stack_values)
+    )
     values: dict[str, str] = {}
     sources: dict[str, str] = {}
     kept_names: list[str] = []  # parameters that keep the value that the stack has
     missing_names: list[str] = []
     for name, definition in definitions.items():
-        is_no_echo = _is_no_echo(definition)
-        keeps_value = name in kept_parameters or (name in file.kept_parameters and name not in option_values)
-        if name in option_values:
-            value = option_values[name]
-            source = f"--parameter {name}"
-        elif name in file.values and not keeps_value:
-            value = file.values[name]
-            source = f"{file.name}: {name}"
-        elif name in stack_values and (keeps_value or "Default" not in definition or is_no_echo):
-            # A NoEcho parameter is never reset to its default, since nobody could see the lost value.
-            kept_names.append(name)
-            value = stack_values[name]
-            source = f"{name}, from the stack"
-        elif "Default" in definition:
-            value = str(definition["Default"])
-            source = f"{name}, from its default"
-        else:
+        choice = _choose_value(name, definition, option_values, file, kept_parameters, stack_values)
+        if choice is None:
             missing_names.append(name)
             continue
+        value, source = choice.value, choice.source
+        if choice.is_kept:
+            kept_names.append(name)
         values[name] = value
         if not ("Default" in definition and value == str(definition["Default"])):
             sources[name] = source
         # CloudFormation shows the current value of a NoEcho parameter only as asterisks, which need not fit the rules.
-        is_hidden = is_no_echo and name in kept_names
+        is_no_echo = _is_no_echo(definition)
+        is_hidden = is_no_echo and choice.is_kept
         if not is_hidden and (problem := broken_rule(name, definition, value)):
             problems.append(f"{source}: {MASK if is_no_echo else repr(value)} {problem}")
-    if problems:
-        problems += [_describe_missing(name, definitions[name]) for name in missing_names]
-        raise ParameterError(problems, hint="correct them and try again; nothing was changed.")
-    if missing_names:
-        options = " ".join(f"--parameter {name}=…" for name in missing_names)
-        problems = [_describe_missing(name, definitions[name]) for name in missing_names]
-        raise MissingParameterError(problems, missing_names, hint=f"set a value for each: {options}")
+    _raise_problems(problems, missing_names, definitions)
     explicit_names = {*option_values, *file.values, *kept_names}
     # CloudFormation shows the current value of a NoEcho parameter only as asterisks.
     visible_values = {
@@ -171,8 +147,62 @@ def choose_values(
     )
 
 
+class _Choice(NamedTuple):
+    """The value of a parameter, where it comes from, and whether it is the one that the stack has."""
+
+    value: str
+    source: str
+    is_kept: bool = False
+
+
+def _choose_value(
+    name: str,
+    definition: TemplatePart,
+    option_values: Mapping[str, str],
+    file: ParameterFile,
+    kept_parameters: Collection[str],
+    stack_values: Mapping[str, str],
+) -> _Choice | None:
+    """Return the value of a parameter; None if it has neither a value nor a default."""
+    keeps_value = name in kept_parameters or (name in file.kept_parameters and name not in option_values)
+    if name in option_values:
+        return _Choice(option_values[name], f"--parameter {name}")
+    if name in file.values and not keeps_value:
+        return _Choice(file.values[name], f"{file.name}: {name}")
+    # A NoEcho parameter is never reset to its default, since nobody could see the lost value.
+    if name in stack_values and (keeps_value or "Default" not in definition or _is_no_echo(definition)):
+        return _Choice(stack_values[name], f"{name}, from the stack", is_kept=True)
+    if "Default" in definition:
+        return _Choice(str(definition["Default"]), f"{name}, from its default")
+    return None
+
+
+def _misnamed_parameters(
+    definitions: Mapping[str, TemplatePart],
+    left_out: Mapping[str, str],
+    option_values: Mapping[str, str],
+    file: ParameterFile,
+    kept_parameters: Collection[str],
+    stack_values: Mapping[str, str],
+) -> Iterator[str]:
+    """Yield a problem for each name that is no parameter of the root, and for each value to keep that there is not."""
+    yield from _unknown_parameters(definitions, left_out, option_values, "--parameter ")
+    yield from _unknown_parameters(definitions, left_out, file.values.keys() | file.kept_parameters, f"{file.name}: ")
+    yield from _unknown_parameters(definitions, left_out, kept_parameters, "--keep ")
+    for name in sorted((set(kept_parameters) | file.kept_parameters) & definitions.keys() - stack_values.keys()):
+        yield f"--keep {name}: the stack has no value to keep; set one with --parameter {name}=…"
+
+
+def _raise_problems(problems: list[str], missing_names: Sequence[str], definitions: Mapping[str, TemplatePart]) -> None:
+    missing = [_describe_missing(name, definitions[name]) for name in missing_names]
+    if problems:
+        raise ParameterError([*problems, *missing], hint="correct them and try again; nothing was changed.")
+    if missing:
+        options = " ".join(f"--parameter {name}=…" for name in missing_names)
+        raise MissingParameterError(missing, missing_names, hint=f"set a value for each: {options}")
+
+
 def _request_parameter(name: str, value: str, *, uses_previous_value: bool) -> AwsArguments:
-    """Return one item of the argument `Parameters` of CreateChangeSet."""
     if uses_previous_value:
         return {"ParameterKey": name, "UsePreviousValue": True}
     return {"ParameterKey": name, "ParameterValue": value}
@@ -184,7 +214,6 @@ def _is_no_echo(definition: TemplatePart) -> bool:
 
 
 def _describe_missing(name: str, definition: TemplatePart) -> str:
-    """Return in words that a parameter has no value, with its description and the rule for its values."""
     description = str(definition.get("Description", "")).rstrip(".")
     rule = str(definition.get("ConstraintDescription", ""))
     if description and rule:
@@ -242,9 +271,7 @@ def _reset_notices(
 
     Args:
         definitions: the parameters of the root's template to deploy.
-        values: the values of the deployment.
         explicit_names: parameters whose values come from the user or are kept, and not from a default.
-        stack_values: current values of the stack's parameters.
         deployed_root_template: the root's template as it is deployed; None if there is none.
     """
     deployed_definitions = (deployed_root_template or {}).get("Parameters", {})
@@ -276,8 +303,6 @@ def broken_rule(name: str, definition: TemplatePart, value: str) -> str:
 
     Args:
         name: the parameter's name; one that ends in `Cidr` takes an address range.
-        definition: the parameter in the template.
-        value: the value as text.
     """
     parameter_type = str(definition.get("Type", ""))
     is_list = (
@@ -299,13 +324,7 @@ def broken_rule(name: str, definition: TemplatePart, value: str) -> str:
 
 
 def _broken_bound(definition: TemplatePart, item: str, *, is_numeric: bool) -> str:
-    """Return which bound a value breaks (allowed values, minimum, maximum, or length), or an empty text.
-
-    Args:
-        definition: the parameter in the template.
-        item: the value, or one item of a list.
-        is_numeric: whether the value must be a number.
-    """
+    """Return which bound a value breaks (allowed values, minimum, maximum, or length), or an empty text."""
     allowed = [str(allowed_value) for allowed_value in definition.get("AllowedValues", ())]
     if allowed and item not in allowed:
         return f"is not one of {', '.join(allowed)}"

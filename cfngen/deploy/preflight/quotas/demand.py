@@ -164,84 +164,114 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
         documents: the cluster's templates, including the root.
         values: values of the root's parameters.
     """
-    count_by_resource_type: Counter[str] = Counter()
-    gib_by_volume_type: Counter[str] = Counter()
-    max_gib_by_volume_type: Counter[str] = Counter()
-    instances: list[InstanceCount] = []
-    reservations: list[InstanceCount] = []
-    prefix_lists_by_security_group: dict[str, dict[str, str]] = {}
-    nat_gateway_zones: dict[str, str] = {}
-    gateway_endpoints = interface_endpoints = endpoint_interfaces = 0
-    public_addresses = max_public_addresses = max_groups = max_policies = 0
+    count = _Count()
     for template in _nested_templates(documents, values):
-        count_by_resource_type.update(resource["Type"] for resource in template.resources.values())
+        count.by_resource_type.update(resource["Type"] for resource in template.resources.values())
+        count.add_instances(template)
+        count.add_volumes(template)
+        count.add_network(template)
+        count.add_rules_and_policies(template)
+    return count.demand(vpc_id=values.get("VpcId", ""))
+
+
+@dataclass
+class _Count:
+    """What has been counted so far; see `Demand`."""
+
+    by_resource_type: Counter[str] = field(default_factory=Counter)
+    gib: Counter[str] = field(default_factory=Counter)
+    max_gib: Counter[str] = field(default_factory=Counter)
+    instances: list[InstanceCount] = field(default_factory=list)
+    reservations: list[InstanceCount] = field(default_factory=list)
+    prefix_lists: dict[str, dict[str, str]] = field(default_factory=dict)
+    nat_gateway_zones: dict[str, str] = field(default_factory=dict)
+    gateway_endpoints: int = 0
+    interface_endpoints: int = 0
+    endpoint_interfaces: int = 0
+    public_addresses: int = 0
+    max_public_addresses: int = 0
+    max_groups: int = 0
+    max_policies: int = 0
+
+    def add_instances(self, template: _TemplateWithValues) -> None:
+        """Count the instances of Auto Scaling groups, with their volumes and addresses, and reserved capacity."""
         for auto_scaling_group in template.properties_of_type(AUTO_SCALING_GROUP):
             data = template.launch_template_data(auto_scaling_group)
             count = template.initial_size(auto_scaling_group)
             max_count = template.number_or_zero(auto_scaling_group.get("MaxSize"))
-            instances += instance_counts(auto_scaling_group, data, (count, max_count), template.value_if_known)
+            self.instances += instance_counts(auto_scaling_group, data, (count, max_count), template.value_if_known)
             has_public_address = any(
                 network_interface.get("AssociatePublicIpAddress") is True
                 for network_interface in data.get("NetworkInterfaces", ())
             )
             if has_public_address:
-                public_addresses += count
-                max_public_addresses += max(max_count, count)
+                self.public_addresses += count
+                self.max_public_addresses += max(max_count, count)
             for block_device in data.get("BlockDeviceMappings", ()):
                 volume = block_device.get("Ebs", {})
                 volume_type = template.text_if_known(volume.get("VolumeType"))
                 gib = template.number_or_zero(volume.get("VolumeSize"))
-                gib_by_volume_type[volume_type] += count * gib
-                max_gib_by_volume_type[volume_type] += max(max_count, count) * gib
+                self.gib[volume_type] += count * gib
+                self.max_gib[volume_type] += max(max_count, count) * gib
         for reservation in template.properties_of_type("AWS::EC2::CapacityReservation"):
             reserved_type = template.text_if_known(reservation.get("InstanceType"))
             reserved_count = template.number_or_zero(reservation.get("InstanceCount"))
-            reservations.append(InstanceCount(reserved_type, reserved_count, is_spot=False))
+            self.reservations.append(InstanceCount(reserved_type, reserved_count, is_spot=False))
+
+    def add_volumes(self, template: _TemplateWithValues) -> None:
+        """Count volumes of their own, which do not grow with an Auto Scaling group."""
         for volume in template.properties_of_type("AWS::EC2::Volume"):
             volume_type = template.text_if_known(volume.get("VolumeType"))
             gib = template.number_or_zero(volume.get("Size"))
-            # A volume of its own does not grow with an Auto Scaling group, so it counts equally in both.
-            gib_by_volume_type[volume_type] += gib
-            max_gib_by_volume_type[volume_type] += gib
-        for rule in template.ingress_rules():
-            prefix_list_by_rule = prefix_lists_by_security_group.setdefault(rule.security_group, {})
-            prefix_list_by_rule[rule.logical_id] = rule.prefix_list
+            self.gib[volume_type] += gib
+            self.max_gib[volume_type] += gib
+
+    def add_network(self, template: _TemplateWithValues) -> None:
+        """Count the addresses of load balancers, NAT gateways and endpoints."""
         for load_balancer in template.properties_of_type(LOAD_BALANCER):
             # A load balancer that faces the internet has one public address in each of its subnets.
             if load_balancer.get("Scheme") == "internet-facing":
                 zone_count = len(load_balancer.get("Subnets", ()))
-                public_addresses += zone_count
-                max_public_addresses += zone_count
-        nat_gateway_zones.update(template.nat_gateway_zones())
+                self.public_addresses += zone_count
+                self.max_public_addresses += zone_count
+        self.nat_gateway_zones.update(template.nat_gateway_zones())
         for endpoint in template.properties_of_type(VPC_ENDPOINT):
             if endpoint.get("VpcEndpointType") == "Interface":
-                interface_endpoints += 1
-                endpoint_interfaces += len(endpoint.get("SubnetIds", ()))
+                self.interface_endpoints += 1
+                self.endpoint_interfaces += len(endpoint.get("SubnetIds", ()))
             else:
-                gateway_endpoints += 1
+                self.gateway_endpoints += 1
+
+    def add_rules_and_policies(self, template: _TemplateWithValues) -> None:
+        """Count what limits each security group, network interface and role by itself."""
+        for rule in template.ingress_rules():
+            self.prefix_lists.setdefault(rule.security_group, {})[rule.logical_id] = rule.prefix_list
         for security_groups in template.security_groups_of_interfaces():
-            max_groups = max(max_groups, len(security_groups))
+            self.max_groups = max(self.max_groups, len(security_groups))
         for role in template.properties_of_type("AWS::IAM::Role"):
             # The managed policies that templates create are attached to the masters' role.
-            policy_count = len(role.get("ManagedPolicyArns", ())) + count_by_resource_type["AWS::IAM::ManagedPolicy"]
-            max_policies = max(max_policies, policy_count)
-    return Demand(
-        count_by_resource_type=count_by_resource_type,
-        instances=tuple(instances),
-        reservations=tuple(reservations),
-        gib_by_volume_type=_without_unknown(gib_by_volume_type),
-        max_gib_by_volume_type=_without_unknown(max_gib_by_volume_type),
-        public_addresses=public_addresses,
-        max_public_addresses=max_public_addresses,
-        prefix_lists_by_security_group=prefix_lists_by_security_group,
-        max_groups_per_interface=max_groups,
-        max_policies_per_role=max_policies,
-        vpc_id=values.get("VpcId", ""),
-        nat_gateway_zones=nat_gateway_zones,
-        gateway_endpoints=gateway_endpoints,
-        interface_endpoints=interface_endpoints,
-        endpoint_interfaces=endpoint_interfaces,
-    )
+            policy_count = len(role.get("ManagedPolicyArns", ())) + self.by_resource_type["AWS::IAM::ManagedPolicy"]
+            self.max_policies = max(self.max_policies, policy_count)
+
+    def demand(self, *, vpc_id: str) -> Demand:
+        """Return what was counted."""
+        return Demand(
+            count_by_resource_type=self.by_resource_type,
+            instances=tuple(self.instances),
+            reservations=tuple(self.reservations),
+            gib_by_volume_type=_without_unknown(self.gib),
+            max_gib_by_volume_type=_without_unknown(self.max_gib),
+            public_addresses=self.public_addresses,
+            max_public_addresses=self.max_public_addresses,
+            prefix_lists_by_security_group=self.prefix_lists,
+            max_groups_per_interface=self.max_groups,
+            max_policies_per_role=self.max_policies,
+            vpc_id=vpc_id,
+            nat_gateway_zones=self.nat_gateway_zones,
+            gateway_endpoints=self.gateway_endpoints,
+            interface_endpoints=self.interface_endpoints,
+            endpoint_interfaces=self.endpoint_interfaces,
+        )
 
 
 def _without_unknown(gib_by_volume_type: Mapping[str, int]) -> dict[str, int]:

@@ -6,8 +6,7 @@ PrivateLink quotas", AWS PrivateLink Guide; the codes are in the console's addre
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
@@ -15,6 +14,14 @@ from typing import NamedTuple
 from cfngen.cluster.naming.network_ids import SubnetId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.usage import (
+    ReadCount,
+    count_endpoints,
+    count_listed,
+    count_nat_gateways,
+    known_usage,
+    read_limit,
+)
 from cfngen.deploy.preflight.quotas.demand import Demand
 from cfngen.hints import Hint
 
@@ -34,20 +41,22 @@ class _PartOfVpc(NamedTuple):
         resource_type: its CloudFormation type.
         quota_name: what is limited.
         code: quota code.
-        operation: the method of boto3's client that lists such resources.
-        result_key: key of the list in the response.
+        call: the call that lists such resources.
+        key: key of the list in the response.
     """
 
     resource_type: str
     quota_name: str
     code: str
-    operation: str
-    result_key: str
+    call: str
+    key: str
 
 
 _PARTS_OF_VPC = (
-    _PartOfVpc("AWS::EC2::RouteTable", "Route tables of one VPC", "L-589F43AA", "describe_route_tables", "RouteTables"),
-    _PartOfVpc("AWS::EC2::Subnet", "Subnets of one VPC", "L-407747CB", "describe_subnets", "Subnets"),
+    _PartOfVpc(
+        "AWS::EC2::RouteTable", "Route tables of one VPC", "L-589F43AA", "ec2.describe_route_tables", "RouteTables"
+    ),
+    _PartOfVpc("AWS::EC2::Subnet", "Subnets of one VPC", "L-407747CB", "ec2.describe_subnets", "Subnets"),
 )
 
 
@@ -55,7 +64,6 @@ def network_checks(account: Account, demand: Demand, current: Demand) -> Iterato
     """Yield a check for each quota of a VPC, a zone or of endpoints that the deployment adds something to.
 
     Args:
-        account: the account and region.
         demand: the resources that the cluster will need.
         current: the resources that it has already.
     """
@@ -68,7 +76,7 @@ def network_checks(account: Account, demand: Demand, current: Demand) -> Iterato
             needed=added_gateway_endpoints,
             service=_SERVICE,
             code=_GATEWAY_ENDPOINTS_PER_REGION,
-            used=_count_endpoints(("Gateway",)),
+            used=count_endpoints(("Gateway",)),
         )
     added_endpoints = demand.interface_endpoints - current.interface_endpoints
     vpc_id = demand.vpc_id or current.vpc_id
@@ -79,7 +87,7 @@ def network_checks(account: Account, demand: Demand, current: Demand) -> Iterato
             needed=added_endpoints,
             service=_SERVICE,
             code=_INTERFACE_ENDPOINTS_PER_VPC,
-            used=_count_endpoints(_INTERFACE_TYPES, vpc_id) if vpc_id else known_usage(0),
+            used=count_endpoints(_INTERFACE_TYPES, vpc_id) if vpc_id else known_usage(0),
         )
 
 
@@ -96,28 +104,8 @@ def _nat_gateway_check(account: Account, demand: Demand, current: Demand) -> Ite
             needed=1,
             service=_SERVICE,
             code=_NAT_GATEWAYS_PER_ZONE,
-            used=_count_nat_gateways(zones),
+            used=count_nat_gateways(zones),
         )
-
-
-def _count_nat_gateways(zones: Collection[str]) -> ReadCount:
-    """Return a function that reads how many NAT gateways the fullest of these zones has."""
-
-    def count(account: Account) -> int:
-        ec2 = account.client("ec2")
-        states = [{"Name": "state", "Values": ["pending", "available"]}]
-        pages = ec2.get_paginator("describe_nat_gateways").paginate(Filter=states)
-        subnet_of_each_gateway = [nat_gateway["SubnetId"] for page in pages for nat_gateway in page["NatGateways"]]
-        if not subnet_of_each_gateway:
-            return 0
-        pages = ec2.get_paginator("describe_subnets").paginate(SubnetIds=sorted(set(subnet_of_each_gateway)))
-        zone_by_subnet = {
-            subnet["SubnetId"]: subnet["AvailabilityZone"] for page in pages for subnet in page["Subnets"]
-        }
-        gateways_by_zone = Counter(zone_by_subnet[subnet] for subnet in subnet_of_each_gateway)
-        return max(gateways_by_zone[zone] for zone in zones)
-
-    return count
 
 
 def _vpc_checks(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
@@ -134,34 +122,8 @@ def _vpc_checks(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
                 needed=added,
                 service=_SERVICE,
                 code=part.code,
-                used=_count_in_vpc(part, vpc_id),
+                used=count_listed(part.call, part.key, vpc_id),
             )
-
-
-def _count_in_vpc(part: _PartOfVpc, vpc_id: str) -> ReadCount:
-    """Return a function that reads how many resources of a type a VPC has."""
-    filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
-
-    def count(account: Account) -> int:
-        pages = account.client("ec2").get_paginator(part.operation).paginate(Filters=filters)
-        return sum(len(page[part.result_key]) for page in pages)
-
-    return count
-
-
-def _count_endpoints(types: Collection[str], vpc_id: str = "") -> ReadCount:
-    """Return a function that reads how many VPC endpoints of these types a VPC, or the region, has."""
-    filters = [{"Name": "vpc-id", "Values": [vpc_id]}] if vpc_id else []
-
-    def count(account: Account) -> int:
-        pages = account.client("ec2").get_paginator("describe_vpc_endpoints").paginate(Filters=filters)
-        return sum(endpoint["VpcEndpointType"] in types for page in pages for endpoint in page["VpcEndpoints"])
-
-    return count
-
-
-ReadCount = Callable[[Account], int]
-"""A function that reads a usage or a limit from AWS."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +185,11 @@ def check_quota(account: Account, quota_check: QuotaCheck) -> Quota:
     try:
         with translate_aws_errors():
             used = quota_check.used(account)
-            limit = quota_check.limit(account) if quota_check.limit else _read_limit(account, quota_check)
+            if quota_check.limit:
+                limit = quota_check.limit(account)
+            else:
+                value = read_limit(account, quota_check.service, quota_check.code)
+                limit = int(value * quota_check.units_per_quota_unit)
     except AwsError as error:
         hint = str(error)
     if used is not None and limit is not None:
@@ -253,20 +219,3 @@ def _increase_hint(account: Account, quota_check: QuotaCheck, *, required_limit:
         f"--quota-code {quota_check.code} --desired-value {desired_value}"
     )
     return f"delete what is not needed, or request an increase: `{command}`."
-
-
-def _read_limit(account: Account, quota_check: QuotaCheck) -> int:
-    """Return the account's limit, or AWS's default limit if the account has none of its own."""
-    client = account.client("service-quotas")
-    quota_id = {"ServiceCode": quota_check.service, "QuotaCode": quota_check.code}
-    try:
-        response = client.get_service_quota(**quota_id)
-    except client.exceptions.NoSuchResourceException:
-        # Some quotas have a value for the account only once it has been changed.
-        response = client.get_aws_default_service_quota(**quota_id)
-    return int(response["Quota"]["Value"] * quota_check.units_per_quota_unit)
-
-
-def known_usage(count: int) -> ReadCount:
-    """Return a function for `QuotaCheck.used` that returns a known usage without calling AWS."""
-    return lambda _: count

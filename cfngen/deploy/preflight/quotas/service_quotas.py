@@ -8,22 +8,24 @@ continues.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
-from cfngen.deploy.preflight.quotas.demand import Demand
-from cfngen.deploy.preflight.quotas.quota import (
-    Quota,
-    QuotaCheck,
+from cfngen.deploy.aws.usage import (
     ReadCount,
-    check_quota,
+    account_summary_value,
+    count_listed,
+    count_network_load_balancers,
     known_usage,
-    network_checks,
+    make_clients,
+    read_max_entries,
+    used_storage,
 )
+from cfngen.deploy.preflight.quotas.demand import Demand
+from cfngen.deploy.preflight.quotas.quota import Quota, QuotaCheck, check_quota, network_checks
 from cfngen.deploy.preflight.quotas.vcpus import check_vcpu_quotas
 
 MAX_THREADS = 12
@@ -34,7 +36,6 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
     """Check all quotas that a deployment adds something to.
 
     Args:
-        account: the account and region.
         demand: the resources that the cluster will need.
         current: the resources that it has already; None for a new cluster.
 
@@ -43,9 +44,7 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
     """
     current = current or Demand()
     added_resources = _additions(demand.count_by_resource_type, current.count_by_resource_type)
-    # boto3 clients may be shared between threads, but must not be created in several threads.
-    for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
-        account.client(service)
+    make_clients(account)
     with ThreadPoolExecutor(max_workers=MAX_THREADS) as pool:
         vcpu_quotas_future = pool.submit(
             check_vcpu_quotas,
@@ -73,26 +72,6 @@ def _additions(planned: Mapping[str, int], current: Mapping[str, int]) -> dict[s
     return {key: count - current.get(key, 0) for key, count in planned.items() if count > current.get(key, 0)}
 
 
-def _count_listed(service: str, operation: str, key: str) -> ReadCount:
-    """Return a function that calls a list operation of a service and counts the items under `key` in all pages."""
-
-    def count(account: Account) -> int:
-        return sum(len(page[key]) for page in account.client(service).get_paginator(operation).paginate())
-
-    return count
-
-
-def _count_elastic_ips(account: Account) -> int:
-    """Return the number of Elastic IPs that the account has in the region."""
-    return len(account.client("ec2").describe_addresses()["Addresses"])
-
-
-def _count_network_load_balancers(account: Account) -> int:
-    """Return the number of network load balancers that the account has in the region."""
-    pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
-    return sum(balancer["Type"] == "network" for page in pages for balancer in page["LoadBalancers"])
-
-
 class _CountedResource(NamedTuple):
     """A type of resource of which an account may have a limited number in a region.
 
@@ -117,22 +96,28 @@ _COUNTED_RESOURCES = (
         "VPCs",
         service="vpc",
         code="L-F678F1CE",
-        used=_count_listed("ec2", "describe_vpcs", "Vpcs"),
+        used=count_listed("ec2.describe_vpcs", "Vpcs"),
     ),
     _CountedResource(
         "AWS::EC2::InternetGateway",
         "Internet gateways",
         service="vpc",
         code="L-A4707A72",
-        used=_count_listed("ec2", "describe_internet_gateways", "InternetGateways"),
+        used=count_listed("ec2.describe_internet_gateways", "InternetGateways"),
     ),
-    _CountedResource("AWS::EC2::EIP", "Elastic IPs", service="ec2", code="L-0263D0A3", used=_count_elastic_ips),
+    _CountedResource(
+        "AWS::EC2::EIP",
+        "Elastic IPs",
+        service="ec2",
+        code="L-0263D0A3",
+        used=count_listed("ec2.describe_addresses", "Addresses"),
+    ),
     _CountedResource(
         "AWS::EC2::SecurityGroup",
         "Security groups",
         service="vpc",
         code="L-E79EC296",
-        used=_count_listed("ec2", "describe_security_groups", "SecurityGroups"),
+        used=count_listed("ec2.describe_security_groups", "SecurityGroups"),
     ),
     # All load balancers of the templates are network load balancers.
     _CountedResource(
@@ -140,14 +125,14 @@ _COUNTED_RESOURCES = (
         "Network load balancers",
         service="elasticloadbalancing",
         code="L-69A177A2",
-        used=_count_network_load_balancers,
+        used=count_network_load_balancers,
     ),
     _CountedResource(
         AUTO_SCALING_GROUP,
         "Auto Scaling groups",
         service="autoscaling",
         code="L-CDE20ADC",
-        used=_count_listed("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups"),
+        used=count_listed("autoscaling.describe_auto_scaling_groups", "AutoScalingGroups"),
     ),
 )
 
@@ -184,7 +169,7 @@ def _storage_checks(demand: Demand, current: Demand) -> list[QuotaCheck]:
             needed=needed.get(volume_type, 0),
             service="ebs",
             code=code,
-            used=_used_storage(volume_type),
+            used=used_storage(volume_type),
             units_per_quota_unit=GIB_PER_TIB,
             # The account's usage contains what the cluster has now, so only the rest is added at the maximum size.
             needed_at_maximum=(
@@ -194,17 +179,6 @@ def _storage_checks(demand: Demand, current: Demand) -> list[QuotaCheck]:
         for volume_type, code in _STORAGE_QUOTA_CODES.items()
         if volume_type in needed or volume_type in needed_at_maximum
     ]
-
-
-def _used_storage(volume_type: str) -> ReadCount:
-    """Return a function that reads how many GiB the account's volumes of this type have."""
-
-    def sum_sizes(account: Account) -> int:
-        filters = [{"Name": "volume-type", "Values": [volume_type]}]
-        pages = account.client("ec2").get_paginator("describe_volumes").paginate(Filters=filters)
-        return sum(volume["Size"] for page in pages for volume in page["Volumes"])
-
-    return sum_sizes
 
 
 class _IamQuota(NamedTuple):
@@ -237,17 +211,12 @@ def _iam_checks(added_resources: Mapping[str, int]) -> list[QuotaCheck]:
             needed=added_resources[iam_quota.resource_type],
             service="iam",
             code=iam_quota.code,
-            used=_account_summary_value(iam_quota.summary_key),
-            limit=_account_summary_value(f"{iam_quota.summary_key}Quota"),
+            used=account_summary_value(iam_quota.summary_key),
+            limit=account_summary_value(f"{iam_quota.summary_key}Quota"),
         )
         for iam_quota in _IAM_QUOTAS
         if added_resources.get(iam_quota.resource_type)
     ]
-
-
-def _account_summary_value(key: str) -> ReadCount:
-    """Return a function that reads one number of IAM's account summary."""
-    return lambda account: int(account.client("iam").get_account_summary()["SummaryMap"][key])
 
 
 class _QuotaPerResource(NamedTuple):
@@ -286,7 +255,7 @@ def _rules_per_security_group_check(account: Account, demand: Demand, current: D
     prefix_lists = sorted(
         {prefix_list for rules in rules_by_changed_group.values() for prefix_list in rules.values() if prefix_list}
     )
-    max_entries = _read_max_entries(account, prefix_lists) if prefix_lists else {}
+    max_entries = read_max_entries(account, prefix_lists) if prefix_lists else {}
     rule_counts = {
         security_group: sum(max_entries.get(prefix_list, 1) for prefix_list in rules.values())
         for security_group, rules in rules_by_changed_group.items()
@@ -302,24 +271,6 @@ def _rules_per_security_group_check(account: Account, demand: Demand, current: D
             code=_RULES_PER_SECURITY_GROUP.code,
             used=known_usage(0),
         )
-
-
-def _read_max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, int]:
-    """Return the maximum number of entries of each prefix list; nothing if they cannot be read."""
-    try:
-        with translate_aws_errors():
-            pages = (
-                account.client("ec2")
-                .get_paginator("describe_managed_prefix_lists")
-                .paginate(PrefixListIds=prefix_lists)
-            )
-            return {
-                prefix_list["PrefixListId"]: prefix_list.get("MaxEntries", 1)
-                for page in pages
-                for prefix_list in page["PrefixLists"]
-            }
-    except AwsError:
-        return {}
 
 
 def _security_groups_per_interface_check(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
@@ -351,5 +302,5 @@ def _policies_per_role_check(demand: Demand, current: Demand) -> Iterator[QuotaC
             service="iam",
             code=_POLICIES_PER_ROLE.code,
             used=known_usage(0),
-            limit=_account_summary_value("AttachedPoliciesPerRoleQuota"),
+            limit=account_summary_value("AttachedPoliciesPerRoleQuota"),
         )

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.instance_types import describe_running_instances, read_vcpus_by_type
+from cfngen.deploy.aws.usage import known_usage, read_free_places
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount
-from cfngen.deploy.preflight.quotas.quota import Quota, QuotaCheck, check_quota, known_usage
+from cfngen.deploy.preflight.quotas.quota import Quota, QuotaCheck, check_quota
 
 
 class Family(NamedTuple):
@@ -111,7 +112,6 @@ def count_used_vcpus(account: Account, *, with_reservations: bool = False) -> Ma
     """Return how many vCPUs of each quota the account's running instances use.
 
     Args:
-        account: the account and region.
         with_reservations: whether to add the places in capacity reservations that no instance has taken.
     """
     running_counts = Counter(
@@ -124,19 +124,11 @@ def count_used_vcpus(account: Account, *, with_reservations: bool = False) -> Ma
             InstanceCount(instance_type, count, is_spot=is_spot)
             for (instance_type, is_spot), count in running_counts.items()
         ]
-        + (_read_free_places(account) if with_reservations else []),
+        + [
+            InstanceCount(instance_type, count, is_spot=False)
+            for instance_type, count in (read_free_places(account) if with_reservations else ())
+        ],
     )
-
-
-def _read_free_places(account: Account) -> list[InstanceCount]:
-    """Return for how many further instances the account's capacity reservations have room, by type."""
-    filters = [{"Name": "state", "Values": ["active", "pending"]}]
-    pages = account.client("ec2").get_paginator("describe_capacity_reservations").paginate(Filters=filters)
-    return [
-        InstanceCount(reservation["InstanceType"], int(reservation["AvailableInstanceCount"]), is_spot=False)
-        for page in pages
-        for reservation in page["CapacityReservations"]
-    ]
 
 
 _UNKNOWN_QUOTA_HINT = "it is not known which quota applies"
@@ -153,22 +145,13 @@ def check_vcpu_quotas(
     """Return the quotas of vCPUs that the instance types of the planned Auto Scaling groups count towards.
 
     Args:
-        account: the account and region.
         planned: the instances of each Auto Scaling group after the deployment.
         current: the instances of each Auto Scaling group now; empty for a new cluster.
         planned_reservations: the instances of each capacity reservation after the deployment.
         current_reservations: those of each capacity reservation now.
     """
     unknown_quotas = [
-        Quota(
-            f"vCPUs of {instance_type}",
-            needed=0,
-            used=None,
-            limit=None,
-            sufficient=None,
-            hint=_UNKNOWN_QUOTA_HINT,
-        )
-        for instance_type in _new_types_without_quota(planned, current)
+        _unknown_quota(f"vCPUs of {instance_type}") for instance_type in _new_types_without_quota(planned, current)
     ]
     try:
         with translate_aws_errors():
@@ -179,7 +162,7 @@ def check_vcpu_quotas(
             used_vcpus = count_used_vcpus(account, with_reservations=bool(planned_reservations or current_reservations))
             beside = _count_vcpus_beside(account, current, planned_reservations, current_reservations)
     except AwsError as error:
-        return [Quota("vCPUs", needed=0, used=None, limit=None, sufficient=None, hint=str(error)), *unknown_quotas]
+        return [_unknown_quota("vCPUs", hint=str(error)), *unknown_quotas]
     quotas = []
     for vcpu_quota, max_count in planned_max_vcpus.items():
         family, is_spot = vcpu_quota
@@ -193,28 +176,19 @@ def check_vcpu_quotas(
         if current and not added and max_count <= current_max_vcpus.get(vcpu_quota, 0):
             continue  # the deployment adds nothing to this quota
         if quota_code:
-            quota_check = QuotaCheck(
-                name,
-                needed=added,
-                service="ec2",
-                code=quota_code,
-                used=known_usage(used_count),
-                needed_at_maximum=added_at_maximum,
-            )
+            usage = known_usage(used_count)
+            quota_check = QuotaCheck(name, added, "ec2", quota_code, usage, needed_at_maximum=added_at_maximum)
             quotas.append(check_quota(account, quota_check))
         else:
-            quotas.append(
-                Quota(
-                    name,
-                    needed=added,
-                    used=used_count,
-                    limit=None,
-                    sufficient=None,
-                    hint=_UNKNOWN_QUOTA_HINT,
-                    needed_at_maximum=added_at_maximum,
-                )
-            )
+            quotas.append(_unknown_quota(name, added, used_count, needed_at_maximum=added_at_maximum))
     return [*quotas, *unknown_quotas]
+
+
+def _unknown_quota(
+    name: str, needed: int = 0, used: int | None = None, *, hint: str = _UNKNOWN_QUOTA_HINT, needed_at_maximum: int = 0
+) -> Quota:
+    """Return a quota of which neither code nor limit is known."""
+    return Quota(name, needed, used, limit=None, sufficient=None, hint=hint, needed_at_maximum=needed_at_maximum)
 
 
 def _count_vcpus_beside(

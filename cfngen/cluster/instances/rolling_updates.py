@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from cfngen.cluster.model import Cluster
-from cfngen.cluster.sections.instances import NodeGroup
+from cfngen.cluster.model import Cluster, NodeGroup
 
 # Minutes that new nodes allow for the replacement of one master, which usually takes less.
 ONE_MASTER_MINUTES = 10

@@ -505,7 +505,7 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
     "docs/build/nodes.md": {"cfngen sandbox interrupt batch": _SANDBOX},
     "docs/build/vpc.md": {
         "cfngen plan": COMMANDS_PAGE,
-        "cfngen deploy --parameter SubnetAId=/other/name": "tests/deploy/test_references.py",
+        "cfngen deploy --parameter SubnetAId=/other/name": "tests/deploy/preflight/test_references.py",
     },
     "docs/deploy/console.md": {"cfngen deploy": COMMANDS_PAGE},
     "docs/deploy/deploy.md": {"cfngen sandbox fail nodes": _SANDBOX, "cfngen sandbox status": _SANDBOX},

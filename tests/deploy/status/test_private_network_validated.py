@@ -28,7 +28,7 @@ from cfngen.deploy.status.cluster_problems import Problem
 from cfngen.deploy.status.network_problems import find_network_problems
 from cfngen.templates import generate
 
-CASES = Path(__file__).parents[1] / "golden" / "cases"
+CASES = Path(__file__).parents[2] / "golden" / "cases"
 STACK = StackView("k8s", "arn", StackStatus("CREATE_COMPLETE"))
 PER_ZONE: dict[str, Any] = {
     "network": {"topology": "private", "plugin": "cilium", "subnets": [{"zone": "us-west-2a"}, {"zone": "us-west-2b"}]}

@@ -83,7 +83,7 @@ def test_a_console_without_them():
 
 
 def test_what_the_boot_program_really_says_is_understood():
-    sys.path.insert(0, str(Path(__file__).parents[1] / "boot"))
+    sys.path.insert(0, str(Path(__file__).parents[2] / "boot"))
     from scripted_machine import ScriptedMachine
 
     machine = ScriptedMachine()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -106,6 +107,17 @@ def test_rooms_that_judge_leave_calls_of_aws_to_the_room_that_reads() -> None:
     assert sorted(path for path in calling if not path.startswith(CALLERS)) == []
 
 
+MEASURE = runpy.run_path(str(ROOT / ".ci/measure"))
+TABLES = ("text_limits.py",)
+
+
+def test_modules_stay_under_400_lines_and_functions_under_60() -> None:
+    package = ROOT / "cfngen"
+    counts = {str(path.relative_to(package)): MEASURE["measure"](path) for path in package.rglob("*.py")}
+    assert [path for path, count in counts.items() if count["> 400"] and path not in TABLES] == []
+    assert [path for path, count in counts.items() if count["> 60"]] == []
+
+
 WHERE = re.compile(r"(?ms)^## Where do I put …\?$.*?(?=^## )")
 
 
@@ -133,6 +145,8 @@ def contract(folder: Path) -> str:
         ("deploy/messages/stack_status.py", "import cfngen.sandbox.process.status", "The command line alone"),
         ("sandbox/process/status.py", "import cfngen.cluster.load", "Who knows what the cluster file asks for"),
         ("__init__.py", "import cfngen.cluster.load", "Importing cfngen itself"),
+        ("deploy/aws/account.py", "import cfngen.deploy.preflight.findings", "AWS is read once and judged purely"),
+        ("cluster/model.py", "import cfngen.cluster.naming.names", "from the text of a cluster file to a checked"),
     ],
 )
 def test_the_import_contract_refuses(module: str, line: str, broken: str, tmp_path: Path) -> None:

@@ -259,14 +259,18 @@ def _attribute_descriptions(docstring: str) -> dict[str, str]:
 
 
 def error_classes() -> tuple[type[CfngenError], ...]:
-    """Return `CfngenError` and its subclasses, sorted by `code`; without private classes, which never end a command."""
+    """Return `CfngenError` and its subclasses, sorted by `code`.
+
+    Private classes, which never end a command, are left out, as are bases that have no code of their own.
+    """
     package_directory = Path(cfngen.__file__).parent
     for file in sorted(package_directory.rglob("*.py")):
         module_names = file.relative_to(package_directory).with_suffix("").parts
         is_excluded = bool(_EXCLUDED_PACKAGES.intersection(module_names))
         if not is_excluded and _ERROR_CLASS_PATTERN.search(file.read_text(encoding="utf-8")):
             importlib.import_module(".".join(("cfngen", *module_names)).removesuffix(".__init__"))
-    classes = {class_ for class_ in _class_and_subclasses(CfngenError) if not class_.__name__.startswith("_")}
+    all_classes = set(_class_and_subclasses(CfngenError))
+    classes = {class_ for class_ in all_classes if "code" in vars(class_) and not class_.__name__.startswith("_")}
     return tuple(sorted(classes, key=lambda class_: class_.code))
 
 

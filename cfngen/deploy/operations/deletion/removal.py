@@ -16,12 +16,12 @@ from cfngen.cluster.iam.service_accounts import DISCOVERY_KEY, KEYS_KEY
 from cfngen.deploy.aws import pod_routes
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, catch_missing_or_in_use, translate_aws_errors
+from cfngen.deploy.aws.existing_resources import bucket_exists
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.kubernetes_made import find_orphans, find_references
 from cfngen.deploy.aws.load_balancers import DELETION_PROTECTION_ATTRIBUTE
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.messages.message import Message, Notice, Report, Step
-from cfngen.deploy.plan.deletion.remaining_by_kind import bucket_exists
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 from cfngen.deploy.preflight.stack_checks import check_name_conflict
 from cfngen.text import pluralize

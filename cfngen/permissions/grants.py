@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cfngen.cluster.iam.existing_roles import existing_roles, group_role, makes_instance_profiles, makes_roles
-from cfngen.cluster.model import Cluster, InstanceRole, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.network.existing_parts import existing_group
 from cfngen.cluster.network.topology import has_api_load_balancer
+from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.cluster.sections.references import known_id
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements

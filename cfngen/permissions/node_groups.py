@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cfngen.cluster.model import Cluster, NodeGroup, PolicyStatement
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.instances import NodeGroup
+from cfngen.cluster.sections.service_accounts import PolicyStatement
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Statement, allow
 

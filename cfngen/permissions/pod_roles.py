@@ -10,8 +10,9 @@ cloudfront:CreateDistribution also is the permission for CreateDistributionWithT
 from __future__ import annotations
 
 from cfngen.cluster.iam.service_accounts import document_keys
-from cfngen.cluster.model import Cluster, ServiceAccountIssuer
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.endpoints import dns_suffix
+from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
 from cfngen.permissions.scope import Scope, if_request_sets_cluster_tag, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow
 

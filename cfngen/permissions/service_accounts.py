@@ -16,7 +16,8 @@ from cfngen.cluster.iam.service_accounts import (
     ServiceAccount,
     addon_accounts,
 )
-from cfngen.cluster.model import Cluster, PolicyStatement
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.service_accounts import PolicyStatement
 from cfngen.permissions.addons import (
     cert_manager_statements,
     cluster_autoscaler_statements,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from troposphere import GetAtt, Ref, ec2
 from troposphere import elasticloadbalancingv2 as elb
 
-from cfngen.cluster.model import Cluster, ElasticIp, Slot
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.cluster.naming.names import load_balancer_name
 from cfngen.cluster.naming.network_ids import SecurityGroupRole
@@ -26,6 +26,8 @@ from cfngen.cluster.network.topology import (
     is_private,
     public_name,
 )
+from cfngen.cluster.sections.instances import Slot
+from cfngen.cluster.sections.network import ElasticIp
 from cfngen.templates import api_dns
 from cfngen.templates.network import IPV4_PATTERN, public_subnet_id, subnet_id, vpc_id
 from cfngen.templates.security_groups import extra_security_groups, first_group

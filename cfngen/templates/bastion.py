@@ -16,13 +16,15 @@ from typing import Literal
 from troposphere import GetAtt, Ref, autoscaling, ec2, policies
 
 from cfngen.cluster.instances.instance_types import architecture
-from cfngen.cluster.model import Architecture, Bastion, Cluster
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming import logical_ids
 from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.cluster.naming.network_ids import RuleId, SubnetId, source_id, zone_id
 from cfngen.cluster.network.existing_parts import existing_group, is_one_group_for_instances
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import is_private
+from cfngen.cluster.sections.base import Architecture
+from cfngen.cluster.sections.bastion import Bastion
 from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.security_groups.rules import SSH_PORT
 from cfngen.permissions.references import MASTER_ROLE_TAG

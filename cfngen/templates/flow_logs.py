@@ -7,8 +7,9 @@ from awacs.aws import Statement as TrustStatement
 from awacs.sts import AssumeRole
 from troposphere import GetAtt, Ref, Sub, ec2, iam, logs
 
-from cfngen.cluster.model import Cluster, FlowLogs
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE
+from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.permissions.network import delivery_statements
 from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags

@@ -17,8 +17,9 @@ from troposphere import GetAtt, Ref, Sub, iam
 
 from cfngen.cluster.iam.existing_roles import group_role, has_own_role, last_name, shares_made_role
 from cfngen.cluster.iam.service_accounts import keeps_statements_in_policies
-from cfngen.cluster.model import Cluster, InstanceRole, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import node_group_prefix
+from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.cloud_controller import cloud_controller_statements
 from cfngen.permissions.instances import (

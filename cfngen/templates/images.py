@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cfngen.cluster.model import Architecture, Image
 from cfngen.cluster.naming.logical_ids import ImageId, MachineRole, pascal
+from cfngen.cluster.sections.base import Architecture
+from cfngen.cluster.sections.instances import Image
 from cfngen.templates.stack import PropertyValue, Stack
 
 

@@ -16,8 +16,9 @@ from awacs.aws import Principal as AwsPrincipal
 from troposphere import GetAtt, Ref, Sub, cloudfront, s3
 
 from cfngen.cluster.iam.service_accounts import document_keys
-from cfngen.cluster.model import Cluster, ServiceAccountIssuer
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET, ISSUER_DISTRIBUTION
+from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
 from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 

@@ -8,15 +8,17 @@ from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.instances import gpu
 from cfngen.cluster.instances.instance_types import architecture
 from cfngen.cluster.instances.rolling_updates import MAX_PAUSE_MINUTES
-from cfngen.cluster.model import Architecture, Cluster, Instances, NodeGroup, Slot, Volume
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming import logical_ids
 from cfngen.cluster.naming.logical_ids import MasterId
+from cfngen.cluster.sections.base import Architecture
+from cfngen.cluster.sections.instances import Instances, NodeGroup, Slot, Volume
 from cfngen.templates.images import root_device
 from cfngen.templates.network import zone_parameter
 from cfngen.templates.secrets import key_name_property
 from cfngen.templates.stack import MASTERS, PropertyValue, Stack
 from cfngen.templates.tagging import tags
-from cfngen.userdata import UserData
+from cfngen.userdata.pack import UserData
 
 # Auto Scaling processes that would replace or move instances during a rolling update (AWS CloudFormation User Guide,
 # AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay active: the update itself needs them.

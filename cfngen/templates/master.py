@@ -35,11 +35,12 @@ from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.iam.service_accounts import LOAD_BALANCER_CONTROLLER, has_role, masters_publish_documents
 from cfngen.cluster.instances.instance_types import architecture
 from cfngen.cluster.instances.rolling_updates import SPARE_MINUTES
-from cfngen.cluster.model import Cluster, Slot
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import MASTER_STACK, MasterId, master_prefix
 from cfngen.cluster.network.existing_parts import SECURITY_GROUP
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import has_both_endpoints, masters_have_elastic_ips
+from cfngen.cluster.sections.instances import Slot
 from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
 from cfngen.templates.api_endpoint import Endpoints, PublicAddress, add_elastic_ip, add_endpoints

@@ -10,8 +10,9 @@ from __future__ import annotations
 from troposphere import autoscaling, ec2
 
 from cfngen.cluster.instances.group_types import has_mixed_instances_policy, may_be_spot
-from cfngen.cluster.model import InstanceRequirements, InstancesDistribution, NodeGroup
 from cfngen.cluster.naming.logical_ids import NodeGroupId
+from cfngen.cluster.sections.capacity import InstanceRequirements, InstancesDistribution
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.templates.launch import latest_version
 from cfngen.templates.stack import PropertyValue, Stack
 

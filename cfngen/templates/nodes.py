@@ -17,10 +17,11 @@ from cfngen import userdata
 from cfngen.cluster.instances.instance_types import architecture
 from cfngen.cluster.instances.node_resources import node_template_tags
 from cfngen.cluster.instances.rolling_updates import batch_timeout, min_in_service
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import MASTER_STACK, MasterId, NodeGroupId, NodeGroupPart, node_group_prefix
 from cfngen.cluster.naming.names import DRAIN_HOOK
 from cfngen.cluster.network.existing_parts import SECURITY_GROUP
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import add_launch_template, creation_policy, rolling_update_policy

@@ -11,7 +11,7 @@ from ipaddress import IPv4Network
 
 from troposphere import GetAtt, Ref, ec2
 
-from cfngen.cluster.model import Cluster, Subnet
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.network_ids import SubnetId, VpcRangeId, zone_id
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import (
@@ -21,6 +21,7 @@ from cfngen.cluster.network.topology import (
     public_subnets,
     uses_internet_gateway,
 )
+from cfngen.cluster.sections.network import Subnet
 from cfngen.templates import route_tables
 from cfngen.templates.flow_logs import add_flow_log
 from cfngen.templates.network import (

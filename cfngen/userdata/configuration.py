@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.instances.rolling_updates import master_upgrade_wait
-from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import (
     auto_scaling_group_id,
     master_prefix,
@@ -14,6 +14,7 @@ from cfngen.cluster.naming.logical_ids import (
     wait_condition_id,
 )
 from cfngen.cluster.naming.names import api_host
+from cfngen.cluster.sections.instances import Instances, NodeGroup, Slot
 from cfngen.releases import PAUSE_IMAGE, exact_version
 from cfngen.releases import Asset as PinnedAsset
 from cfngen.userdata import (

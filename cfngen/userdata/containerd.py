@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.instances.instance_types import architecture
-from cfngen.cluster.model import Instances, NodeGroup
+from cfngen.cluster.sections.instances import Instances, NodeGroup
 from cfngen.releases import PAUSE_IMAGE
 from cfngen.userdata.deep_merge import merge
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from cfngen.cluster.instances.instance_types import architecture
-from cfngen.cluster.model import Assets, Cluster, Instances
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.topology import is_private
+from cfngen.cluster.sections.instances import Instances
+from cfngen.cluster.sections.services import Assets
 from cfngen.releases import (
     CLOUD_CONTROLLER_MANAGER_IMAGE,
     PAUSE_IMAGE,

@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 from cfngen.cluster.iam.service_accounts import CERT_MANAGER, has_role, masters_publish_documents
 from cfngen.cluster.instances.instance_types import architecture
-from cfngen.cluster.model import Cluster, Instances
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network import endpoints
 from cfngen.cluster.network.endpoints import dns_suffix
 from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.sections.instances import Instances
 from cfngen.releases import (
     CLOUD_CONTROLLER_MANAGER_IMAGE,
     PAUSE_IMAGE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.model import Instances, NodeGroup
+from cfngen.cluster.sections.instances import Instances, NodeGroup
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import MountedVolume

@@ -10,7 +10,8 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.model import Cluster, Instances, NodeGroup
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.instances import Instances, NodeGroup
 from cfngen.userdata import containerd, kubeadm, pod_network
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import UNITS_FOLDER

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.iam.service_accounts import KEYS_KEY
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import api_host
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import (
@@ -19,6 +19,7 @@ from cfngen.cluster.network.topology import (
     has_internal_load_balancer,
     has_public_endpoint,
 )
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.releases import exact_version
 from cfngen.userdata import audit
 from cfngen.userdata.deep_merge import merge

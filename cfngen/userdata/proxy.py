@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.model import Cluster, Instances
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.proxy import environment
+from cfngen.cluster.sections.instances import Instances
 from cfngen.userdata.lines import text_of
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from cfngen.cluster.iam.service_accounts import LOAD_BALANCER_CONTROLLER, has_role, masters_publish_documents
-from cfngen.cluster.model import Cluster, Slot
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import has_both_endpoints, has_internal_load_balancer, has_public_endpoint
+from cfngen.cluster.sections.instances import Slot
 
 _ADDRESS_LENGTH = len("255.255.255.255")
 # A load balancer's DNS name: its own name, 16 digits, and the longest region and suffix.

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from cfngen.cluster.iam.service_accounts import masters_publish_documents
-from cfngen.cluster.model import Cluster, Instances, NodeGroup
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.instances import Instances, NodeGroup
 from cfngen.userdata import extra_volumes, proxy
 from cfngen.userdata.pod_network import ROUTE_MAKING_PLUGINS
 from cfngen.userdata.source import summary

@@ -10,7 +10,8 @@ from fault_injection import Faults
 from identity_policies import Permissions
 
 from cfngen.sandbox import api
-from cfngen.sandbox.cloudformation import ApiError, CloudFormation
+from cfngen.sandbox.cloudformation.errors import ApiError
+from cfngen.sandbox.cloudformation.service import CloudFormation
 
 
 @dataclass(frozen=True)

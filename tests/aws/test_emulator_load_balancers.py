@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from small_stacks import GATEWAY, REGION, created, reasons, text, updated, vpc
 
-from cfngen.sandbox.cloudformation import CloudFormation, client
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.service import CloudFormation
 
 ELB = "AWS::ElasticLoadBalancingV2::"
 

@@ -12,7 +12,8 @@ import pytest
 from clusters import ALLOWED, BUCKET, PREFIX, Account, golden, prepared
 from wrong_templates import upload
 
-from cfngen.sandbox.cloudformation import Stack, client
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.stack import Stack
 
 pytestmark = pytest.mark.drill
 

@@ -22,7 +22,8 @@ from clusters import (
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.cloudformation import Stack, client
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.stack import Stack
 
 pytestmark = pytest.mark.drill
 

@@ -16,7 +16,8 @@ from clusters import (
     tags,
 )
 
-from cfngen.sandbox.cloudformation import Resource, Stack, client
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.stack import Resource, Stack
 
 LETTERS = "ABC"
 

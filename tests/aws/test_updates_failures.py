@@ -22,7 +22,8 @@ from small_stacks import (
     vpcs,
 )
 
-from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
+from cfngen.sandbox.cloudformation.errors import ValidationError
+from cfngen.sandbox.cloudformation.service import CloudFormation
 
 
 def test_a_failure_puts_everything_back(cloud: CloudFormation) -> None:

@@ -20,7 +20,10 @@ from small_stacks import (
     types,
 )
 
-from cfngen.sandbox.cloudformation import CloudFormation, Stack, ValidationError, client
+from cfngen.sandbox.cloudformation.errors import ValidationError
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation.stack import Stack
 
 
 def created(cloud: CloudFormation, resources: dict[str, Any]) -> Stack:

@@ -10,7 +10,8 @@ import click
 from cfngen.cli.render.diagnosis import diagnosis_lines
 from cfngen.deploy.aws.consoles import ConsoleExcerpt
 from cfngen.deploy.messages.message import Event
-from cfngen.deploy.watching.diagnosis import Cause, Diagnosis, NextStep
+from cfngen.deploy.messages.next_steps import NextStep
+from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
 
 NOON = datetime(2026, 9, 1, 12, 4, 5, tzinfo=UTC)
 GROUP = "AWS::AutoScaling::AutoScalingGroup"

@@ -20,8 +20,9 @@ from cfngen.cli.input.source import Source
 from cfngen.cli.input.target import Target
 from cfngen.cli.render import operations
 from cfngen.deploy.messages.message import Finished, Notice, Step
+from cfngen.deploy.messages.next_steps import NextStep
 from cfngen.deploy.status.cluster_status import Unknown
-from cfngen.deploy.watching.diagnosis import Diagnosis, NextStep
+from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.hints import CommandText, SuggestedCommand, suggest
 
 ROOT = Path(__file__).parents[2]

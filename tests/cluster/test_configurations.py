@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from cfngen.cluster.load import ClusterFileError, Loaded, load
+from cfngen.cluster.load import Loaded, load
 from cfngen.cluster.paths import dotted, leaves
+from cfngen.cluster.problems import ClusterFileError
 
 HERE = Path(__file__).parent
 

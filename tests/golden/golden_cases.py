@@ -14,7 +14,8 @@ import yaml
 
 from cfngen import output, userdata
 from cfngen.cluster.load import Loaded, load
-from cfngen.templates import Document, generate
+from cfngen.templates import generate
+from cfngen.templates.document import Document
 
 FOLDER = Path(__file__).parent / "cases"
 CASES = sorted(path.name for path in FOLDER.iterdir())

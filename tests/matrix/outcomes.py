@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from combinations import conflicts_in, file_of
 
 from cfngen import output, userdata
-from cfngen.cluster.load import ClusterFileError, parse
+from cfngen.cluster.load import parse
+from cfngen.cluster.problems import ClusterFileError
 from cfngen.lint import cache
 from cfngen.lint.findings import Finding
 from cfngen.lint.views import View, make_views

@@ -28,7 +28,8 @@ from matrix_pool import Progress, judged
 from matrix_report import report
 from outcomes import Outcome, generated
 
-from cfngen.cluster.load import ClusterFileError, parse
+from cfngen.cluster.load import parse
+from cfngen.cluster.problems import ClusterFileError
 from cfngen.cluster.sections.base import Distribution, Plugin
 
 USUAL = {name: next(iter(values)) for name, values in DIMENSIONS.items()}

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cfngen.output import OutputError, write
+from cfngen.output import write
+from cfngen.output.directory import OutputError
 
 FILES = {"vpc.json": b'{"Metadata": {"cfngen": {}}, "Resources": {}}'}
 

@@ -8,7 +8,8 @@ import pytest
 from sandboxed import Place, said
 from several_masters import LETTERS, group, masters, three_masters
 
-from cfngen.sandbox.cloudformation import Stack, client
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.stack import Stack
 
 
 @pytest.fixture(scope="module")

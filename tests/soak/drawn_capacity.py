@@ -11,7 +11,7 @@ from hypothesis.strategies import DrawFn
 from cfngen.cluster.instances import gpu, instance_types
 from cfngen.cluster.instances.group_types import matching_types
 from cfngen.cluster.instances.instance_types import facts_of
-from cfngen.cluster.model import InstanceRequirements
+from cfngen.cluster.sections.capacity import InstanceRequirements
 
 if TYPE_CHECKING:
     from drawn_files import Design, File

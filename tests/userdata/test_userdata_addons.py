@@ -14,7 +14,8 @@ import pytest
 from cfngen.boot.state import fill
 from cfngen.cluster.checks.addons import CFNGEN_RELEASES
 from cfngen.cluster.load import parse
-from cfngen.userdata import addons, roles
+from cfngen.userdata import addons
+from cfngen.userdata.configuration import roles
 
 ON = {"enabled": True}
 OPTIONAL = {

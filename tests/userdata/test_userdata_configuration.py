@@ -12,7 +12,8 @@ import pytest
 
 from cfngen import releases
 from cfngen.cluster.model import Cluster
-from cfngen.userdata import UserData, roles
+from cfngen.userdata.configuration import roles
+from cfngen.userdata.pack import UserData
 
 UNITS = "files/etc/systemd/system/"
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.model import Cluster
-from cfngen.userdata import UserData, containerd, roles
+from cfngen.userdata import containerd
+from cfngen.userdata.configuration import roles
+from cfngen.userdata.pack import UserData
 
 IMAGES, RUNTIME = "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"
 

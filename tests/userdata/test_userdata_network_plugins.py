@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.userdata import UserData, addons, cloud_controller, kubeadm, roles
+from cfngen.userdata import addons, cloud_controller, kubeadm
+from cfngen.userdata.configuration import roles
+from cfngen.userdata.pack import UserData
 
 PLUGINS = ("vpc-routes", "cilium", "calico", "flannel", "amazon-vpc", "none")
 RANGE = "10.96.0.0/14"

@@ -11,8 +11,9 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.network.proxy import environment
-from cfngen.userdata import UserData, cloud_controller, roles
-from cfngen.userdata.pack import MAX_USER_DATA_BYTES
+from cfngen.userdata import cloud_controller
+from cfngen.userdata.configuration import roles
+from cfngen.userdata.pack import MAX_USER_DATA_BYTES, UserData
 
 PROXY = {
     "httpsProxy": "http://proxy.example.com:3128",

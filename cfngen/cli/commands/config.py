@@ -16,7 +16,7 @@ from cfngen.cli.render.layout import align_columns
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:
-    from cfngen.cluster.load import Origin
+    from cfngen.cluster.file.validation import Origin
     from cfngen.cluster.model import Cluster
     from cfngen.cluster.paths import Path
 

@@ -23,7 +23,8 @@ from cfngen.text import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from cfngen.output import Difference, WriteReport
+    from cfngen.output.compare import Difference
+    from cfngen.output.write import WriteReport
 
     _ChoiceOfTexts = click.Choice[str]
 else:

@@ -7,11 +7,12 @@ from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 from itertools import combinations
 
 from cfngen.cluster.checks.sections import KeyCheck, subnet_path
-from cfngen.cluster.model import Cluster, Subnet
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
 from cfngen.cluster.network.topology import is_private, usable_address_count, vpc_ranges
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.network import Subnet
 from cfngen.text import pluralize
 
 VPC_CIDR_PATH: Path = ("network", "vpc", "cidr")

@@ -15,11 +15,12 @@ from cfngen.cluster.instances.node_resources import (
     node_template_tags,
     pod_limit,
 )
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import auto_scaling_group_id, node_group_prefix
 from cfngen.cluster.network.network_plugins import delegates_prefixes, network_plugin
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.text import join_and
 from cfngen.text_limits import AUTO_SCALING_GROUP_NAME, STACK_NAME, TAG_KEY, TAG_VALUE
 

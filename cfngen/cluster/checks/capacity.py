@@ -12,9 +12,12 @@ from cfngen.cluster.checks.sections import GroupCheck, node_groups, repeated
 from cfngen.cluster.instances import instance_types
 from cfngen.cluster.instances.group_types import matching_types, may_be_spot, required_architecture
 from cfngen.cluster.instances.instance_types import facts_of
-from cfngen.cluster.model import Architecture, Cluster, InstanceRequirements, InstancesDistribution, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.base import Architecture
+from cfngen.cluster.sections.capacity import InstanceRequirements, InstancesDistribution
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.text import join_and
 
 # What is dropped in turn to find out which requirement leaves no type: the key, and the field's value without it.

@@ -8,9 +8,10 @@ from itertools import islice
 from cfngen.cluster.checks.sections import GroupCheck
 from cfngen.cluster.instances import gpu
 from cfngen.cluster.instances.group_types import types_key, types_of
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.text import join_and
 
 # The Helm release of NVIDIA's GPU Operator, which installs driver and device plug-in by itself.

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from cfngen.cluster.checks.sections import all_instances, all_machines
 from cfngen.cluster.instances import instance_types
-from cfngen.cluster.model import Cluster, Image, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.topology import is_private
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.sections.base import NO_WINDOWS
+from cfngen.cluster.sections.instances import Image, NodeGroup
 
 _MAX_REGIONS_SHOWN = 3
 

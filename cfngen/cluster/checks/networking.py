@@ -7,11 +7,12 @@ from ipaddress import AddressValueError, IPv4Address
 from urllib.parse import urlsplit
 
 from cfngen.cluster.checks.sections import KeyCheck, repeated
-from cfngen.cluster.model import Cluster, FlowLogs
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import usable_address_count
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.text import pluralize
 
 _PLUGIN_PATH: Path = ("network", "plugin")

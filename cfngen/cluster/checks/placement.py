@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from cfngen.cluster.checks.sections import subnet_path
 from cfngen.cluster.instances import instance_types
 from cfngen.cluster.instances.group_types import type_list, types_of
-from cfngen.cluster.model import Cluster, Volume
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.zones import is_local_zone, zone_region
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import created_subnets, is_private, nat_gateway_zones
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.instances import Volume
 
 
 def _check_region_exists(cluster: Cluster) -> Iterator[Problem]:

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 
 from cfngen.cluster.iam.existing_roles import existing_roles, group_role, makes_roles, shares_existing_role
-from cfngen.cluster.model import Cluster, PolicyStatement
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.service_accounts import PolicyStatement
 
 # IAM allows 10,240 characters for all inline policies of a role, white space not counted ("IAM and AWS STS quotas",
 # IAM User Guide). The rest is for what every node needs; the role of a service account has nothing else.

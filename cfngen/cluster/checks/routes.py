@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import POD_CIDR_PATH, SERVICE_CIDR_PATH, vpc_ranges_by_path
-from cfngen.cluster.model import Cluster, Route
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.routes import (
     DEFAULT_DESTINATION,
@@ -20,6 +20,7 @@ from cfngen.cluster.network.routes import (
 from cfngen.cluster.network.topology import is_private, nat_gateway_zones
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.network import Route
 
 _ROUTES_PATH: Path = ("network", "routes")
 _TOPOLOGY_PATH: Path = ("network", "topology")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cfngen.cluster.model import Cluster, ExtraVolume, Instances, Machine, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, parse_path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.instances import ExtraVolume, Instances, Machine, NodeGroup
 
 Check = Callable[[Cluster], Iterator[Problem]]
 """Yields what is wrong with a cluster, or what may not be intended."""

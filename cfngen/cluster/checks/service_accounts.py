@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cfngen.cluster.iam.service_accounts import ServiceAccount, component_accounts
-from cfngen.cluster.model import Cluster, ServiceAccountIssuer
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.naming.tag_keys import why_key_refused
 from cfngen.cluster.paths import Path, dotted, lookup
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
 from cfngen.text_limits import TAG_VALUE, same_but_for_case
 
 _ISSUER: Path = ("serviceAccountIssuer",)

@@ -15,7 +15,7 @@ from cfngen.cluster.checks.addresses import (
     why_not_in_vpc,
 )
 from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, all_instances, subnet_path
-from cfngen.cluster.model import Cluster, Endpoints, Instances
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.zones import is_local_zone
 from cfngen.cluster.network.endpoints import interface_endpoints
 from cfngen.cluster.network.network_plugins import network_plugin
@@ -29,6 +29,8 @@ from cfngen.cluster.network.topology import (
 )
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.instances import Instances
+from cfngen.cluster.sections.network import Endpoints
 
 _TOPOLOGY: Path = ("network", "topology")
 _NAT: Path = ("network", "nat")

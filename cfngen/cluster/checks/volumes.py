@@ -9,9 +9,10 @@ from itertools import combinations
 from cfngen.cluster.checks.sections import all_machines, extra_volumes
 from cfngen.cluster.instances.group_types import types_key, types_of
 from cfngen.cluster.instances.instance_types import facts_of
-from cfngen.cluster.model import Cluster, Volume
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.instances import Volume
 
 # A gp3 volume has 3,000 IOPS if the user sets no number.
 _GP3_BASE_IOPS = 3000

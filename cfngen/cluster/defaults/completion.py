@@ -14,9 +14,10 @@ from cfngen.cluster.defaults.completed_data import CompletedData, Derivation, Se
 from cfngen.cluster.defaults.group_defaults import fill_device_names, fill_node_groups, fill_root_volume_sizes
 from cfngen.cluster.defaults.network_defaults import network_of, without_local_zones
 from cfngen.cluster.instances import instance_types
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.paths import Path, dotted, lookup
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.errors import CfngenError
 from cfngen.releases import exact_version
 

@@ -12,9 +12,9 @@ from cfngen.cluster.defaults.network_defaults import DEFAULT_REGION, without_loc
 from cfngen.cluster.instances import gpu, instance_types
 from cfngen.cluster.instances.gpu import DEFAULT_ROOT_VOLUME_GIB
 from cfngen.cluster.instances.group_types import matching_types
-from cfngen.cluster.model import Image, NodeGroup
 from cfngen.cluster.paths import Path, lookup
 from cfngen.cluster.sections.capacity import InstanceRequirements
+from cfngen.cluster.sections.instances import Image, NodeGroup
 
 DEFAULT_MIN_SIZE: int = NodeGroup.model_fields["min_size"].default
 DEFAULT_NODE_ROOT_VOLUME_SIZE: int = NodeGroup().root_volume.size

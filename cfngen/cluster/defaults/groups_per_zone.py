@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 
 from cfngen.cluster.defaults.completed_data import Section, WrittenGroup, WrittenGroups
-from cfngen.cluster.model import NodeGroup
 from cfngen.cluster.naming.zones import zone_suffix
 from cfngen.cluster.sections.field_types import NAME_PATTERN
+from cfngen.cluster.sections.instances import NodeGroup
 
 _DEFAULT_NAME: str = NodeGroup.model_fields["name"].default
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 
 from cfngen.cluster.defaults.completed_data import CompletedData, Derivation, Section
-from cfngen.cluster.model import Cluster, Plugin, Vpc
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.zones import is_local_zone, zone_region
 from cfngen.cluster.paths import Path, lookup
+from cfngen.cluster.sections.base import Plugin
+from cfngen.cluster.sections.network import Vpc
 
 # Defaults of the model, from which other values are derived.
 DEFAULT_REGION: str = Cluster.model_fields["region"].default

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.model import Cluster, InstanceRole, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
+from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 
 
 def group_role(cluster: Cluster, group: NodeGroup) -> InstanceRole | None:

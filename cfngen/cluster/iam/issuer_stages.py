@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from cfngen.cluster.model import Cluster, ServiceAccountIssuer
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
 
 DISCOVERY_KEY = "serviceAccountIssuer.discovery"
 URL_KEY = "serviceAccountIssuer.url"

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from cfngen.cluster.model import Cluster, ServiceAccountIssuer
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.paths import dotted
+from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
 
 AUDIENCE = "sts.amazonaws.com"
 """Audience of the tokens that pods send to AWS STS; the same in every partition, as only the OIDC provider names it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cfngen.cluster.instances.instance_types import architecture
-from cfngen.cluster.model import Image, NodeGroup
+from cfngen.cluster.sections.instances import Image, NodeGroup
 
 PRESENT_LABEL = "nvidia.com/gpu.present"
 """The label of GPU nodes on which NVIDIA's device plug-in is scheduled (`affinity` in its chart's values)."""

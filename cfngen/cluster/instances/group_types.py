@@ -12,7 +12,10 @@ from functools import cache
 
 from cfngen.cluster.instances import gpu, instance_types
 from cfngen.cluster.instances.instance_types import InstanceTypeFacts, all_facts, facts_of
-from cfngen.cluster.model import Accelerators, Architecture, Cluster, InstanceRequirements, NodeGroup
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.base import Architecture
+from cfngen.cluster.sections.capacity import Accelerators, InstanceRequirements
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.text import join_and
 
 _MIB_PER_GIB = 1024

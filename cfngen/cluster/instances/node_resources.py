@@ -19,8 +19,9 @@ from decimal import Decimal
 
 from cfngen.cluster.instances.group_types import types_of
 from cfngen.cluster.instances.instance_types import InstanceTypeFacts, facts_of
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import delegates_prefixes, network_plugin
+from cfngen.cluster.sections.instances import NodeGroup
 
 # Suffixes and their factors: apimachinery, pkg/api/resource/suffix.go.
 _FACTORS: Mapping[str, Decimal] = {

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.instances import NodeGroup
 
 # Minutes that new nodes allow for the replacement of one master, which usually takes less.
 ONE_MASTER_MINUTES = 10

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, summarize_address_range
 
-from cfngen.cluster.model import Cluster, Subnet
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
 from cfngen.cluster.network.topology import (
     is_private,
@@ -15,6 +15,7 @@ from cfngen.cluster.network.topology import (
     usable_address_count,
     vpc_ranges,
 )
+from cfngen.cluster.sections.network import Subnet
 
 
 @dataclass(frozen=True)

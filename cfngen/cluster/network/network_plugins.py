@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cfngen.cluster.model import Cluster, Plugin
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.base import Plugin
 
 # Prefix length of the range that each node gets of podCidr.
 NODE_PREFIX = 24

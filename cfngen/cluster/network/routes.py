@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from cfngen.cluster.model import Cluster, Route
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.network_ids import RouteId, ZonalId, zone_id
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import created_subnets, has_one_route_table, is_private, uses_internet_gateway
+from cfngen.cluster.sections.network import Route
 
 # Logical ids: the table with the route to the internet gateway, and the one that all private subnets share.
 PUBLIC_TABLE = "RouteTable"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from ipaddress import IPv4Network
 
-from cfngen.cluster.model import Cluster, PublicSubnet, Subnet
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.zones import is_local_zone
 from cfngen.cluster.network.network_plugins import network_plugin
-from cfngen.cluster.sections.network import DnsZone
+from cfngen.cluster.sections.network import DnsZone, PublicSubnet, Subnet
 
 RESERVED_ADDRESSES = 5
 

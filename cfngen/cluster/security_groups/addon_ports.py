@@ -18,9 +18,9 @@ from cfngen.cluster.iam.service_accounts import (
     LOAD_BALANCER_CONTROLLER,
     has_role,
 )
-from cfngen.cluster.model import Addon, Cluster
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import MasterPort, network_plugin
-from cfngen.cluster.sections.services import PodIdentityWebhook
+from cfngen.cluster.sections.services import Addon, PodIdentityWebhook
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ interface does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from cfngen.cluster.naming.logical_ids import (
     MasterId,
 )
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import translate_aws_errors
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code, translate_aws_errors
 from cfngen.deploy.aws.stacks import ResourceView, StackView, list_resource_tree
 from cfngen.deploy.aws.types import AwsObject
 
@@ -221,6 +221,20 @@ def read_physical_ids(account: Account, existing: StackView) -> dict[str, str]:
         for resource in list_resource_tree(account, existing.id)
         if resource.exists
     }
+
+
+def read_allocation_ids(account: Account, addresses: Collection[str]) -> dict[str, str]:
+    """Return the allocation ids of Elastic IPs by address; none if the caller may not describe addresses."""
+    from botocore.exceptions import ClientError
+
+    filters = {"public-ip": sorted(filter(None, addresses))}
+    try:
+        found = list(account.items("ec2.describe_addresses", "Addresses", filters=filters))
+    except ClientError as error:
+        if error_code(error) not in ACCESS_DENIED_CODES:
+            raise
+        return {}
+    return {address["PublicIp"]: address["AllocationId"] for address in found if address.get("AllocationId")}
 
 
 def describe_holder(interface: AwsObject) -> str:

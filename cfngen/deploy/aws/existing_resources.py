@@ -1,4 +1,4 @@
-"""Counts, after a deletion, which resources of the cluster's stacks still exist.
+"""Which resources of a cluster still exist after its deletion, and which of them are pending deletion.
 
 The resources are looked up in each AWS service, not in CloudFormation's records. (kube-down left key pairs, roles, DHCP
 options and buckets behind without a message.)
@@ -7,12 +7,15 @@ options and buckets behind without a message.)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.groups import describe_groups
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
+from cfngen.deploy.aws.templates import BUCKET_MISSING_CODES
 
 NOT_FOUND_CODES = frozenset({"NoSuchDistribution", "NoSuchEntity", "NotFoundException", "ResourceNotFoundException"})
 
@@ -134,3 +137,71 @@ RESOURCE_KINDS = (
     ),
     ResourceKind("secrets", "AWS::SecretsManager::Secret", _described("secretsmanager.describe_secret", "SecretId")),
 )
+
+
+def bucket_exists(account: Account, bucket: str) -> bool:
+    """Return whether a bucket exists; one that the caller may not look at counts as existing."""
+    from botocore.exceptions import ClientError
+
+    arguments = {"Bucket": bucket, "ExpectedBucketOwner": account.id}
+    try:
+        return account.read("s3.head_bucket", absent=BUCKET_MISSING_CODES, **arguments) is not None
+    except ClientError as error:
+        # "HeadBucket", Amazon S3 API Reference: 403 where the caller has no permission.
+        if error_code(error) not in ACCESS_DENIED_CODES:
+            raise
+    return True
+
+
+def find_keys_pending_deletion(account: Account, ids: Iterable[str]) -> dict[str, str]:
+    """Return the day on which KMS deletes each key that is pending deletion, by key id; empty if KMS does not say.
+
+    A key that the caller may not describe is taken for one that is not pending deletion.
+    """
+    days = {}
+    for key_id in sorted(ids):
+        response = account.read("kms.describe_key", absent=NOT_FOUND_CODES | ACCESS_DENIED_CODES, KeyId=key_id)
+        if response and response["KeyMetadata"]["KeyState"] == "PendingDeletion":
+            time = response["KeyMetadata"].get("DeletionDate")
+            days[key_id] = time.date().isoformat() if time else ""
+    return days
+
+
+def find_secrets_pending_deletion(account: Account, arns: Iterable[str]) -> tuple[str, ...]:
+    """Return which secrets are scheduled for deletion; not those that the caller may not describe."""
+    absent = NOT_FOUND_CODES | ACCESS_DENIED_CODES
+    return tuple(
+        arn
+        for arn in sorted(arns)
+        if (secret := account.read("secretsmanager.describe_secret", absent=absent, SecretId=arn))
+        and secret.get("DeletedDate")
+    )
+
+
+@dataclass(frozen=True)
+class LogGroup:
+    """A log group of CloudWatch Logs.
+
+    Attributes:
+        size: of its stored records, in bytes.
+        retention_days: after how many days each record is deleted; None if never.
+    """
+
+    name: str
+    size: int
+    retention_days: int | None
+
+
+def read_log_groups(account: Account, prefix: str) -> tuple[LogGroup, ...]:
+    """Return the log groups whose names start with a prefix; none if the caller may not list log groups."""
+    from botocore.exceptions import ClientError
+
+    try:
+        return tuple(
+            LogGroup(group["logGroupName"], group.get("storedBytes", 0), group.get("retentionInDays"))
+            for group in account.items("logs.describe_log_groups", "logGroups", logGroupNamePrefix=prefix)
+        )
+    except ClientError as error:
+        if error_code(error) not in ACCESS_DENIED_CODES:
+            raise
+        return ()

@@ -189,6 +189,12 @@ def describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]:
     return descriptions
 
 
+def read_tags_of_subnets(account: Account, key: str) -> dict[str, dict[str, str]]:
+    """Return all tags of each subnet in the region that has a tag with a key, by the subnet's id."""
+    subnets = account.items("ec2.describe_subnets", "Subnets", filters={"tag-key": [key]})
+    return {subnet["SubnetId"]: tag_map(subnet.get("Tags")) for subnet in subnets}
+
+
 def route_table_of(tables: Sequence[AwsObject], subnet_id: str) -> str:
     """Return the id of the route table that a subnet uses; empty if it is not among the tables.
 

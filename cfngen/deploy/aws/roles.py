@@ -1,20 +1,21 @@
-"""How to delete an IAM role by hand: IAM deletes none that still has policies ("DeleteRole", IAM API Reference)."""
+"""IAM roles of a cluster, and how to delete one by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.existing_resources import NOT_FOUND_CODES
 from cfngen.deploy.aws.stacks import CLUSTER_TAG
-from cfngen.deploy.aws.tags import LEGACY_CLUSTER_TAG
+from cfngen.deploy.aws.tags import LEGACY_CLUSTER_TAG, tag_map
 
 
 def removal_command(account: Account, role: str) -> str:
     """Return a command line that takes a role's policies away and deletes it; empty if there is no such role.
 
-    Of a role whose policies the caller may not list, it is the command for the role alone.
+    IAM deletes no role that still has policies ("DeleteRole", IAM API Reference). Of a role whose policies the caller
+    may not list, it is the command for the role alone.
     """
     from botocore.exceptions import ClientError
 
@@ -33,6 +34,20 @@ def removal_command(account: Account, role: str) -> str:
     commands = [f"delete-role-policy {name} --policy-name {policy}" for policy in policies]
     commands += [f"detach-role-policy {name} --policy-arn {arn}" for arn in attached]
     return " && ".join(f"aws iam {command}" for command in (*commands, f"delete-role {name}"))
+
+
+def find_roles_of_cluster(account: Account, cluster: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return which of the named roles exist and have the cluster's tag; not those that the caller may not read.
+
+    A caller who deletes stacks through a service role may lack permission to read roles.
+    """
+    absent = {"NoSuchEntity", *ACCESS_DENIED_CODES}
+    return tuple(
+        name
+        for name in sorted(names)
+        if (response := account.read("iam.get_role", absent=absent, RoleName=name))
+        and is_of_cluster(tag_map(response["Role"].get("Tags")), cluster)
+    )
 
 
 def is_of_cluster(tags: Mapping[str, str], cluster: str) -> bool:

@@ -1,4 +1,4 @@
-"""EBS volumes and snapshots of PersistentVolumeClaims. They contain data, so they are only deleted on request."""
+"""EBS volumes and their snapshots: of PersistentVolumeClaims, which are only deleted on request, and of the stacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account, Filters
-from cfngen.deploy.aws.errors import translate_aws_errors
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code, translate_aws_errors
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource, OrphanKind
 from cfngen.deploy.aws.stacks import StackView, list_resource_tree
@@ -21,6 +21,7 @@ from cfngen.deploy.aws.tags import (
 )
 from cfngen.deploy.aws.types import AwsObject
 
+_VOLUME_TYPE = "AWS::EC2::Volume"
 VOLUME_CLUSTER_TAGS = ("KubernetesCluster", "ebs.csi.aws.com/cluster-name")
 """The tags of `CLUSTER_NAME_TAGS` that EBS volumes and snapshots have."""
 EBS_DRIVER_TAG = "ebs.csi.aws.com/cluster"
@@ -143,14 +144,52 @@ def _view_of(volume: AwsObject) -> VolumeView:
     )
 
 
-def read_snapshot_sizes(account: Account, volume_ids: Collection[str]) -> dict[str, int]:
-    """Return the size in GiB of the volume of each snapshot that was made of these volumes, by snapshot id."""
-    return {
-        snapshot["SnapshotId"]: snapshot["VolumeSize"]
+@dataclass(frozen=True)
+class VolumeSnapshot:
+    """A snapshot of an EBS volume.
+
+    Attributes:
+        volume: id of the volume, which may no longer exist.
+        volume_size: size of the volume in GiB.
+    """
+
+    id: str
+    volume: str
+    volume_size: int
+
+
+def read_snapshots(account: Account, volume_ids: Collection[str]) -> tuple[VolumeSnapshot, ...]:
+    """Return the account's snapshots of volumes."""
+    return tuple(
+        VolumeSnapshot(snapshot["SnapshotId"], snapshot["VolumeId"], snapshot["VolumeSize"])
         for snapshot in account.items(
             "ec2.describe_snapshots", "Snapshots", filters={"volume-id": sorted(volume_ids)}, OwnerIds=["self"]
         )
-    }
+    )
+
+
+def find_stack_volumes(account: Account, inventory: Inventory) -> frozenset[str]:
+    """Return the ids of the volumes that the stacks have or had, e.g. of masters whose creation was rolled back.
+
+    The stacks' resources no longer list the latter, but the events do, which CloudFormation keeps for 90 days; a caller
+    who may not see events gets the listed ones.
+    """
+    from botocore.exceptions import ClientError
+
+    listed = inventory.ids(_VOLUME_TYPE)
+    stack_ids = sorted({resource.stack_id for resource in inventory.resources if resource.view.type == _VOLUME_TYPE})
+    try:
+        in_events = {
+            str(event.get("PhysicalResourceId", ""))
+            for stack_id in stack_ids
+            for event in account.items("cloudformation.describe_stack_events", "StackEvents", StackName=stack_id)
+            if event.get("ResourceType") == _VOLUME_TYPE
+        }
+    except ClientError as error:
+        if error_code(error) not in ACCESS_DENIED_CODES:
+            raise
+        return listed
+    return listed | (in_events - {""})
 
 
 def _tags(resource: AwsObject) -> dict[str, str]:
@@ -182,9 +221,6 @@ def _make_orphan(kind: OrphanKind, *, resource_id: str, gigabytes: int, descript
     return OrphanedResource(
         kind=kind, id=resource_id, name=name, purpose=f"claim {claim}" if claim else "", gigabytes=gigabytes
     )
-
-
-_VOLUME_TYPE = "AWS::EC2::Volume"
 
 
 def read_volume_sizes(account: Account, existing: StackView) -> Mapping[str, int]:

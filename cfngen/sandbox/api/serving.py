@@ -34,7 +34,8 @@ from cfngen.sandbox.api.requests import (
     unsupported_feature,
 )
 from cfngen.sandbox.api.responses import Service
-from cfngen.sandbox.cloudformation import CloudFormation, NotModelledError
+from cfngen.sandbox.cloudformation.errors import NotModelledError
+from cfngen.sandbox.cloudformation.service import CloudFormation
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.model import Addon, Cluster
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.services import Addon
 from cfngen.userdata.addons import nodes, observation, storage, traffic
 from cfngen.userdata.addons.networking import network_plugin_releases
 from cfngen.userdata.addons.release import Release, for_boot_program

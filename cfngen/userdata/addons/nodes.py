@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.iam.service_accounts import CLUSTER_AUTOSCALER, has_role
 from cfngen.cluster.instances.gpu import PRESENT_LABEL
-from cfngen.cluster.model import Cluster, NodeTerminationHandler
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import auto_scaling_group_id, node_group_prefix
+from cfngen.cluster.sections.services import NodeTerminationHandler
 from cfngen.userdata import pod_role, proxy
 from cfngen.userdata.addons.release import (
     DELETE_OLD_POD_FIRST,

@@ -8,10 +8,11 @@ from typing import Any, get_args, get_origin
 import pytest
 import yaml
 
-from cfngen.cluster.load import ClusterFileError, Loaded, load
+from cfngen.cluster.load import Loaded, load
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import EVERY_ITEM, FREE_FORM_SECTIONS, is_free_form
 from cfngen.cluster.paths import Path as Key
+from cfngen.cluster.problems import ClusterFileError
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ import pytest
 
 from cfngen.cluster.checks.addons import handler_action
 from cfngen.cluster.load import parse
-from cfngen.cluster.model import NodeGroup
 from cfngen.cluster.problems import ClusterFileError
+from cfngen.cluster.sections.instances import NodeGroup
 
 needs_capacity_rebalancing = pytest.mark.skipif(
     "capacity_rebalance" not in NodeGroup.model_fields, reason="node groups have no capacity rebalancing yet"

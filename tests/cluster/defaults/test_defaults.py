@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.defaults.completion import complete
-from cfngen.cluster.load import ClusterFileError, load, parse
+from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import leaves
-from cfngen.cluster.problems import Problem
+from cfngen.cluster.problems import ClusterFileError, Problem
 
 
 def test_nothing_gives_kube_ups_cluster() -> None:

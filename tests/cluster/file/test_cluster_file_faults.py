@@ -13,7 +13,8 @@ import yaml
 
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster.file import yaml_file
-from cfngen.cluster.load import ClusterFileError, load
+from cfngen.cluster.load import load
+from cfngen.cluster.problems import ClusterFileError
 from cfngen.errors import CfngenError
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.load import ClusterFileError, load
+from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.problems import ClusterFileError
 
 OUTPUTS: dict[str, Any] = {
     "vpc_id": "vpc-0123456789abcdef0",

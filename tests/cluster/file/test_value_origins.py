@@ -8,8 +8,9 @@ import pytest
 from golden_cases import CASES, load_case
 
 from cfngen.cluster.checks.placement import LASTING_DEFAULTS
+from cfngen.cluster.file.validation import Origin
 from cfngen.cluster.iam.issuer_stages import state_to_record
-from cfngen.cluster.load import Origin, load, parse
+from cfngen.cluster.load import load, parse
 from cfngen.cluster.paths import dotted, leaves
 from cfngen.templates.immutable_settings import immutable_settings
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from cfngen.cluster import kube_up
-from cfngen.cluster.load import ClusterFileError, load
+from cfngen.cluster.load import load
 from cfngen.cluster.paths import dotted, leaves
+from cfngen.cluster.problems import ClusterFileError
 
 API = "kubernetes.clusterConfiguration.apiServer.extraArgs"
 MANAGER = "kubernetes.clusterConfiguration.controllerManager.extraArgs"

@@ -7,7 +7,8 @@ from clusters import golden
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.plan.publishing.publish import capabilities
-from cfngen.templates import Document, generate
+from cfngen.templates import generate
+from cfngen.templates.document import Document
 
 
 def document(body):

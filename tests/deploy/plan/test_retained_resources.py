@@ -77,8 +77,8 @@ def test_who_may_not_see_events_still_sees_snapshots_of_the_volumes_there_are(aw
         retained_resources.find_snapshots(aws.account, Inventory("one", VOLUMES))
 
 
-@pytest.mark.parametrize(("number", "calls"), [(0, []), (100, [100]), (101, [100, 1])])
-def test_snapshots_are_asked_for_a_hundred_volumes_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
+@pytest.mark.parametrize(("number", "calls"), [(0, []), (200, [200]), (201, [200, 1])])
+def test_snapshots_are_asked_for_two_hundred_volumes_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
     retained_resources.find_snapshots(
         aws.account, Inventory("one", tuple(resource(f"vol-{each}") for each in range(number)))
     )

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from cfngen.cluster.iam.service_accounts import DISCOVERY_KEY, KEYS_KEY
 from cfngen.deploy.aws import pod_routes
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, catch_missing_or_in_use, translate_aws_errors
+from cfngen.deploy.aws.existing_resources import bucket_exists
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.kubernetes_made import find_orphans, find_references
 from cfngen.deploy.aws.load_balancers import DELETION_PROTECTION_ATTRIBUTE
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.messages.message import Message, Notice, Report, Step
-from cfngen.deploy.plan.deletion.remaining_by_kind import bucket_exists
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 from cfngen.deploy.preflight.stack_checks import check_name_conflict
 from cfngen.text import pluralize
@@ -31,6 +31,9 @@ REMOVAL_TIMEOUT_SECONDS = 600.0
 _REMOVED_KINDS = "load balancers that Kubernetes created, and their security groups and network interfaces"
 MIN_POLL_INTERVAL_SECONDS = 3.0
 MAX_POLL_INTERVAL_SECONDS = 20.0
+
+_Key: TypeAlias = tuple[str, str]
+"""Kind and id, which identify a resource."""
 
 
 @dataclass(frozen=True)
@@ -54,33 +57,29 @@ def remove_orphans(
     """
     deadline = account.clock.now().timestamp() + timeout
     poll_interval = MIN_POLL_INTERVAL_SECONDS
-    # A resource is identified by its kind and id.
-    removed: dict[tuple[str, str], OrphanedResource] = {}
-    previously_waiting: frozenset[tuple[str, str]] | None = None  # None in the first round
-    while True:
-        orphans = find_orphans(account, inventory)
-        if not orphans:
-            return RemovalResult(removed=tuple(removed.values()))
+    removed: dict[_Key, OrphanedResource] = {}
+    previously_waiting: frozenset[_Key] | None = None  # None in the first round
+    while orphans := find_orphans(account, inventory):
         if previously_waiting is None:
             check_name_conflict(account, inventory, orphans)
             report(Step(f"deleting the {_REMOVED_KINDS}"))
         for orphan in _remove_once(account, inventory, orphans):
-            if (orphan.kind, orphan.id) not in removed:
-                removed[orphan.kind, orphan.id] = orphan
+            if _key(orphan) not in removed:
+                removed[_key(orphan)] = orphan
                 report(OrphanRemoved(orphan))
         if account.clock.now().timestamp() >= deadline:
+            orphans = find_orphans(account, inventory)
             break
-        waiting = frozenset((orphan.kind, orphan.id) for orphan in orphans) - removed.keys()
+        waiting = frozenset(map(_key, orphans)) - removed.keys()
         if waiting and waiting != previously_waiting:
             report(Step(f"waiting for AWS to release {_describe_waiting(orphans, waiting)}"))
         previously_waiting = waiting
         account.clock.sleep(poll_interval)
         poll_interval = min(poll_interval * 1.5, MAX_POLL_INTERVAL_SECONDS)
-    remaining = find_orphans(account, inventory)
-    remaining_keys = {(orphan.kind, orphan.id) for orphan in remaining}
     # AWS may still list a resource after it has accepted the deletion: such a resource counts as remaining.
+    remaining_keys = set(map(_key, orphans))
     return RemovalResult(
-        removed=tuple(orphan for key, orphan in removed.items() if key not in remaining_keys), remaining=remaining
+        removed=tuple(orphan for key, orphan in removed.items() if key not in remaining_keys), remaining=orphans
     )
 
 
@@ -108,8 +107,12 @@ def _remove_once(
     )
 
 
-def _describe_waiting(orphans: Sequence[OrphanedResource], waiting_keys: frozenset[tuple[str, str]]) -> str:
-    names = [f"{orphan.kind} {orphan.name}" for orphan in orphans if (orphan.kind, orphan.id) in waiting_keys]
+def _key(orphan: OrphanedResource) -> _Key:
+    return orphan.kind, orphan.id
+
+
+def _describe_waiting(orphans: Sequence[OrphanedResource], waiting_keys: frozenset[_Key]) -> str:
+    names = [f"{orphan.kind} {orphan.name}" for orphan in orphans if _key(orphan) in waiting_keys]
     suffix = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + suffix
 

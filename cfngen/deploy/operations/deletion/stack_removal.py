@@ -93,32 +93,31 @@ def delete_stack(
         The stack as it is now; None if it is deleted. If other stacks import its exports, CloudFormation rejects the
         deletion: the stack keeps its status, with the reason.
     """
+    removing_report = _ReportThatRemovesOrphans(account, interaction.report, groups, remove_orphans)
     current = stack
-    report = _ReportThatRemovesOrphans(account, interaction.report, groups, remove_orphans)
-    failed_resources: tuple[UndeletedResource, ...] = ()
-    blockers: tuple[Blocker, ...] = ()
     for attempt in range(1, MAX_ATTEMPTS + 1):
-        last_seen = None
-        if current.status.name != "DELETE_IN_PROGRESS":
-            last_seen = read_last_event(account, stack.id)
-            start_deletion(account, current, interaction.report)
-        on_started()
-        result = _watch_deletion(account, stack, report, interaction, last_seen)
+        result = _try_deletion(account, current, removing_report, interaction, on_started)
         if result is None or result.status.in_progress or _is_rejected(result):
             return result
         current = result
-        failed_resources = _find_failed_resources(account, stack.id)
-        blockers = find_blockers()
-        interaction.report(
-            DeletionFailed(
-                stack=stack.name, round=attempt, rounds=MAX_ATTEMPTS, undeleted=failed_resources, blockers=blockers
-            )
-        )
+        undeleted = _find_failed_resources(account, stack.id)
+        failure = DeletionFailed(stack.name, attempt, MAX_ATTEMPTS, undeleted, find_blockers())
+        interaction.report(failure)
         after_failure = True
         remove_orphans(after_failure)
-    return _delete_and_retain_failed_resources(
-        account, current, failed_resources, blockers, interaction, already_confirmed=leave_behind
-    )
+    return _delete_and_retain_failed_resources(account, current, failure, interaction, already_confirmed=leave_behind)
+
+
+def _try_deletion(
+    account: Account, stack: StackView, report: Report, interaction: Interaction, on_started: Callable[[], None]
+) -> StackView | None:
+    """Delete a stack, or attach to its deletion, and wait for its end; return the stack if it still exists."""
+    last_seen = None
+    if stack.status.name != "DELETE_IN_PROGRESS":
+        last_seen = read_last_event(account, stack.id)
+        start_deletion(account, stack, interaction.report)
+    on_started()
+    return _watch_deletion(account, stack, report, interaction, last_seen)
 
 
 def start_deletion(account: Account, stack: StackView, report: Report, **arguments: object) -> None:
@@ -140,8 +139,7 @@ def start_deletion(account: Account, stack: StackView, report: Report, **argumen
 def _delete_and_retain_failed_resources(
     account: Account,
     stack: StackView,
-    failed_resources: Sequence[UndeletedResource],
-    blockers: Sequence[Blocker],
+    failure: DeletionFailed,
     interaction: Interaction,
     *,
     already_confirmed: bool,
@@ -152,19 +150,18 @@ def _delete_and_retain_failed_resources(
         (
             *(
                 f"{resource.name} ({resource.id or resource.type}) remains: {resource.reason}"
-                for resource in failed_resources
+                for resource in failure.undeleted
             ),
-            *(f"{blocker.id} blocks the deletion: {blocker.text}" for blocker in blockers),
+            *(f"{blocker.id} blocks the deletion: {blocker.text}" for blocker in failure.blockers),
         ),
         dangerous=True,
     )
     if not already_confirmed and not interaction.consent(question):
         return stack
     last_seen = read_last_event(account, stack.id)
-    if failed_resources and all("/" not in resource.name for resource in failed_resources):
-        start_deletion(
-            account, stack, interaction.report, RetainResources=[resource.name for resource in failed_resources]
-        )
+    names = [resource.name for resource in failure.undeleted]
+    if names and all("/" not in name for name in names):
+        start_deletion(account, stack, interaction.report, RetainResources=names)
     else:
         # RetainResources takes logical ids of the root stack only: it would retain a whole nested stack.
         start_deletion(account, stack, interaction.report, DeletionMode="FORCE_DELETE_STACK")

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.aws import consoles

@@ -156,7 +156,8 @@ def _volume_costs(account: Account, inventory: Inventory) -> Iterator[Cost]:
 def _snapshot_costs(account: Account, inventory: Inventory) -> Iterator[Cost]:
     """Yield the number of EBS snapshots: of the masters' volumes, and of PersistentVolumeClaims."""
     snapshots = {snapshot.id: snapshot.gigabytes for snapshot in volumes.find_claim_snapshots(account, inventory)}
-    snapshots |= volumes.read_snapshot_sizes(account, inventory.ids("AWS::EC2::Volume"))
+    taken = volumes.read_snapshots(account, inventory.ids("AWS::EC2::Volume"))
+    snapshots |= {snapshot.id: snapshot.volume_size for snapshot in taken}
     if snapshots:
         detail = f"of volumes of {sum(snapshots.values())} GiB; billed by the stored data"
         yield Cost(len(snapshots), "snapshot", what="EBS", detail=detail)

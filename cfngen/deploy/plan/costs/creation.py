@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cfngen.cluster.instances.group_types import type_list, types_of
-from cfngen.cluster.model import Cluster, Machine, NodeGroup
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import (
     BASTION_ELASTIC_IP,
     BASTION_PREFIX,
@@ -20,6 +20,7 @@ from cfngen.cluster.naming.logical_ids import (
 )
 from cfngen.cluster.naming.network_ids import SubnetId, ZonalId
 from cfngen.cluster.network.topology import is_private
+from cfngen.cluster.sections.instances import Machine, NodeGroup
 from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ChangeSet, ResourceChange
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.plan.costs.costs import UNUSED_CAPACITY, ComponentCount, Cost, CreationSummary

@@ -11,12 +11,17 @@ from collections.abc import Collection, Mapping
 
 from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, DeniedError, error_code
+from cfngen.deploy.aws.errors import DeniedError
+from cfngen.deploy.aws.existing_resources import (
+    LogGroup,
+    bucket_exists,
+    find_keys_pending_deletion,
+    find_secrets_pending_deletion,
+    read_log_groups,
+)
 from cfngen.deploy.aws.inventory import Inventory
-from cfngen.deploy.aws.roles import is_of_cluster, removal_command
+from cfngen.deploy.aws.roles import find_roles_of_cluster, removal_command
 from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT, NoBackupBucketError, SnapshotStore
-from cfngen.deploy.aws.tags import tag_map
-from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.plan.deletion.retained_resources import COST_BY_RESOURCE_TYPE, RetainedResource
 from cfngen.text import pluralize
 
@@ -24,8 +29,6 @@ BUCKET_TYPE = "AWS::S3::Bucket"
 LOG_GROUP_TYPE = "AWS::Logs::LogGroup"
 RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy", LOG_GROUP_TYPE)
 """Resource types of which the templates declare only resources that are retained."""
-# HeadBucket answers without a body, so its error code is the HTTP status.
-_MISSING_CODES = frozenset({"404", "NoSuchBucket"})
 
 
 def find_snapshot_buckets(
@@ -115,83 +118,34 @@ def describe_remaining(account: Account, inventory: Inventory) -> tuple[Retained
     )
 
 
-def bucket_exists(account: Account, bucket: str) -> bool:
-    """Return whether a bucket exists; one that the caller may not look at counts as existing."""
-    from botocore.exceptions import ClientError
-
-    try:
-        account.client("s3").head_bucket(Bucket=bucket, ExpectedBucketOwner=account.id)
-    except ClientError as error:
-        if error_code(error) in _MISSING_CODES:
-            return False
-        # "HeadBucket", Amazon S3 API Reference: 403 where the caller has no permission.
-        if error_code(error) not in {*ACCESS_DENIED_CODES, "403"}:
-            raise
-    return True
-
-
 def find_keys(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
-    """Return the KMS keys of the stacks that are pending deletion."""
-    key_ids = sorted(inventory.ids("AWS::KMS::Key"))
-    return tuple(key for key_id in key_ids if (key := _describe_key_pending_deletion(account, key_id)))
+    """Return the KMS keys of the stacks that are pending deletion, each with the command that cancels that."""
+    deletion_days = find_keys_pending_deletion(account, inventory.ids("AWS::KMS::Key"))
+    return tuple(
+        RetainedResource(
+            kind="KMS key",
+            id=key_id,
+            why=f"deleted on {day or 'a day that KMS does not say'}; until then "
+            f"`aws kms cancel-key-deletion --key-id {key_id} --region {account.region}` cancels the deletion",
+            cost="not billed while its deletion is pending",
+        )
+        for key_id, day in deletion_days.items()
+    )
 
 
 def find_secrets(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
     """Return the secrets of the stacks that are scheduled for deletion (by hand) and can still be restored."""
-    arns = sorted(inventory.ids("AWS::SecretsManager::Secret"))
-    return tuple(secret for arn in arns if (secret := _describe_secret_pending_deletion(account, arn)))
-
-
-def _describe_key_pending_deletion(account: Account, key_id: str) -> RetainedResource | None:
-    """Return a KMS key that is pending deletion, with the command that cancels that; None for any other key.
-
-    A key that the caller has no permission to describe is taken for one that is not pending deletion.
-    """
-    from botocore.exceptions import ClientError
-
-    try:
-        key = account.client("kms").describe_key(KeyId=key_id)["KeyMetadata"]
-    except ClientError as error:
-        if error_code(error) in ACCESS_DENIED_CODES | {"NotFoundException"}:
-            return None
-        raise
-    if key["KeyState"] != "PendingDeletion":
-        return None
-    deletion_date = key["DeletionDate"].date().isoformat() if key.get("DeletionDate") else "a day that KMS does not say"
-    cancel_command = f"aws kms cancel-key-deletion --key-id {key_id} --region {account.region}"
-    return RetainedResource(
-        kind="KMS key",
-        id=key_id,
-        why=f"deleted on {deletion_date}; until then `{cancel_command}` cancels the deletion",
-        cost="not billed while its deletion is pending",
-    )
-
-
-def _describe_secret_pending_deletion(account: Account, arn: str) -> RetainedResource | None:
-    """Return a secret that is scheduled for deletion, with the command that restores it; None for any other secret.
-
-    A secret that the caller has no permission to describe is taken for one that is not scheduled for deletion.
-    """
-    from botocore.exceptions import ClientError
-
-    try:
-        secret = account.client("secretsmanager").describe_secret(SecretId=arn)
-    except ClientError as error:
-        if error_code(error) in ACCESS_DENIED_CODES | {"ResourceNotFoundException"}:
-            return None
-        raise
-    if not secret.get("DeletedDate"):
-        return None
-    restore_command = f"aws secretsmanager restore-secret --secret-id {arn} --region {account.region}"
-    return RetainedResource(
-        kind="secret",
-        id=arn,
-        why=f"deleted when its recovery window ends; until then `{restore_command}` restores it",
-        cost="not billed while its deletion is pending",
-        command=(
-            f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {arn} "
-            f"--region {account.region}"
-        ),
+    return tuple(
+        RetainedResource(
+            kind="secret",
+            id=arn,
+            why="deleted when its recovery window ends; until then "
+            f"`aws secretsmanager restore-secret --secret-id {arn} --region {account.region}` restores it",
+            cost="not billed while its deletion is pending",
+            command=f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {arn} "
+            f"--region {account.region}",
+        )
+        for arn in find_secrets_pending_deletion(account, inventory.ids("AWS::SecretsManager::Secret"))
     )
 
 
@@ -204,9 +158,9 @@ def find_flow_log_groups(account: Account, stack_name: str) -> tuple[RetainedRes
     # The flow log is in the nested VPC stack, or in the stack of the standalone template.
     name_pattern = re.compile(rf"{re.escape(stack_name)}-(VpcStack-[A-Za-z0-9]+-)?FlowLogGroup-[A-Za-z0-9]+")
     return tuple(
-        _retained(account, group, why=f"records of the VPC's flow log{_retention(group.get('retentionInDays'))}")
-        for group in _read_log_groups(account, prefix=f"{stack_name}-")
-        if name_pattern.fullmatch(group["logGroupName"])
+        _retained(account, group, why=f"records of the VPC's flow log{_retention(group.retention_days)}")
+        for group in read_log_groups(account, prefix=f"{stack_name}-")
+        if name_pattern.fullmatch(group.name)
     )
 
 
@@ -215,30 +169,17 @@ def find_workload_log_groups(account: Account, cluster: str) -> tuple[RetainedRe
 
     Nothing shows which cluster other log groups belong to.
     """
-    groups = _read_log_groups(account, prefix=f"/aws/containerinsights/{cluster}/")
+    groups = read_log_groups(account, prefix=f"/aws/containerinsights/{cluster}/")
     return tuple(_retained(account, group, why="created by a workload of the cluster") for group in groups)
 
 
-def _read_log_groups(account: Account, prefix: str) -> list[AwsObject]:
-    """Return the log groups whose names start with a prefix; none if the caller may not list log groups."""
-    from botocore.exceptions import ClientError
-
-    try:
-        pages = account.client("logs").get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
-        return [group for page in pages for group in page["logGroups"]]
-    except ClientError as error:
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
-        return []
-
-
-def _retained(account: Account, group: AwsObject, why: str) -> RetainedResource:
+def _retained(account: Account, group: LogGroup, why: str) -> RetainedResource:
     return RetainedResource(
         kind="log group",
-        id=group["logGroupName"],
+        id=group.name,
         why=why,
-        cost=f"CloudWatch Logs storage, {group.get('storedBytes', 0) / 2**30:.2f} GiB, billed per GiB and month",
-        command=f"aws logs delete-log-group --log-group-name {group['logGroupName']} --region {account.region}",
+        cost=f"CloudWatch Logs storage, {group.size / 2**30:.2f} GiB, billed per GiB and month",
+        command=f"aws logs delete-log-group --log-group-name {group.name} --region {account.region}",
     )
 
 
@@ -256,24 +197,12 @@ def find_remaining(
         names: names of the roles of the cluster file.
         reported: names of roles that are listed elsewhere.
     """
-    from botocore.exceptions import ClientError
-
-    remaining = []
-    for name in sorted(set(names) - set(reported)):
-        try:
-            role = account.client("iam").get_role(RoleName=name)["Role"]
-        except ClientError as error:
-            # A caller who deletes stacks through a service role may lack permission to read roles.
-            if error_code(error) not in {"NoSuchEntity", *ACCESS_DENIED_CODES}:
-                raise
-            continue
-        if is_of_cluster(tag_map(role.get("Tags")), cluster):
-            remaining.append(
-                RetainedResource(
-                    kind="role of a service account",
-                    id=name,
-                    why="left by an earlier stack; a new cluster with this service account is refused while it exists",
-                    command=removal_command(account, name),
-                )
-            )
-    return tuple(remaining)
+    return tuple(
+        RetainedResource(
+            kind="role of a service account",
+            id=name,
+            why="left by an earlier stack; a new cluster with this service account is refused while it exists",
+            command=removal_command(account, name),
+        )
+        for name in find_roles_of_cluster(account, cluster, set(names) - set(reported))
+    )

@@ -12,9 +12,10 @@ from typing import Literal
 from cfngen.cluster.naming.tag_keys import SUBNET_ROLES, added_tags_note
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.network import read_tags_of_subnets
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.stacks import StackResource, StackView
-from cfngen.deploy.aws.tags import cluster_tag, tag_map
+from cfngen.deploy.aws.tags import cluster_tag
 from cfngen.deploy.aws.templates import TemplateObjects
 from cfngen.deploy.plan.deletion import remaining_by_kind, retained_resources
 from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
@@ -183,13 +184,10 @@ def find_added(account: Account, cluster: str) -> tuple[SubnetTag, ...]:
     not name any more. That tag is the last one of each subnet.
     """
     note = added_tags_note(cluster)
-    filters = [{"Name": "tag-key", "Values": [note]}]
     added: list[SubnetTag] = []
-    for page in account.client("ec2").get_paginator("describe_subnets").paginate(Filters=filters):
-        for subnet in page["Subnets"]:
-            tags = tag_map(subnet.get("Tags"))
-            keys = (*tags.get(note, "").split(), note)
-            added += [SubnetTag(subnet["SubnetId"], key, tags[key]) for key in keys if key in tags]
+    for subnet, tags in read_tags_of_subnets(account, note).items():
+        keys = (*tags.get(note, "").split(), note)
+        added += [SubnetTag(subnet, key, tags[key]) for key in keys if key in tags]
     return tuple(added)
 
 

@@ -14,19 +14,18 @@ from cfngen.cluster.naming.logical_ids import EndpointId
 from cfngen.cluster.naming.network_ids import ZonalId, is_subnet_parameter
 from cfngen.cluster.network import endpoints
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws.addresses import read_allocation_ids
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.roles import removal_command
 from cfngen.deploy.aws.stacks import NESTED_STACK, StackResource
 from cfngen.deploy.aws.templates import TemplateObjects
+from cfngen.deploy.aws.volumes import find_stack_volumes, read_snapshots
 from cfngen.hints import CommandText, Hint, suggest
 from cfngen.text import pluralize
 
 UNDELETED_STATUSES = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
-FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 _ELASTIC_IP_TYPE = "AWS::EC2::EIP"
-_VOLUME_TYPE = "AWS::EC2::Volume"
 _ROLE_TYPE = "AWS::IAM::Role"
 # Elastic IPs, subnets and security groups are in use as long as these exist, so their commands come first.
 _DELETED_FIRST = ("AWS::EC2::NatGateway", "AWS::EC2::VPCEndpoint")
@@ -65,48 +64,17 @@ def find_snapshots(
     else:
         authorities_note = "they were deleted with their secret"
     content = "etcd's data" if has_run else "etcd's data, or blank if no master came up"
-    volumes = sorted(inventory.ids(_VOLUME_TYPE) | _find_volumes_in_events(account, inventory))
-    pages = account.client("ec2").get_paginator("describe_snapshots")
-    retained = []
-    for start in range(0, len(volumes), FILTER_BATCH_SIZE):
-        filters = [{"Name": "volume-id", "Values": volumes[start : start + FILTER_BATCH_SIZE]}]
-        for page in pages.paginate(Filters=filters, OwnerIds=["self"]):
-            retained += [
-                RetainedResource(
-                    kind="snapshot",
-                    id=snapshot["SnapshotId"],
-                    why=f"{content}, of the master volume {snapshot['VolumeId']}; a master starts on it only with the "
-                    f"cluster's old certificate authorities: {authorities_note}",
-                    cost=_ebs_cost(f"snapshot of a volume of {snapshot['VolumeSize']} GiB"),
-                    command=f"aws ec2 delete-snapshot --snapshot-id {snapshot['SnapshotId']} --region {account.region}",
-                )
-                for snapshot in page["Snapshots"]
-            ]
-    return tuple(retained)
-
-
-def _find_volumes_in_events(account: Account, inventory: Inventory) -> frozenset[str]:
-    """Return the volumes that appear in the stacks' events, e.g. of masters whose creation was rolled back.
-
-    The stacks' resources no longer list them; CloudFormation keeps events for 90 days.
-    """
-    from botocore.exceptions import ClientError
-
-    pages = account.client("cloudformation").get_paginator("describe_stack_events")
-    stack_ids = sorted({resource.stack_id for resource in inventory.resources if resource.view.type == _VOLUME_TYPE})
-    try:
-        events = [
-            stack_event
-            for stack_id in stack_ids
-            for page in pages.paginate(StackName=stack_id)
-            for stack_event in page["StackEvents"]
-        ]
-    except ClientError as error:
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
-        return frozenset()
-    volume_ids = (event.get("PhysicalResourceId", "") for event in events if event.get("ResourceType") == _VOLUME_TYPE)
-    return frozenset(filter(None, volume_ids))
+    return tuple(
+        RetainedResource(
+            kind="snapshot",
+            id=snapshot.id,
+            why=f"{content}, of the master volume {snapshot.volume}; a master starts on it only with the "
+            f"cluster's old certificate authorities: {authorities_note}",
+            cost=_ebs_cost(f"snapshot of a volume of {snapshot.volume_size} GiB"),
+            command=f"aws ec2 delete-snapshot --snapshot-id {snapshot.id} --region {account.region}",
+        )
+        for snapshot in read_snapshots(account, find_stack_volumes(account, inventory))
+    )
 
 
 def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
@@ -116,7 +84,9 @@ def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tupl
         for resource in resources
         if resource.view.status in UNDELETED_STATUSES and resource.view.type != NESTED_STACK
     ]
-    allocation_ids = _read_allocation_ids(account, undeleted)
+    allocation_ids = read_allocation_ids(
+        account, {resource.view.physical_id for resource in undeleted if resource.view.type == _ELASTIC_IP_TYPE}
+    )
     retained = []
     for resource in sorted(undeleted, key=lambda resource: resource.view.type not in _DELETED_FIRST):
         command = _delete_command(resource, account.region, allocation_ids)
@@ -141,27 +111,6 @@ def _cost(resource: StackResource) -> str:
     if resource.view.logical_id == str(EndpointId.of(endpoints.S3)):
         return ""  # "There is no additional charge for using gateway endpoints" (AWS PrivateLink Guide)
     return COST_BY_RESOURCE_TYPE.get(resource.view.type, "")
-
-
-def _read_allocation_ids(account: Account, resources: Sequence[StackResource]) -> dict[str, str]:
-    """Return the allocation ids of Elastic IPs by address; an address is released by its allocation id."""
-    from botocore.exceptions import ClientError
-
-    addresses = [
-        resource.view.physical_id
-        for resource in resources
-        if resource.view.type == _ELASTIC_IP_TYPE and resource.view.physical_id
-    ]
-    if not addresses:
-        return {}
-    filters = [{"Name": "public-ip", "Values": addresses}]
-    try:
-        found = account.client("ec2").describe_addresses(Filters=filters)["Addresses"]
-    except ClientError as error:
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
-        return {}
-    return {address["PublicIp"]: address["AllocationId"] for address in found if address.get("AllocationId")}
 
 
 def _why_undeleted(resource: StackResource) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from cfngen.cluster.instances.rolling_updates import batch_timeout, rolling_update
-from cfngen.cluster.model import NodeGroup
 from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE, NodeGroupId, pascal
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact.capacity import autoscaler_text, capacity_texts

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from cfngen.cluster.model import Cluster, Subnet
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, ZoneId, zone_id
 from cfngen.cluster.network.routes import destination_range, target_ids
 from cfngen.cluster.network.topology import is_private
+from cfngen.cluster.sections.network import Subnet
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, refusal

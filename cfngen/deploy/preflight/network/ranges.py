@@ -7,10 +7,10 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from math import ceil
 
-from cfngen.cluster.model import NodeGroup
 from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import RESERVED_ADDRESSES
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.deploy.aws.addresses import describe_holder, find_used_addresses
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, problem, warning

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from cfngen.cluster.model import Cluster, NodeGroup, Slot
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, zone_id
 from cfngen.cluster.network.existing_parts import named_ids
 from cfngen.cluster.network.topology import public_subnets
+from cfngen.cluster.sections.instances import NodeGroup, Slot
 from cfngen.deploy.aws.network import NetworkFacts, route_table_of
 from cfngen.deploy.aws.stacks import CLUSTER_TAG
 from cfngen.deploy.aws.tags import LEGACY_CLUSTER_TAG, tag_map

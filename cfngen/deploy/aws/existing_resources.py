@@ -128,9 +128,7 @@ RESOURCE_KINDS = (
         "CloudFront distributions", "AWS::CloudFront::Distribution", _described("cloudfront.get_distribution", "Id")
     ),
     ResourceKind(
-        "instance profiles",
-        "AWS::IAM::InstanceProfile",
-        _described("iam.get_instance_profile", "InstanceProfileName"),
+        "instance profiles", "AWS::IAM::InstanceProfile", _described("iam.get_instance_profile", "InstanceProfileName")
     ),
     ResourceKind("secrets", "AWS::SecretsManager::Secret", _described("secretsmanager.describe_secret", "SecretId")),
 )

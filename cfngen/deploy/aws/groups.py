@@ -204,12 +204,7 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
 
 
 def _build_group_view(
-    *,
-    role: Role,
-    name: str,
-    group_name: str,
-    description: AwsObject | None,
-    instances: Mapping[str, AwsObject],
+    *, role: Role, name: str, group_name: str, description: AwsObject | None, instances: Mapping[str, AwsObject]
 ) -> GroupView:
     """Return a group; it is marked as missing if Auto Scaling does not describe it.
 

@@ -52,11 +52,7 @@ def find_orphaned_groups(account: Account, inventory: Inventory) -> tuple[Orphan
             vpc_id = group.get("VpcId", "")
             orphans.append(
                 OrphanedResource(
-                    kind="security group",
-                    id=group["GroupId"],
-                    name=group["GroupName"],
-                    purpose=purpose,
-                    vpc_id=vpc_id,
+                    kind="security group", id=group["GroupId"], name=group["GroupName"], purpose=purpose, vpc_id=vpc_id
                 )
             )
     return tuple(orphans)

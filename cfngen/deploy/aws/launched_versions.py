@@ -88,11 +88,7 @@ def find_stale_groups(account: Account, resources: Iterable[ResourceView]) -> tu
 
 
 def _check_group(
-    account: Account,
-    logical_id: str,
-    group: AwsObject,
-    newest_versions: Mapping[str, str],
-    logical_ids: frozenset[str],
+    account: Account, logical_id: str, group: AwsObject, newest_versions: Mapping[str, str], logical_ids: frozenset[str]
 ) -> StaleGroup | None:
     """Return the group if it is stale; None if its launch template version is current and its instances can boot.
 

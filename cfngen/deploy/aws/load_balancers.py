@@ -122,12 +122,7 @@ def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedReso
             attributes = elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
         is_protected = {"Key": DELETION_PROTECTION_ATTRIBUTE, "Value": "true"} in attributes
         yield OrphanedResource(
-            kind="load balancer",
-            id=arn,
-            name=name,
-            purpose=service_name(tags),
-            protected=is_protected,
-            vpc_id=vpc_id,
+            kind="load balancer", id=arn, name=name, purpose=service_name(tags), protected=is_protected, vpc_id=vpc_id
         )
 
 

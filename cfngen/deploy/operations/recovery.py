@@ -298,7 +298,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
     # The deletion does not endanger a bucket with snapshots: S3 does not delete a bucket that contains objects.
     is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not leftovers.only_backup_buckets_left(account, stack)
     interaction.require_consent(
-        Question(f"Delete the remains of {stack.name} and create it again?", consequences, dangerous=is_dangerous),
+        Question(f"Delete the remains of {stack.name} and create it again?", consequences, dangerous=is_dangerous)
     )
     disable_termination_protection(account, stack)
     interaction.report(Step(f"deleting the remains of {stack.name}"))

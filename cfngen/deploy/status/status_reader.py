@@ -183,9 +183,7 @@ def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> d
 
 
 def masters_and_node_groups(
-    groups: tuple[GroupView, ...] | Unknown,
-    image_dates: dict[str, datetime] | Unknown,
-    nodes: tuple[Node, ...] | None,
+    groups: tuple[GroupView, ...] | Unknown, image_dates: dict[str, datetime] | Unknown, nodes: tuple[Node, ...] | None
 ) -> tuple[tuple[MasterState, ...] | Unknown, tuple[GroupState, ...] | Unknown]:
     """Return the states of the masters and of the node groups, each `Unknown` if their groups could not be read.
 

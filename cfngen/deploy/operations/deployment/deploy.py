@@ -237,11 +237,7 @@ class _Deployment:
         with translate_aws_errors():
             if self.preparation.phases:
                 outcome = update_series.carry_out_phases(
-                    self.account,
-                    self.preparation.phases,
-                    self.interaction,
-                    self._execute,
-                    self.request.cluster.name,
+                    self.account, self.preparation.phases, self.interaction, self._execute, self.request.cluster.name
                 )
             else:
                 outcome = self._execute(self.plan, self.request.documents)

@@ -246,11 +246,7 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
         if deployed_stack
         else masters.VolumeFindings()
     )
-    notices = [
-        *settled.parameters.notices,
-        *volumes.notices,
-        *objects.notices(account, cluster, request.stack_name),
-    ]
+    notices = [*settled.parameters.notices, *volumes.notices, *objects.notices(account, cluster, request.stack_name)]
     demand = count_demand(request.documents, values)
     current_demand = _read_current_demand(account, deployed_stack, notices)
     return _Checked(

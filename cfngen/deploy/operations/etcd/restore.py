@@ -20,14 +20,7 @@ from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView, find_groups
-from cfngen.deploy.aws.snapshots import (
-    LATEST_SNAPSHOT,
-    REQUEST_KEY,
-    Snapshot,
-    SnapshotStore,
-    find_snapshot,
-    find_store,
-)
+from cfngen.deploy.aws.snapshots import LATEST_SNAPSHOT, REQUEST_KEY, Snapshot, SnapshotStore, find_snapshot, find_store
 from cfngen.deploy.messages.message import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.operations.etcd.watch import MasterReplacement
 from cfngen.deploy.operations.runner import Operation

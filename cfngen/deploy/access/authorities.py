@@ -174,7 +174,6 @@ def _secret_exists(account: Account, arn: str) -> bool:
 
 
 def _describe_kms_key(account: Account, arn: str) -> str:
-    """Return a secret's KMS key in words, with its ARN if the caller may describe the secret."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

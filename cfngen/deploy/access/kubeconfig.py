@@ -291,7 +291,6 @@ def _invalid_kubeconfig(problem: str) -> KubeconfigError:
 
 
 def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
-    """Return one of the lists of the kubeconfig; it is added if it is missing."""
     list_node = _child(root, key)
     if list_node is not None and list_node.tag == "tag:yaml.org,2002:null":
         root.value = [pair for pair in root.value if pair[1] is not list_node]

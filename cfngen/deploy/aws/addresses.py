@@ -82,15 +82,7 @@ class _Owner(NamedTuple):
 def find_lost_addresses(
     account: Account, resources: Iterable[ResourceView], parameters: Mapping[str, str]
 ) -> tuple[LostAddress, ...]:
-    """Return the Elastic IPs that should be associated with a cluster's masters and bastion, but are not.
-
-    Args:
-        resources: the resources of all the cluster's stacks; their logical ids are unique.
-        parameters: values of the root's parameters.
-
-    Raises:
-        AwsError: a call failed.
-    """
+    """Return the Elastic IPs that should be associated with a cluster's masters and bastion, but are not."""
     physical_ids = {resource.logical_id: resource.physical_id for resource in resources if _exists(resource)}
     # A master has an association only if it has an Elastic IP.
     owners = [
@@ -133,7 +125,6 @@ def find_lost_addresses(
 
 
 def _exists(resource: ResourceView) -> bool:
-    """Return whether a resource of a stack exists in AWS."""
     return bool(resource.physical_id) and resource.status != "DELETE_COMPLETE"
 
 
@@ -149,12 +140,8 @@ def _yield_lost_addresses(
     """Yield the Elastic IPs that are not associated with the network interface of their owner.
 
     Args:
-        region: the AWS region.
-        owners: the masters that have an Elastic IP, and the bastion.
         public_ip_by_interface: the public IP that each network interface has now, by the interface's id.
         physical_ids: physical ids of the cluster's resources, by logical id.
-        addresses: all Elastic IPs of the region, as EC2 describes them.
-        parameters: values of the root's parameters.
     """
     elastic_ip_by_address = {address["PublicIp"]: address for address in addresses}
     elastic_ip_by_allocation_id = {address.get("AllocationId", ""): address for address in addresses}
@@ -184,13 +171,7 @@ def _yield_lost_addresses(
 
 
 class UsedAddress(NamedTuple):
-    """An address that a master needs, but that a network interface has.
-
-    Attributes:
-        address: the private IPv4 address.
-        master_letter: letter of the master that needs it.
-        interface: the network interface, as EC2 describes it.
-    """
+    """An address that a master needs, but that a network interface has."""
 
     address: str
     master_letter: str
@@ -198,12 +179,7 @@ class UsedAddress(NamedTuple):
 
 
 def find_used_addresses(letters_by_address: Mapping[str, str], interfaces: list[AwsObject]) -> Iterator[UsedAddress]:
-    """Yield each needed address that a network interface has.
-
-    Args:
-        letters_by_address: by address, the letter of the master that needs it.
-        interfaces: network interfaces, as EC2 describes them.
-    """
+    """Yield each needed address that a network interface has."""
     for interface in interfaces:
         private_ips = {
             private_ip_address["PrivateIpAddress"] for private_ip_address in interface.get("PrivateIpAddresses", ())

@@ -25,8 +25,6 @@ class ResourceKind(NamedTuple):
     """A kind of resources that is counted.
 
     Attributes:
-        name: the kind in words, in the plural.
-        type: its CloudFormation type.
         find_existing: returns which of the given ids still exist.
     """
 

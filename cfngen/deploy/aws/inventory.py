@@ -24,16 +24,12 @@ class Inventory:
     """The resources of a cluster in its AWS account.
 
     Attributes:
-        cluster: name of the cluster.
-        resources: every resource of its stacks, nested stacks included.
         vpc_id: its VPC; empty if it no longer exists, or is not known.
         own_vpc: whether the VPC was created for the cluster and did not exist before it.
-        pod_cidr: address range of the pods.
         route_tables: existing route tables, not created by the stacks, that contain routes to its pods.
         instances: states of its instances, by instance id: the instance state of EC2, or the lifecycle state in the
             Auto Scaling group.
         unmanaged_instances: ids of its instances that no Auto Scaling group of its stacks launched.
-        security_groups: security groups of its stacks.
         existing_security_groups: security groups that the stacks use and did not create: they are never deleted.
         same_name_stacks: names of other root stacks in the region that contain a cluster of the same name.
     """
@@ -85,7 +81,6 @@ def read_inventory(
     Args:
         stack: the cluster's root stack, which may be deleted; None if CloudFormation knows no stack of that name.
         vpc_id: the existing VPC that the cluster file names; empty if the stack creates one.
-        pod_cidr: address range of the pods.
     """
     resources = list_resource_tree(account, stack.id) if stack else ()
     own_vpcs = _existing_ids(resources, VPC_TYPE)
@@ -127,7 +122,6 @@ def read_inventory(
 
 
 def _existing_ids(resources: Iterable[StackResource], resource_type: str) -> tuple[str, ...]:
-    """Return the physical ids of the resources of one type that exist."""
     return tuple(
         resource.view.physical_id for resource in resources if resource.exists and resource.view.type == resource_type
     )

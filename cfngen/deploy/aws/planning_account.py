@@ -84,8 +84,6 @@ class PlanningAccount(Account):
         """Raise an error for a call that a plan does not need; botocore calls this before it sends the request.
 
         Args:
-            params: the arguments of the call.
-            model: botocore's description of the operation.
             context: values that botocore keeps for the call, and passes to `_record_created_arns`.
 
         Raises:

@@ -31,12 +31,10 @@ class NatGatewayView:
     """A NAT gateway of the stacks.
 
     Attributes:
-        id: its id.
         state: its state in EC2, e.g. `available`; empty if EC2 does not list it any more.
         failure_code: why it failed, as one word; empty if it did not fail.
         failure: why it failed, in EC2's words; empty if it did not fail.
         subnet: id of its public subnet.
-        elastic_ip: its Elastic IP.
     """
 
     id: str
@@ -52,7 +50,6 @@ class EndpointView:
     """A VPC endpoint of the stacks.
 
     Attributes:
-        id: its id.
         service: the service's name in the endpoint's service name, e.g. `ecr.dkr`, or the whole service name.
         service_name: the whole service name; empty if neither EC2 nor the cluster file has it.
         state: its state in EC2 in lower case, e.g. `available`; empty if EC2 does not list it any more.
@@ -77,8 +74,6 @@ class RouteTableView:
     """A route table of the stacks.
 
     Attributes:
-        id: its id.
-        exists: whether EC2 lists it.
         is_private: whether it is a table of private subnets.
         target_kind: what its default route should lead to: `NAT gateway`, `internet gateway`, or empty for nothing.
         expected_target: id of the gateway that its default route should lead to; empty if it is not known.
@@ -102,9 +97,6 @@ class PrivateNetwork:
     """The way out of a private cluster; empty for a public one.
 
     Attributes:
-        nat_gateways: the NAT gateways.
-        endpoints: the VPC endpoints.
-        tables: the route tables.
         table_by_subnet: id of the route table that each subnet should use.
         nat_gateway_ids: the NAT gateways of the stacks, and the existing ones that the cluster uses.
     """
@@ -195,7 +187,6 @@ def _find(items: Iterable[AwsObject], id_key: str, resource_id: str) -> AwsObjec
 
 
 def _nat_gateway(gateway_id: str, item: AwsObject, logical_id: str, ids: Mapping[str, str]) -> NatGatewayView:
-    """Return a NAT gateway as EC2 describes it, and with its subnet and Elastic IP in the stacks."""
     zone = logical_id.removeprefix("NatGateway")
     return NatGatewayView(
         id=gateway_id,
@@ -236,9 +227,7 @@ def _table(
     """Return a route table as EC2 describes it, with the target that its default route has in the stacks.
 
     Args:
-        table_id: its id.
         item: EC2's description; empty if EC2 does not list it.
-        logical_id: its logical id.
         ids: physical ids of the stacks' resources, by logical id.
         gateway_by_name: ids of the NAT gateways, by logical id.
         internet_gateway: id of the internet gateway; empty if there is none.
@@ -276,7 +265,6 @@ def _table(
 
 
 def _table_by_subnet(ids: Mapping[str, str], parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the id of the route table that the stacks associate with each of their subnets."""
     expected: dict[str, str] = {}
     for name, subnet in ids.items():
         parsed = SubnetId.parse(name)

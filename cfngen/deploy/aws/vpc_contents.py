@@ -28,9 +28,7 @@ class VpcContent:
     """A resource that is in a VPC or attached to it.
 
     Attributes:
-        id: its id.
         kind: its type in words, e.g. `VPC endpoint`.
-        item: its description, as EC2 returned it.
     """
 
     id: str
@@ -117,7 +115,6 @@ def _is_in_vpc(item: AwsObject, vpc_id: str) -> bool:
 
 
 def _is_attached(item: AwsObject, vpc_id: str) -> bool:
-    """Return whether a gateway is attached to the VPC."""
     attachments = item.get("VpcAttachments", item.get("Attachments", ()))
     return any(
         attachment.get("VpcId") == vpc_id and attachment.get("State") not in _ENDED_STATES for attachment in attachments
@@ -125,24 +122,20 @@ def _is_attached(item: AwsObject, vpc_id: str) -> bool:
 
 
 def _is_custom_group(item: AwsObject, vpc_id: str) -> bool:
-    """Return whether a security group is in the VPC and is not its default one."""
     return item.get("VpcId") == vpc_id and item["GroupName"] != "default"
 
 
 def _is_custom_acl(item: AwsObject, vpc_id: str) -> bool:
-    """Return whether a network ACL is in the VPC and is not its default one."""
     return item.get("VpcId") == vpc_id and not item["IsDefault"]
 
 
 def _is_custom_route_table(item: AwsObject, vpc_id: str) -> bool:
-    """Return whether a route table is in the VPC and is not its main one."""
     return item.get("VpcId") == vpc_id and not any(
         association.get("Main") for association in item.get("Associations", ())
     )
 
 
 def _is_peered(item: AwsObject, vpc_id: str) -> bool:
-    """Return whether the VPC is on either side of a peering connection that has not been deleted."""
     sides = (item.get(side, {}).get("VpcId") for side in ("RequesterVpcInfo", "AccepterVpcInfo"))
     return vpc_id in sides and item.get("Status", {}).get("Code", "") not in _ENDED_STATES
 

@@ -140,7 +140,6 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
 
 
 def _refuse_blocked(account: Account, stack: StackView) -> None:
-    """Refuse a stack that another command must lead out of its status."""
     match stack.status.health:
         case StackHealth.BUSY:
             raise busy_error(account, stack)
@@ -153,7 +152,6 @@ def _refuse_blocked(account: Account, stack: StackView) -> None:
 
 
 def _report_last_failure(stack: StackView, report: Report) -> None:
-    """Report that the last update was rolled back, or has stopped where it failed."""
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
         report(Notice(f"the last update of {stack.name} was rolled back; this is a new update"))
     if stack.status.health is StackHealth.PAUSED:
@@ -269,7 +267,6 @@ def _continue_rollback(
 
 
 def _report_stale_groups(account: Account, stack: StackView, interaction: Interaction) -> None:
-    """Report groups that the rollback skipped and that still use the launch template version of the failed update."""
     try:
         with translate_aws_errors():
             views = [resource.view for resource in list_resource_tree(account, stack.id)]

@@ -246,7 +246,6 @@ class _Deployment:
         return outcome
 
     def _execute(self, plan: Plan, documents: Sequence[Document]) -> WatchResult:
-        """Execute the change set of a plan, which deploys these templates, and watch it until it has ended."""
         self.ensure_not_paused_since()
         try:
             stack_id = execution.execute(self.account, plan)

@@ -59,15 +59,12 @@ class DeploymentRequest:
     Attributes:
         bucket: the operator's bucket for templates; empty means the bucket that cfngen creates.
         kms_key: KMS key that encrypts the bucket that cfngen creates; empty means S3's managed key.
-        flags: parameters given on the command line.
         kept_parameters: names of the parameters that keep the value they have in the stack.
         tags: the operator's tags for every resource, in addition to those the stack has already.
         role_arn: service role of CloudFormation; empty means the caller's permissions.
         notification_arns: SNS topics for stack events; None keeps the stack's topics.
         on_failure: what CloudFormation does when something fails.
-        protect: whether to enable termination protection.
         token: unique name of this deployment: letters, digits and hyphens.
-        ignore_quotas: whether to deploy even if the account's quotas are exceeded.
         skip_network_check: whether to create the cluster in an existing VPC without looking at its network first.
         parallel_groups: how many node groups whose nodes are replaced are updated at the same time.
         generate: generates the templates of a state between the deployed and the wanted cluster; see
@@ -102,7 +99,6 @@ class Preparation:
 
     Attributes:
         deployed_stack: the root stack; None if it does not exist yet.
-        values: values of the root's parameters.
         request: what is carried out: the next update if the cluster file takes several.
         removed_issuer: the issuer that the update removes, whose tokens pods may still hold; None if it removes none.
         phases: the phases of the update; None if it is one stack update, or a creation.
@@ -145,9 +141,7 @@ class _Settled:
         request: as in `Preparation`; its documents have the old boot programs that running instances still need.
         root_template: the root's template as it is deployed; empty if there is no stack yet.
         updates: the updates in which the wanted cluster is reached; empty if one is enough.
-        parameters: the chosen values, and where they come from.
         resolved: cluster and values, without references.
-        setting_impacts: impacts of changed settings of the whole cluster.
         program_impacts: why old boot programs are kept.
     """
 

@@ -234,7 +234,6 @@ class _Restoration(Operation):
         )
 
     def _write_request(self, request: RestoreRequest, snapshot: Snapshot) -> RestoreRequest:
-        """Write the request into the bucket, then add the ids of the instances to replace; return the request."""
         if not request:
             created = self.account.clock.now().isoformat()
             request = {"id": str(uuid.uuid4()), "snapshot": snapshot.key, "created": created}
@@ -257,7 +256,6 @@ class _Restoration(Operation):
         return request
 
     def _terminate_old_masters(self, request: RestoreRequest) -> None:
-        """Terminate the instances that are older than the request; their Auto Scaling groups launch new ones."""
         from botocore.exceptions import ClientError
 
         autoscaling = self.account.client("autoscaling")
@@ -276,7 +274,6 @@ class _Restoration(Operation):
                         raise
 
     def _replace_masters(self, request: RestoreRequest, timeout: timedelta | None) -> None:
-        """Replace every master that is older than the request, and wait until all are ready."""
         self._terminate_old_masters(request)
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])

@@ -213,9 +213,6 @@ class _Pausing(Operation):
     def _wait_until_empty(self, current_groups: Callable[[], tuple[GroupView, ...]]) -> None:
         """Wait until groups have no instances.
 
-        Args:
-            current_groups: returns the groups as they are now.
-
         Raises:
             PauseTimeoutError: they still have instances after the timeout.
         """
@@ -264,7 +261,6 @@ class _Pausing(Operation):
 
 
 def _has_masters(groups: Sequence[GroupView]) -> bool:
-    """Return whether a master is in service, which could take a snapshot."""
     return any(group.in_service for group in groups if group.role == "master")
 
 

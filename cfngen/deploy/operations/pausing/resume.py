@@ -167,7 +167,6 @@ def _sizes_to_restore(group: GroupView) -> Sizes | None:
 
 
 def _group_plan(group: GroupView) -> GroupPlan:
-    """Return the sizes that a group has after the end of the pause, and why they are not those that its tag keeps."""
     sizes = _sizes_to_restore(group) or group.sizes
     note = ""
     kept_sizes = group.kept.sizes if group.kept else None

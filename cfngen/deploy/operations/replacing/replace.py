@@ -107,7 +107,6 @@ class _Situation:
 
     Attributes:
         template: the launch template of a master's slot; None for other groups.
-        pending: whether it is being replaced already.
         new_type: the type that a master's group has yet to be given; empty if it launches the right one.
         zone: the zone of the new instance; empty if its group has several.
         reading: what the Kubernetes API says, or why it could not be read.
@@ -278,7 +277,6 @@ class _Replacement(Operation):
             launch_type(self.account, situation.member.group.id, situation.template, situation.new_type)
 
     def _terminate(self, situation: _Situation) -> None:
-        """Terminate the old instance, unless it is leaving or gone; its group launches a new one."""
         from botocore.exceptions import ClientError
 
         instance = situation.member.instance

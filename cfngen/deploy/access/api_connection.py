@@ -141,9 +141,6 @@ class ApiConnection:
 
         There are no retries: callers that wait for the API poll it anyway.
 
-        Args:
-            accept: media type of the response.
-
         Raises:
             ApiUnreachableError: the API server does not answer.
             WrongServerError: the server's certificate was not issued by the cluster's certificate authority.

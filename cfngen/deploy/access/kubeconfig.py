@@ -55,7 +55,6 @@ class KubeconfigContent:
 
     Attributes:
         name: name of the context, the cluster and the user.
-        authority: PEM of the certificate authority of the API server.
         tls_name: name in the API server's certificate, if it is not that of the URL.
     """
 

@@ -81,9 +81,6 @@ class Account:
         """Return the response to a call, or None if AWS refuses it with an error code in `absent`.
 
         Other errors of boto3 are not translated.
-
-        Args:
-            call: service and method of its client, e.g. `iam.get_role`.
         """
         from botocore.exceptions import ClientError
 

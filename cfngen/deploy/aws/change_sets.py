@@ -140,10 +140,7 @@ class ChangeSet:
 
 
 def pauses() -> Callable[[], float]:
-    """Return a function that returns how many seconds to wait before the next call of AWS.
-
-    Each time, it returns a larger number than the last time, up to a maximum.
-    """
+    """Return a function that returns how many seconds to wait before each next call of AWS: more each time."""
     seconds = _MIN_PAUSE_SECONDS / _PAUSE_FACTOR
 
     def next_pause() -> float:

@@ -22,11 +22,7 @@ FindExisting = Callable[[Account, list[str]], set[str]]
 
 
 class ResourceKind(NamedTuple):
-    """A kind of resources that is counted.
-
-    Attributes:
-        find_existing: returns which of the given ids still exist.
-    """
+    """A kind of resources that is counted."""
 
     name: str
     type: str

@@ -85,9 +85,6 @@ class PlanningAccount(Account):
 
         Args:
             context: values that botocore keeps for the call, and passes to `_record_created_arns`.
-
-        Raises:
-            PlanChangesError: a plan must not make this call.
         """
         service, operation = model.service_model.service_name, model.name
         if operation.startswith(_READ_ONLY_PREFIXES) or (service == "s3" and operation in _UPLOAD_OPERATIONS):

@@ -65,10 +65,6 @@ class _ResourceKind:
     """How EC2 lists resources of one kind.
 
     Attributes:
-        name: the type in words, in the singular, e.g. `VPC endpoint`.
-        operation: the EC2 operation, as a method of the boto3 client.
-        response_key: key of the resources in its response.
-        id_key: key of a resource's id.
         blocks: whether a resource blocks the deletion of the VPC; called with its description and the VPC's id.
         filters: names of the filters by VPC id; each is used in a separate call. Empty if EC2 has no such filter.
     """

@@ -1,7 +1,6 @@
 """Prepares a stack in any status for a deployment, and rolls back a failed operation.
 
-The module `status` lists the operations that CloudFormation allows in each status. The user must confirm every
-destructive step.
+`stack_status` lists what CloudFormation allows in each status. The user must confirm every destructive step.
 """
 
 from __future__ import annotations

@@ -282,11 +282,7 @@ MAX_MISSED_INTERVALS = 3  # backups are late if the newest snapshot is older tha
 
 
 def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> BackupState | None:
-    """Return the state of etcd's backups; None if the cluster has no bucket for them.
-
-    Raises:
-        CfngenError: the bucket cannot be read.
-    """
+    """Return the state of etcd's backups; None if the cluster has no bucket for them."""
     bucket = outputs.get(BUCKET_OUTPUT, "")
     if not bucket:
         return None

@@ -209,11 +209,9 @@ class _Checked:
     """What the checks have found that does not refuse the deployment.
 
     Attributes:
-        missing_tags: tags that existing subnets lack, and get.
         notices: to be reported before the plan.
         reference_impacts: impacts of references that lead to other resources than before.
         volume_impacts: impacts of the real sizes of the masters' volumes.
-        demand: what the cluster needs of the account's quotas.
         current_demand: what it uses of them now; None if that could not be read.
     """
 
@@ -351,11 +349,7 @@ def _plan_request(account: Account, settled: _Settled, checked: _Checked, templa
 def _check_pause(
     account: Account, deployed_stack: StackView, request: DeploymentRequest, interaction: Interaction
 ) -> None:
-    """Refuse a deployment of a paused cluster, which would wait for masters; of a plan, only report the pause.
-
-    Raises:
-        PausedError: the cluster is paused, and not only a plan is made.
-    """
+    """Refuse a deployment of a paused cluster, which would wait for masters; of a plan, only report the pause."""
     pause = read_pause(account, deployed_stack, request.cluster)
     if pause is None:
         return

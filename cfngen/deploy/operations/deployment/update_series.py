@@ -170,7 +170,6 @@ def _confirm_again(
 
     Args:
         plan: the plan of the phase, from its own change set, which is deleted if the phase does not start.
-        cluster: name of the cluster, which the user has to type to confirm dangerous changes.
 
     Raises:
         UnfinishedError: the phase would fail, or the user declined.

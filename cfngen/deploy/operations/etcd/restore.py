@@ -133,7 +133,6 @@ def restore(
 
     Args:
         snapshot_name: the snapshot, as in `find_snapshot`; `latest` also means a snapshot that is being restored.
-        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait for the masters; None derives it from the cluster file.
 
     Raises:

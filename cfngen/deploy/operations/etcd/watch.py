@@ -86,8 +86,6 @@ class MasterReplacement:
 
     Attributes:
         find_groups: returns the masters' Auto Scaling groups as they are now.
-        old_instances: ids of the instances that are being replaced.
-        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
     """
 
     account: Account
@@ -98,11 +96,7 @@ class MasterReplacement:
     report: Report
 
     def wait(self, timeout: timedelta) -> None:
-        """Return as soon as every master and the API are ready.
-
-        Raises:
-            RestoreFailedError: the masters or the API are not ready before the timeout.
-        """
+        """Return as soon as every master and the API are ready."""
         boot_failures = BootFailures(self.account, self.report)
         last_console_read = timedelta(0)
         previous: RestoreProgress | None = None

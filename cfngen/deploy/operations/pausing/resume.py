@@ -64,7 +64,6 @@ def resume(
     """End the pause of a cluster, after confirmation; continue an earlier run that was interrupted.
 
     Args:
-        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait for masters, and then for nodes; zero does not wait at all; None derives it from the
             cluster file.
 
@@ -197,7 +196,6 @@ class ReadinessWait:
         """Return as soon as all masters with the API, or all nodes, are ready.
 
         Raises:
-            ResumeTimeoutError: they are not before the timeout.
             AwsError: a call failed; transient errors are raised only after the timeout.
         """
         previous: tuple[Problem, ...] = ()

@@ -76,7 +76,6 @@ def replace(
     Args:
         name: an instance id, or the letter of a master's slot.
         instance_type: the type of the new master; empty for the type that its group launches.
-        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait; None derives it from the cluster file.
 
     Raises:

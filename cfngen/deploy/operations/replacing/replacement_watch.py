@@ -39,7 +39,6 @@ class ReplacementWatch:
 
     Attributes:
         title: what is replaced, e.g. `master a`.
-        instance_type: the type that the group launches.
         zone: the zone in which it launches; empty if there are several.
         old_ids: ids of the instances that the group had at the beginning and that are to go.
         read_kubernetes: returns what the Kubernetes API says now; None if the instance is not a Node.
@@ -60,11 +59,7 @@ class ReplacementWatch:
     _reported_failures: set[str] = field(default_factory=set, init=False)
 
     def wait(self, timeout: timedelta) -> InstanceView:
-        """Return the new instance as soon as it works.
-
-        Raises:
-            ReplacementFailedError: it does not work before the timeout.
-        """
+        """Return the new instance as soon as it works."""
         boot_failures = BootFailures(self.account, self.report)
         last_console_read = timedelta(0)
         previous: ReplacementProgress | None = None

@@ -84,25 +84,11 @@ def find_lost_addresses(
 ) -> tuple[LostAddress, ...]:
     """Return the Elastic IPs that should be associated with a cluster's masters and bastion, but are not."""
     physical_ids = {resource.logical_id: resource.physical_id for resource in resources if _exists(resource)}
-    # A master has an association only if it has an Elastic IP.
-    owners = [
-        _Owner(
-            slot=association.letter,
-            interface=physical_ids.get(str(association.sibling("NetworkInterface")), ""),
-            elastic_ip=str(association.sibling("ElasticIp")),
-            parameter="ApiElasticIpAllocationId",
-        )
-        for logical_id in sorted(physical_ids)
-        if (association := MasterId.parse(logical_id)) and association.part == "ElasticIpAssociation"
-    ]
-    if BASTION_ASSOCIATION in physical_ids:
-        interface = physical_ids.get(BASTION_NETWORK_INTERFACE, "")
-        owners.append(_Owner("", interface, BASTION_ELASTIC_IP, parameter="BastionElasticIpAllocationId"))
-    interfaces = sorted(owner.interface for owner in owners if owner.interface)
-    if not interfaces:
+    owners = list(_find_owners(physical_ids))
+    filters = {"network-interface-id": sorted(owner.interface for owner in owners if owner.interface)}
+    if not filters["network-interface-id"]:
         return ()
     with translate_aws_errors():
-        filters = {"network-interface-id": interfaces}
         network_interfaces = list(
             account.items("ec2.describe_network_interfaces", "NetworkInterfaces", filters=filters)
         )
@@ -122,6 +108,22 @@ def find_lost_addresses(
             parameters=parameters,
         )
     )
+
+
+def _find_owners(physical_ids: Mapping[str, str]) -> Iterator[_Owner]:
+    # A master has an association only if it has an Elastic IP.
+    for logical_id in sorted(physical_ids):
+        association = MasterId.parse(logical_id)
+        if association and association.part == "ElasticIpAssociation":
+            yield _Owner(
+                slot=association.letter,
+                interface=physical_ids.get(str(association.sibling("NetworkInterface")), ""),
+                elastic_ip=str(association.sibling("ElasticIp")),
+                parameter="ApiElasticIpAllocationId",
+            )
+    if BASTION_ASSOCIATION in physical_ids:
+        interface = physical_ids.get(BASTION_NETWORK_INTERFACE, "")
+        yield _Owner("", interface, BASTION_ELASTIC_IP, parameter="BastionElasticIpAllocationId")
 
 
 def _exists(resource: ResourceView) -> bool:

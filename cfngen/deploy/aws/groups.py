@@ -159,38 +159,27 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
     }
     group_views: list[GroupView] = []
     for group_name, resource in resources_by_name.items():
-        master = MasterId.parse(resource.logical_id)
-        node_group = NodeGroupId.parse(resource.logical_id)
-        role: Role = "master" if master else "node"
-        if master:
-            name = master.letter
-        elif resource.logical_id == BASTION_GROUP:
-            role, name = "bastion", ""
-        elif resource.logical_id in node_group_names:
-            name = node_group_names[resource.logical_id]
-        else:
-            name = node_group.group if node_group else resource.logical_id
-        group_views.append(
-            _build_group_view(
-                role=role,
-                name=name,
-                group_name=group_name,
-                description=groups_by_name.get(group_name),
-                instances=instances,
-            )
-        )
+        role, name = _role_and_name(resource.logical_id, node_group_names)
+        description = groups_by_name.get(group_name)
+        group_views.append(_build_group_view(role, name, group_name, description, instances))
     return tuple(sorted(group_views, key=lambda group: (_ROLES.index(group.role), group.name)))
 
 
-def _build_group_view(
-    *, role: Role, name: str, group_name: str, description: AwsObject | None, instances: Mapping[str, AwsObject]
-) -> GroupView:
-    """Return a group; it is marked as missing if Auto Scaling does not describe it.
+def _role_and_name(logical_id: str, node_group_names: Mapping[str, str]) -> tuple[Role, str]:
+    if master := MasterId.parse(logical_id):
+        return "master", master.letter
+    if logical_id == BASTION_GROUP:
+        return "bastion", ""
+    if logical_id in node_group_names:
+        return "node", node_group_names[logical_id]
+    node_group = NodeGroupId.parse(logical_id)
+    return "node", node_group.group if node_group else logical_id
 
-    Args:
-        name: letter of the master's slot, or name of the node group; empty for the bastion.
-        description: the group as Auto Scaling describes it; None if the group does not exist.
-    """
+
+def _build_group_view(
+    role: Role, name: str, group_name: str, description: AwsObject | None, instances: Mapping[str, AwsObject]
+) -> GroupView:
+    """Return a group; it is marked as missing if Auto Scaling does not describe it."""
     if description is None:
         return GroupView(role=role, name=name, id=group_name, missing=True)
     version = launch_template_specification(description).get("Version", "")

@@ -88,10 +88,6 @@ def read_inventory(
     parameter_vpc = stack.values.get("VpcId", "") if stack else ""
     named_vpc = next(iter(own_vpcs), "") or parameter_vpc or vpc_id
     cluster_vpc = named_vpc or _find_vpc_by_tag(account, cluster)
-    route_table = stack.values.get("RouteTableId", "") if stack else ""
-    uses_existing_route_table = bool(route_table) and route_table not in _existing_ids(
-        resources, "AWS::EC2::RouteTable"
-    )
     known_group_names = frozenset(
         resource.view.physical_id for resource in resources if resource.view.type == AUTO_SCALING_GROUP
     )
@@ -108,17 +104,24 @@ def read_inventory(
         vpc_id=cluster_vpc,
         own_vpc=bool(cluster_vpc) and cluster_vpc not in (parameter_vpc, vpc_id),
         pod_cidr=pod_cidr,
-        route_tables=(route_table,) if uses_existing_route_table else (),
+        route_tables=_existing_route_tables(stack, resources) if stack else (),
         instances=instances,
         # Without a stack, no group is known, and every instance would be listed as unmanaged.
         unmanaged_instances=unmanaged_ids if resources else frozenset(),
         security_groups=_existing_ids(resources, "AWS::EC2::SecurityGroup"),
-        existing_security_groups=frozenset(
-            stack.parameters[group_parameter(role)]
-            for role in GROUP_ROLES
-            if stack and group_parameter(role) in stack.parameters
-        ),
+        existing_security_groups=_existing_security_groups(stack) if stack else frozenset(),
     )
+
+
+def _existing_route_tables(stack: StackView, resources: Iterable[StackResource]) -> tuple[str, ...]:
+    route_table = stack.values.get("RouteTableId", "")
+    is_created = route_table in _existing_ids(resources, "AWS::EC2::RouteTable")
+    return (route_table,) if route_table and not is_created else ()
+
+
+def _existing_security_groups(stack: StackView) -> frozenset[str]:
+    names = map(group_parameter, GROUP_ROLES)
+    return frozenset(stack.parameters[name] for name in names if name in stack.parameters)
 
 
 def _existing_ids(resources: Iterable[StackResource], resource_type: str) -> tuple[str, ...]:
@@ -150,8 +153,7 @@ def _find_instances(
 
     Args:
         vpc_id: the cluster's VPC; empty if it is not known.
-        existing_group_names: names of the stacks' Auto Scaling groups.
-        known_group_names: the same names and those of deleted groups: the tag that EC2 Auto Scaling adds to an instance
+        known_group_names: names of existing and of deleted groups: the tag that EC2 Auto Scaling adds to an instance
             still names its group after the group was deleted.
     """
     states_of_group_members = {

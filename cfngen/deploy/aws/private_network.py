@@ -111,11 +111,7 @@ class PrivateNetwork:
 def read_private_network(
     account: Account, cluster: Cluster, stack: StackView, resources: Iterable[ResourceView]
 ) -> PrivateNetwork:
-    """Return the way out of a private cluster as EC2 describes it.
-
-    Args:
-        stack: the root stack, whose parameters name the existing parts of the network.
-    """
+    """Return the way out of a private cluster as EC2 describes it; parameters of the root stack name existing parts."""
     ids = {
         resource.logical_id: resource.physical_id
         for resource in resources

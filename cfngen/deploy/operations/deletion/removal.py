@@ -54,8 +54,7 @@ def remove_orphans(
     """
     deadline = account.clock.now().timestamp() + timeout
     poll_interval = MIN_POLL_INTERVAL_SECONDS
-    # A resource is identified by its kind and id.
-    removed: dict[tuple[str, str], OrphanedResource] = {}
+    removed: dict[tuple[str, str], OrphanedResource] = {}  # by kind and id
     previously_waiting: frozenset[tuple[str, str]] | None = None  # None in the first round
     while True:
         orphans = find_orphans(account, inventory)

@@ -107,11 +107,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class ApiResponse:
-    """A response of the API server.
-
-    Attributes:
-        reason: HTTP reason phrase.
-    """
+    """A response of the API server."""
 
     status: int
     body: str
@@ -144,10 +140,6 @@ class ApiConnection:
         """Send a request; return the response, whatever its status.
 
         There are no retries: callers that wait for the API poll it anyway.
-
-        Args:
-            path: path of the URL, with a leading slash.
-            accept: media type of the response.
 
         Raises:
             ApiUnreachableError: the API server does not answer.
@@ -205,7 +197,6 @@ def find_proxy(endpoint: Endpoint) -> str:
 
 
 def _no_proxy_networks(no_proxy: str) -> Iterator[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """Yield the CIDR blocks in `NO_PROXY`; host names and domains in it are skipped."""
     for entry in no_proxy.split(","):
         with contextlib.suppress(ValueError):
             yield ipaddress.ip_network(entry.strip(), strict=False)

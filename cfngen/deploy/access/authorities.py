@@ -108,11 +108,7 @@ def read_authority(account: Account, arn: str) -> Authority:
 
 
 def read_join_information(account: Account, arn: str) -> JoinInformation:
-    """Return the join information from its secret.
-
-    Raises:
-        CfngenError: as `read_authority`.
-    """
+    """Return the join information from its secret."""
     secret = _read_secret(account, arn)
     try:
         expires = datetime.strptime(secret["expires"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
@@ -174,7 +170,6 @@ def _secret_exists(account: Account, arn: str) -> bool:
 
 
 def _describe_kms_key(account: Account, arn: str) -> str:
-    """Return a secret's KMS key in words, with its ARN if the caller may describe the secret."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

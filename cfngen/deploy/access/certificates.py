@@ -46,11 +46,7 @@ class KeyPair:
 
 @dataclass(frozen=True)
 class Identity:
-    """A Kubernetes user.
-
-    Attributes:
-        user: name of the user, as shown in the audit log.
-    """
+    """A Kubernetes user."""
 
     user: str
     groups: tuple[str, ...] = (ADMINISTRATORS_GROUP,)
@@ -180,7 +176,6 @@ def _load_certificate(pem: str) -> x509.Certificate:
 
 
 def _load_private_key(pem: str) -> PrivateKeyTypes:
-    """Return a private key without a passphrase from PEM; an invalid one raises CertificateError."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 

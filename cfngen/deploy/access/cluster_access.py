@@ -86,7 +86,6 @@ def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[st
 
     Raises:
         NoEndpointError: the stack has no output with the ARN of the certificate authority's secret.
-        CfngenError: see `read_authority`.
     """
     arn = stack_outputs.get(CA_SECRET_OUTPUT, "")
     if not arn:

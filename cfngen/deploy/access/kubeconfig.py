@@ -55,7 +55,6 @@ class KubeconfigContent:
 
     Attributes:
         name: name of the context, the cluster and the user.
-        authority: PEM of the certificate authority of the API server.
         tls_name: name in the API server's certificate, if it is not that of the URL.
     """
 
@@ -291,7 +290,6 @@ def _invalid_kubeconfig(problem: str) -> KubeconfigError:
 
 
 def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
-    """Return one of the lists of the kubeconfig; it is added if it is missing."""
     list_node = _child(root, key)
     if list_node is not None and list_node.tag == "tag:yaml.org,2002:null":
         root.value = [pair for pair in root.value if pair[1] is not list_node]

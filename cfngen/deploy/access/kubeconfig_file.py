@@ -78,7 +78,6 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _replace_atomically(target: Path, text: str) -> None:
-    """Write the text to a temporary file in the same directory, then rename it to the target."""
     # mkstemp creates a file that only its owner may read and write.
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     temporary = Path(name)

@@ -75,11 +75,7 @@ class LoadBalancer:
 
 @dataclass(frozen=True)
 class Readiness:
-    """The readiness of the API server.
-
-    Attributes:
-        failing: names of its failing health checks, e.g. `etcd`.
-    """
+    """The readiness of the API server."""
 
     ready: bool
     failing: tuple[str, ...] = ()
@@ -169,7 +165,6 @@ def _not_ready_reason(
 
 
 def _mapping_at(parent: KubernetesObject, key: str) -> KubernetesObject:
-    """Return the value of a key if it is a mapping, else an empty mapping."""
     value = parent.get(key)
     return value if isinstance(value, Mapping) else {}
 

@@ -32,11 +32,8 @@ class Account:
 
     Attributes:
         id: number of the account, twelve digits.
-        region: e.g. `us-west-2`.
         partition: `aws`, `aws-cn`, `aws-us-gov`, …
         caller: ARN of the calling user or role.
-        session: the boto3 session.
-        clock: tells the time and waits.
         attempts: maximum number of attempts for a call, including the first.
     """
 
@@ -65,7 +62,6 @@ class Account:
             key: key of the objects in the response, e.g. `Volumes`.
             filters: the values that the first filter has may be many, which takes several calls, or none, which takes
                 no call, since nothing matches.
-            arguments: further arguments of the call.
         """
         service, operation = call.split(".")
         client = self.client(service)
@@ -85,11 +81,6 @@ class Account:
         """Return the response to a call, or None if AWS refuses it with an error code in `absent`.
 
         Other errors of boto3 are not translated.
-
-        Args:
-            call: service and method of its client, e.g. `iam.get_role`.
-            absent: error codes for what does not exist.
-            arguments: arguments of the call.
         """
         from botocore.exceptions import ClientError
 
@@ -129,11 +120,7 @@ def connect(
     """Return the account of the session's credentials; every command calls this first, so bad credentials fail early.
 
     Args:
-        session: a boto3 session.
-        region: the cluster's region.
-        clock: tells the time and waits.
         expected_account: number of the account that the credentials must belong to; empty accepts any.
-        attempts: maximum number of attempts for a call.
 
     Raises:
         AwsError: credentials are missing or refused, the region does not exist, or AWS does not answer.
@@ -184,7 +171,6 @@ def _filter_batches(filters: Filters) -> Iterator[dict[str, list[str]]]:
 
 
 def _new_client(session: Session, service: str, region: str, attempts: int) -> Client:
-    """Return a new boto3 client of a service, with cfngen's time-outs, retries and user agent."""
     from botocore.config import Config
 
     from cfngen import __version__

@@ -82,35 +82,13 @@ class _Owner(NamedTuple):
 def find_lost_addresses(
     account: Account, resources: Iterable[ResourceView], parameters: Mapping[str, str]
 ) -> tuple[LostAddress, ...]:
-    """Return the Elastic IPs that should be associated with a cluster's masters and bastion, but are not.
-
-    Args:
-        resources: the resources of all the cluster's stacks; their logical ids are unique.
-        parameters: values of the root's parameters.
-
-    Raises:
-        AwsError: a call failed.
-    """
+    """Return the Elastic IPs that should be associated with a cluster's masters and bastion, but are not."""
     physical_ids = {resource.logical_id: resource.physical_id for resource in resources if _exists(resource)}
-    # A master has an association only if it has an Elastic IP.
-    owners = [
-        _Owner(
-            slot=association.letter,
-            interface=physical_ids.get(str(association.sibling("NetworkInterface")), ""),
-            elastic_ip=str(association.sibling("ElasticIp")),
-            parameter="ApiElasticIpAllocationId",
-        )
-        for logical_id in sorted(physical_ids)
-        if (association := MasterId.parse(logical_id)) and association.part == "ElasticIpAssociation"
-    ]
-    if BASTION_ASSOCIATION in physical_ids:
-        interface = physical_ids.get(BASTION_NETWORK_INTERFACE, "")
-        owners.append(_Owner("", interface, BASTION_ELASTIC_IP, parameter="BastionElasticIpAllocationId"))
-    interfaces = sorted(owner.interface for owner in owners if owner.interface)
-    if not interfaces:
+    owners = list(_find_owners(physical_ids))
+    filters = {"network-interface-id": sorted(owner.interface for owner in owners if owner.interface)}
+    if not filters["network-interface-id"]:
         return ()
     with translate_aws_errors():
-        filters = {"network-interface-id": interfaces}
         network_interfaces = list(
             account.items("ec2.describe_network_interfaces", "NetworkInterfaces", filters=filters)
         )
@@ -132,8 +110,23 @@ def find_lost_addresses(
     )
 
 
+def _find_owners(physical_ids: Mapping[str, str]) -> Iterator[_Owner]:
+    # A master has an association only if it has an Elastic IP.
+    for logical_id in sorted(physical_ids):
+        association = MasterId.parse(logical_id)
+        if association and association.part == "ElasticIpAssociation":
+            yield _Owner(
+                slot=association.letter,
+                interface=physical_ids.get(str(association.sibling("NetworkInterface")), ""),
+                elastic_ip=str(association.sibling("ElasticIp")),
+                parameter="ApiElasticIpAllocationId",
+            )
+    if BASTION_ASSOCIATION in physical_ids:
+        interface = physical_ids.get(BASTION_NETWORK_INTERFACE, "")
+        yield _Owner("", interface, BASTION_ELASTIC_IP, parameter="BastionElasticIpAllocationId")
+
+
 def _exists(resource: ResourceView) -> bool:
-    """Return whether a resource of a stack exists in AWS."""
     return bool(resource.physical_id) and resource.status != "DELETE_COMPLETE"
 
 
@@ -149,12 +142,8 @@ def _yield_lost_addresses(
     """Yield the Elastic IPs that are not associated with the network interface of their owner.
 
     Args:
-        region: the AWS region.
-        owners: the masters that have an Elastic IP, and the bastion.
         public_ip_by_interface: the public IP that each network interface has now, by the interface's id.
         physical_ids: physical ids of the cluster's resources, by logical id.
-        addresses: all Elastic IPs of the region, as EC2 describes them.
-        parameters: values of the root's parameters.
     """
     elastic_ip_by_address = {address["PublicIp"]: address for address in addresses}
     elastic_ip_by_allocation_id = {address.get("AllocationId", ""): address for address in addresses}
@@ -184,13 +173,7 @@ def _yield_lost_addresses(
 
 
 class UsedAddress(NamedTuple):
-    """An address that a master needs, but that a network interface has.
-
-    Attributes:
-        address: the private IPv4 address.
-        master_letter: letter of the master that needs it.
-        interface: the network interface, as EC2 describes it.
-    """
+    """An address that a master needs, but that a network interface has."""
 
     address: str
     master_letter: str
@@ -198,12 +181,7 @@ class UsedAddress(NamedTuple):
 
 
 def find_used_addresses(letters_by_address: Mapping[str, str], interfaces: list[AwsObject]) -> Iterator[UsedAddress]:
-    """Yield each needed address that a network interface has.
-
-    Args:
-        letters_by_address: by address, the letter of the master that needs it.
-        interfaces: network interfaces, as EC2 describes them.
-    """
+    """Yield each needed address that a network interface has."""
     for interface in interfaces:
         private_ips = {
             private_ip_address["PrivateIpAddress"] for private_ip_address in interface.get("PrivateIpAddresses", ())

@@ -79,13 +79,9 @@ class ResourceChange:
 
     Attributes:
         action: `Add`, `Modify`, `Remove`, `Import` or `Dynamic`.
-        logical_id: its logical id in the template.
         physical_id: its physical id; empty if it has none yet.
-        type: e.g. `AWS::EC2::Volume`.
         replacement: `True`, `False`, `Conditional`; empty for actions other than `Modify`.
         policy: what happens to a resource that is removed or replaced, as CloudFormation spells it; often empty.
-        scope: the attributes that change.
-        details: why it changes.
         change_set_id: ARN of the change set of a nested stack; empty for all other resources.
         before: the old definition of the resource, with values filled in; empty if CloudFormation does not show it.
         after: the new definition, likewise.
@@ -109,14 +105,9 @@ class ChangeSet:
     """The change set of one stack, with those of its nested stacks.
 
     Attributes:
-        id: its ARN.
-        stack_id: ARN of its stack.
-        stack_name: name of its stack.
         status: status of the change set, e.g. `CREATE_COMPLETE`.
         execution_status: e.g. `AVAILABLE`.
-        reason: its status reason; often empty.
         created: when CloudFormation started to create it.
-        parameters: the stack's parameters by name.
         resource_changes: the changes of resources by logical id.
         children: the change sets of nested stacks by logical id.
     """
@@ -149,10 +140,7 @@ class ChangeSet:
 
 
 def pauses() -> Callable[[], float]:
-    """Return a function that returns how many seconds to wait before the next call of AWS.
-
-    Each time, it returns a larger number than the last time, up to a maximum.
-    """
+    """Return a function that returns how many seconds to wait before each next call of AWS: more each time."""
     seconds = _MIN_PAUSE_SECONDS / _PAUSE_FACTOR
 
     def next_pause() -> float:
@@ -167,7 +155,6 @@ def retry_transient_errors(clock: Clock, call: Callable[[], Response]) -> Respon
     """Return the response of a call, retrying it for some minutes while it fails with a transient error.
 
     Args:
-        clock: the clock.
         call: a call that changes nothing, or that can safely be repeated.
 
     Raises:
@@ -266,7 +253,6 @@ def _property_and_cause(detail: ChangeDetail) -> tuple[str, str, str, str]:
 
 
 def _parse_change_set(page: AwsObject, resource_changes: list[ResourceChange]) -> ChangeSet:
-    """Return the change set that a page of DescribeChangeSet describes, with the given changes."""
     return ChangeSet(
         id=page["ChangeSetId"],
         stack_id=page["StackId"],
@@ -287,9 +273,7 @@ class ValidationFailure:
     """One problem found by early validation.
 
     Attributes:
-        stack: name of the stack.
         path: path in that stack's template, e.g. `/Resources/Vpc/Properties/CidrBlock`.
-        reason: message of CloudFormation.
         logical_id: the resource; may be empty.
     """
 
@@ -330,7 +314,6 @@ def read_validation_failures(account: Account, change_set: ChangeSet) -> Iterato
 
 
 def _parse_resource_change(change: AwsObject) -> ResourceChange:
-    """Return the change that a `ResourceChange` of DescribeChangeSet describes."""
     return ResourceChange(
         action=change["Action"],
         logical_id=change["LogicalResourceId"],
@@ -347,7 +330,6 @@ def _parse_resource_change(change: AwsObject) -> ResourceChange:
 
 
 def _parse_detail(detail: AwsObject) -> ChangeDetail:
-    """Return the reason for a change that one of its `Details` in DescribeChangeSet describes."""
     target = detail.get("Target") or {}
     return ChangeDetail(
         attribute=target.get("Attribute") or "Properties",

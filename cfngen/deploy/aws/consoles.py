@@ -120,9 +120,6 @@ def last_boot_messages(output: str) -> tuple[str, ...]:
     While a step waits, the boot program logs the reason every minute; only the last one of these messages is returned.
 
     Other programs write to the console too, so lines of theirs may be between the boot program's messages.
-
-    Args:
-        output: the console output.
     """
     messages: list[str] = []
     process = ""
@@ -186,7 +183,6 @@ def read_launch_failures(account: Account, group: str) -> tuple[str, ...]:
 
 
 def _is_successful_launch(activity: AwsObject) -> bool:
-    """Return whether an activity has launched an instance."""
     return activity["StatusCode"] == "Successful" and str(activity.get("Description", "")).startswith("Launching")
 
 
@@ -222,5 +218,4 @@ def _read_console(account: Account, instance_id: str) -> str:
 
 
 def _remove_control_characters(line: str) -> str:
-    """Return a line without escape sequences, other control characters and white space at its end."""
     return _CONTROL_CHARACTERS.sub("", line).rstrip()

@@ -118,7 +118,6 @@ def _record_error(failures: dict[str, str], stack_name: str) -> Iterator[None]:
 
 
 def _read_drifted_resources(client: Client, stack_id: str, stack_name: str) -> list[DriftedResource]:
-    """Return the resources of one stack that CloudFormation found to be modified or deleted."""
     resources: list[DriftedResource] = []
     page_arguments: dict[str, str] = {}
     while True:

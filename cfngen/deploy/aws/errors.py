@@ -128,11 +128,7 @@ def as_aws_error(error: Exception) -> AwsError:
 
 @contextmanager
 def translate_aws_errors() -> Iterator[None]:
-    """Raise an `AwsError` in place of each error of boto3 that the `with` block raises.
-
-    Raises:
-        AwsError: in place of an error of boto3 or botocore.
-    """
+    """Raise an `AwsError` in place of each error of boto3 that the `with` block raises."""
     # Importing boto3 takes a tenth of a second; where one of its errors can be raised it is imported already.
     from boto3.exceptions import Boto3Error
     from botocore.exceptions import BotoCoreError, ClientError
@@ -158,7 +154,6 @@ def is_transient(error: Exception) -> bool:
 
 
 def _from_client_error(error: Exception) -> AwsError:
-    """Translate a `ClientError`, which is AWS's response to a refused or failed call, by its error code."""
     response = error.response  # type: ignore[attr-defined]
     code = error_code(error)
     message = str(response.get("Error", {}).get("Message", "")) or str(error)

@@ -136,7 +136,6 @@ def _must_follow_another(event: Event, queues: dict[str, deque[Event]]) -> bool:
 
 
 def _is_start(event: Event) -> bool:
-    """Return whether an event starts an operation, and does not end it."""
     return event.status.endswith("_IN_PROGRESS")
 
 

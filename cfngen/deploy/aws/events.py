@@ -82,10 +82,6 @@ def parse_event(entry: AwsObject, path: tuple[str, ...]) -> Event:
     """Return the event in one entry of a DescribeStackEvents or DescribeEvents response.
 
     Only DescribeEvents has entries about hooks and validation; their reasons are in other keys.
-
-    Args:
-        entry: the entry.
-        path: logical ids from the root to the stack.
     """
     status, reason = entry.get("ResourceStatus", ""), entry.get("ResourceStatusReason", "")
     if hook_reason := entry.get("HookStatusReason"):
@@ -114,7 +110,6 @@ class StackEvents:
     """Reads the events of one stack, page by page.
 
     Attributes:
-        id: the stack's ARN.
         path: logical ids from the root stack to this one.
         last_stack_event: the newest event in scope about the stack itself, not about a resource in it.
     """
@@ -223,7 +218,6 @@ class TreeEvents:
     """Reads the events of a root stack and all its nested stacks, within a number of calls that the caller allows.
 
     Attributes:
-        root: the root stack's events.
         since: time of the operation's first event, where reading of nested stacks stops; None if it is not known yet,
             or if all events are to be read.
     """
@@ -232,7 +226,6 @@ class TreeEvents:
         """Follow a root stack; nothing is read yet.
 
         Args:
-            root_id: the root stack's ARN.
             scope: `LastOperation`, what `since_time` returns, or `unbounded`.
         """
         self.root = StackEvents(account, root_id, (), scope)
@@ -262,9 +255,6 @@ class TreeEvents:
 
     def advance(self, calls: int) -> int:
         """Read up to this number of pages: the root's, then those of the nested stacks in turn.
-
-        Args:
-            calls: how many calls of CloudFormation are allowed.
 
         Returns:
             How many calls are left.
@@ -307,7 +297,6 @@ class TreeEvents:
         return child.has_more_pages or self._last_turns[child.id] != self._turn
 
     def _read(self, stack: StackEvents) -> None:
-        """Read one page of a stack's events, and follow the nested stacks that its new events are about."""
         for event in stack.read_page():
             self._pending.append(event)
             if self.since is None and not self._unbounded:
@@ -332,11 +321,7 @@ def read_all_events(account: Account, root_id: str, scope: Scope) -> tuple[Event
     """Return the events of a stack and all its nested stacks, oldest first.
 
     Args:
-        root_id: the root stack's ARN.
         scope: `LastOperation`, `last_operation_and_failure`, what `since_time` returns, or `unbounded`.
-
-    Raises:
-        AwsError: a call failed.
     """
     tree_events = TreeEvents(account, root_id, scope)
     with translate_aws_errors():
@@ -351,12 +336,8 @@ def read_history(
     """Return the events of the last operation or of all operations, without events that only repeat others.
 
     Args:
-        root_id: the root stack's ARN.
         operation: `latest` for the newest operation (a rollback together with the operation that failed), or `all`.
         complete: whether to include events that only repeat others.
-
-    Raises:
-        AwsError: a call failed.
     """
     events = read_all_events(account, root_id, all_events if operation == "all" else last_operation_and_failure)
     if complete:
@@ -385,9 +366,6 @@ def read_last_event(account: Account, stack_id: str) -> Event | None:
 
     Read it before a call that starts an operation and pass it to `watch`, which then knows where the operation starts
     without relying on this machine's clock.
-
-    Raises:
-        AwsError: the call failed.
     """
     with translate_aws_errors():
         entries = account.client("cloudformation").describe_stack_events(StackName=stack_id)["StackEvents"]

@@ -25,13 +25,7 @@ FindExisting = Callable[[Account, list[str]], set[str]]
 
 
 class ResourceKind(NamedTuple):
-    """A kind of resources that is counted.
-
-    Attributes:
-        name: the kind in words, in the plural.
-        type: its CloudFormation type.
-        find_existing: returns which of the given ids still exist.
-    """
+    """A kind of resources that is counted."""
 
     name: str
     type: str
@@ -131,9 +125,7 @@ RESOURCE_KINDS = (
         "CloudFront distributions", "AWS::CloudFront::Distribution", _described("cloudfront.get_distribution", "Id")
     ),
     ResourceKind(
-        "instance profiles",
-        "AWS::IAM::InstanceProfile",
-        _described("iam.get_instance_profile", "InstanceProfileName"),
+        "instance profiles", "AWS::IAM::InstanceProfile", _described("iam.get_instance_profile", "InstanceProfileName")
     ),
     ResourceKind("secrets", "AWS::SecretsManager::Secret", _described("secretsmanager.describe_secret", "SecretId")),
 )

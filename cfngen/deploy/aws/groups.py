@@ -34,15 +34,10 @@ class InstanceView:
 
     Attributes:
         id: its id, which is also the name of its Node.
-        zone: its Availability Zone.
         lifecycle: its lifecycle state in the group, e.g. `InService`, `Pending:Wait`, `Terminating`.
-        healthy: whether its health status in the group is healthy.
         current: whether it was launched from the group's current version of the launch template.
-        type: its instance type.
         state: its instance state in EC2, e.g. `running`; empty if EC2 does not list it.
-        address: its private IP address.
         public_address: its public IP address; empty if it has none.
-        image: id of its machine image.
         launched: when it was launched; None if EC2 does not list it.
         protected: whether it is protected from scale-in.
     """
@@ -78,13 +73,7 @@ class InstanceView:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of an Auto Scaling group.
-
-    Attributes:
-        minimum: minimum size.
-        maximum: maximum size.
-        desired: desired capacity.
-    """
+    """The sizes of an Auto Scaling group."""
 
     minimum: int
     maximum: int
@@ -99,7 +88,6 @@ class KeptSizes:
     """The tag of a group that is paused, or was when a command was interrupted.
 
     Attributes:
-        text: the tag's value.
         sizes: the sizes before the pause; None if somebody has damaged the tag.
         since: when the pause began; None if somebody has damaged the tag.
     """
@@ -114,17 +102,11 @@ class GroupView:
     """An Auto Scaling group: of one master, of a node group, or of the bastion.
 
     Attributes:
-        role: `master`, `node` or `bastion`.
         name: letter of the master's slot, or name of the node group; empty for the bastion.
-        id: name of the Auto Scaling group.
-        minimum: minimum size.
-        maximum: maximum size.
-        desired: desired capacity.
         instances: all instances, whatever their lifecycle state.
         missing: whether the Auto Scaling group does not exist, although it is a resource of the stack.
         kept: the sizes that it had before a pause, from its tag; None if it is not paused.
         suspended: names of its suspended scaling processes.
-        tag_count: number of its tags.
     """
 
     role: Role
@@ -162,9 +144,6 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
 
     Args:
         cluster: the cluster file, which names the node groups; a group that is not in it is named by its logical id.
-
-    Raises:
-        AwsError: a call failed.
     """
     resources_by_name = {
         resource.physical_id: resource
@@ -180,46 +159,27 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
     }
     group_views: list[GroupView] = []
     for group_name, resource in resources_by_name.items():
-        master = MasterId.parse(resource.logical_id)
-        node_group = NodeGroupId.parse(resource.logical_id)
-        role: Role = "master" if master else "node"
-        if master:
-            name = master.letter
-        elif resource.logical_id == BASTION_GROUP:
-            role, name = "bastion", ""
-        elif resource.logical_id in node_group_names:
-            name = node_group_names[resource.logical_id]
-        else:
-            name = node_group.group if node_group else resource.logical_id
-        group_views.append(
-            _build_group_view(
-                role=role,
-                name=name,
-                group_name=group_name,
-                description=groups_by_name.get(group_name),
-                instances=instances,
-            )
-        )
+        role, name = _role_and_name(resource.logical_id, node_group_names)
+        description = groups_by_name.get(group_name)
+        group_views.append(_build_group_view(role, name, group_name, description, instances))
     return tuple(sorted(group_views, key=lambda group: (_ROLES.index(group.role), group.name)))
 
 
-def _build_group_view(
-    *,
-    role: Role,
-    name: str,
-    group_name: str,
-    description: AwsObject | None,
-    instances: Mapping[str, AwsObject],
-) -> GroupView:
-    """Return a group; it is marked as missing if Auto Scaling does not describe it.
+def _role_and_name(logical_id: str, node_group_names: Mapping[str, str]) -> tuple[Role, str]:
+    if master := MasterId.parse(logical_id):
+        return "master", master.letter
+    if logical_id == BASTION_GROUP:
+        return "bastion", ""
+    if logical_id in node_group_names:
+        return "node", node_group_names[logical_id]
+    node_group = NodeGroupId.parse(logical_id)
+    return "node", node_group.group if node_group else logical_id
 
-    Args:
-        role: `master`, `node` or `bastion`.
-        name: letter of the master's slot, or name of the node group; empty for the bastion.
-        group_name: name of the Auto Scaling group.
-        description: the group as Auto Scaling describes it; None if the group does not exist.
-        instances: the instances as EC2 describes them, by id.
-    """
+
+def _build_group_view(
+    role: Role, name: str, group_name: str, description: AwsObject | None, instances: Mapping[str, AwsObject]
+) -> GroupView:
+    """Return a group; it is marked as missing if Auto Scaling does not describe it."""
     if description is None:
         return GroupView(role=role, name=name, id=group_name, missing=True)
     version = launch_template_specification(description).get("Version", "")
@@ -324,11 +284,7 @@ def tag_value(sizes: Sizes, since: datetime) -> str:
 
 
 def parse_tags(tags: dict[str, str]) -> KeptSizes | None:
-    """Return the sizes that the tags of a group keep; None if the group is not paused.
-
-    Args:
-        tags: values by key.
-    """
+    """Return the sizes that the tags of a group keep; None if the group is not paused."""
     text = tags.get(PAUSED)
     if text is None:
         return None

@@ -28,7 +28,6 @@ def find_similar_types(account: Account, instance_type: str, zone: str) -> tuple
 
 
 def _read_similar_types(account: Account, instance_type: str, zone: str) -> tuple[str, ...]:
-    """Return the types of similar size; see `find_similar_types`."""
     [wanted] = account.items("ec2.describe_instance_types", "InstanceTypes", InstanceTypes=[instance_type])
     vcpu_count = int(wanted["VCpuInfo"]["DefaultVCpus"])
     memory = int(wanted["MemoryInfo"]["SizeInMiB"])

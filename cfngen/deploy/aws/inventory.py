@@ -24,16 +24,12 @@ class Inventory:
     """The resources of a cluster in its AWS account.
 
     Attributes:
-        cluster: name of the cluster.
-        resources: every resource of its stacks, nested stacks included.
         vpc_id: its VPC; empty if it no longer exists, or is not known.
         own_vpc: whether the VPC was created for the cluster and did not exist before it.
-        pod_cidr: address range of the pods.
         route_tables: existing route tables, not created by the stacks, that contain routes to its pods.
         instances: states of its instances, by instance id: the instance state of EC2, or the lifecycle state in the
             Auto Scaling group.
         unmanaged_instances: ids of its instances that no Auto Scaling group of its stacks launched.
-        security_groups: security groups of its stacks.
         existing_security_groups: security groups that the stacks use and did not create: they are never deleted.
         same_name_stacks: names of other root stacks in the region that contain a cluster of the same name.
     """
@@ -85,7 +81,6 @@ def read_inventory(
     Args:
         stack: the cluster's root stack, which may be deleted; None if CloudFormation knows no stack of that name.
         vpc_id: the existing VPC that the cluster file names; empty if the stack creates one.
-        pod_cidr: address range of the pods.
     """
     resources = list_resource_tree(account, stack.id) if stack else ()
     own_vpcs = _existing_ids(resources, VPC_TYPE)
@@ -93,10 +88,6 @@ def read_inventory(
     parameter_vpc = stack.values.get("VpcId", "") if stack else ""
     named_vpc = next(iter(own_vpcs), "") or parameter_vpc or vpc_id
     cluster_vpc = named_vpc or _find_vpc_by_tag(account, cluster)
-    route_table = stack.values.get("RouteTableId", "") if stack else ""
-    uses_existing_route_table = bool(route_table) and route_table not in _existing_ids(
-        resources, "AWS::EC2::RouteTable"
-    )
     known_group_names = frozenset(
         resource.view.physical_id for resource in resources if resource.view.type == AUTO_SCALING_GROUP
     )
@@ -113,21 +104,27 @@ def read_inventory(
         vpc_id=cluster_vpc,
         own_vpc=bool(cluster_vpc) and cluster_vpc not in (parameter_vpc, vpc_id),
         pod_cidr=pod_cidr,
-        route_tables=(route_table,) if uses_existing_route_table else (),
+        route_tables=_existing_route_tables(stack, resources) if stack else (),
         instances=instances,
         # Without a stack, no group is known, and every instance would be listed as unmanaged.
         unmanaged_instances=unmanaged_ids if resources else frozenset(),
         security_groups=_existing_ids(resources, "AWS::EC2::SecurityGroup"),
-        existing_security_groups=frozenset(
-            stack.parameters[group_parameter(role)]
-            for role in GROUP_ROLES
-            if stack and group_parameter(role) in stack.parameters
-        ),
+        existing_security_groups=_existing_security_groups(stack) if stack else frozenset(),
     )
 
 
+def _existing_route_tables(stack: StackView, resources: Iterable[StackResource]) -> tuple[str, ...]:
+    route_table = stack.values.get("RouteTableId", "")
+    is_created = route_table in _existing_ids(resources, "AWS::EC2::RouteTable")
+    return (route_table,) if route_table and not is_created else ()
+
+
+def _existing_security_groups(stack: StackView) -> frozenset[str]:
+    names = map(group_parameter, GROUP_ROLES)
+    return frozenset(stack.parameters[name] for name in names if name in stack.parameters)
+
+
 def _existing_ids(resources: Iterable[StackResource], resource_type: str) -> tuple[str, ...]:
-    """Return the physical ids of the resources of one type that exist."""
     return tuple(
         resource.view.physical_id for resource in resources if resource.exists and resource.view.type == resource_type
     )
@@ -156,8 +153,7 @@ def _find_instances(
 
     Args:
         vpc_id: the cluster's VPC; empty if it is not known.
-        existing_group_names: names of the stacks' Auto Scaling groups.
-        known_group_names: the same names and those of deleted groups: the tag that EC2 Auto Scaling adds to an instance
+        known_group_names: names of existing and of deleted groups: the tag that EC2 Auto Scaling adds to an instance
             still names its group after the group was deleted.
     """
     states_of_group_members = {

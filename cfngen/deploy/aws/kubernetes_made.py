@@ -27,7 +27,6 @@ class ReferringGroup:
 
     Attributes:
         group_id: the group that has the rules.
-        group_name: its name.
         owned: whether the group that has the rules is the cluster's, or an existing one that the cluster's nodes use.
     """
 
@@ -52,22 +51,14 @@ def find_orphaned_groups(account: Account, inventory: Inventory) -> tuple[Orphan
             vpc_id = group.get("VpcId", "")
             orphans.append(
                 OrphanedResource(
-                    kind="security group",
-                    id=group["GroupId"],
-                    name=group["GroupName"],
-                    purpose=purpose,
-                    vpc_id=vpc_id,
+                    kind="security group", id=group["GroupId"], name=group["GroupName"], purpose=purpose, vpc_id=vpc_id
                 )
             )
     return tuple(orphans)
 
 
 def find_references(account: Account, inventory: Inventory, ids: Sequence[str]) -> tuple[ReferringGroup, ...]:
-    """Return the security groups with rules that refer to one of the given groups, without the given groups.
-
-    Args:
-        ids: ids of the security groups.
-    """
+    """Return the security groups with rules that refer to one of the given groups, without the given groups."""
     references_by_group: dict[str, ReferringGroup] = {}
     for filter_name in REFERENCE_FILTERS:
         for group in _describe_groups(account, {filter_name: ids}):
@@ -94,11 +85,7 @@ LOAD_BALANCER_DESCRIPTION_PREFIX = "ELB "  # `ELB <name>`, `ELB app/<name>/<id>`
 def find_orphaned_interfaces(
     account: Account, inventory: Inventory, *, groups: Iterable[str] = ()
 ) -> tuple[OrphanedResource, ...]:
-    """Return the cluster's remaining interfaces: those that only cfngen deletes, and those that ELB will delete.
-
-    Args:
-        groups: security groups that Kubernetes created.
-    """
+    """Return the cluster's remaining interfaces: those that only cfngen deletes, and those that ELB will delete."""
     if not inventory.vpc_id:
         return ()
     kubernetes_groups = frozenset(groups)
@@ -141,7 +128,6 @@ def load_balancer_name(description: str) -> str:
 def _belongs_to_cluster(
     interface: AwsObject, tags: Mapping[str, str], group_ids: set[str], inventory: Inventory
 ) -> bool:
-    """Return whether an unused interface was created for pods of the cluster."""
     if is_owned_by(tags, inventory.cluster):
         return True
     # If the VPC CNI does not know the cluster's name, it tags an interface with its instance only, and gives it the
@@ -153,7 +139,6 @@ def _belongs_to_cluster(
 
 
 def _make_orphan(interface: AwsObject, purpose: str, *, deleted_by_aws: bool = False) -> OrphanedResource:
-    """Return a network interface as an orphan, with the purpose that its description shows."""
     interface_id = interface["NetworkInterfaceId"]
     return OrphanedResource(
         kind="network interface",

@@ -32,7 +32,6 @@ class OperationOrigin:
     """When and by whom a stack's latest operation was started.
 
     Attributes:
-        time: when it was started.
         caller: ARN of the user or role that started it with cfngen; empty if unknown or not started with cfngen.
         protect: whether the deployment enables termination protection at its end; None if unknown.
     """
@@ -48,11 +47,7 @@ def change_set_description(account: Account, cluster: str, *, protect: bool) -> 
 
 
 def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
-    """Return when and by whom a stack's latest operation was started; None if its events do not show it.
-
-    Raises:
-        AwsError: the events cannot be read.
-    """
+    """Return when and by whom a stack's latest operation was started; None if its events do not show it."""
     with translate_aws_errors():
         first_event = _read_first_event(account, stack)
     if first_event is None:
@@ -77,7 +72,6 @@ class _FirstEvent(NamedTuple):
     """The first event about a stack itself in its latest operation.
 
     Attributes:
-        event: the event.
         request_token: client request token of the operation; empty if the caller gave none.
     """
 
@@ -86,7 +80,6 @@ class _FirstEvent(NamedTuple):
 
 
 def _read_first_event(account: Account, stack: StackView) -> _FirstEvent | None:
-    """Return the first event about a stack itself in its latest operation; None if there is no such event."""
     is_of_older_operation = LastOperation(with_failure=True)
     first_event: _FirstEvent | None = None
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)

@@ -61,14 +61,7 @@ class StaleGroup:
 
 
 def find_stale_groups(account: Account, resources: Iterable[ResourceView]) -> tuple[StaleGroup, ...]:
-    """Return the groups that use another launch template version than their stack's, or whose boot program is gone.
-
-    Args:
-        resources: the resources of all the cluster's stacks; their logical ids are unique.
-
-    Raises:
-        AwsError: a call failed.
-    """
+    """Return the groups that use another launch template version than their stack's, or whose boot program is gone."""
     existing = [resource for resource in resources if resource.physical_id and resource.status != "DELETE_COMPLETE"]
     logical_ids = frozenset(resource.logical_id for resource in existing)
     logical_id_by_group_name = {
@@ -88,17 +81,11 @@ def find_stale_groups(account: Account, resources: Iterable[ResourceView]) -> tu
 
 
 def _check_group(
-    account: Account,
-    logical_id: str,
-    group: AwsObject,
-    newest_versions: Mapping[str, str],
-    logical_ids: frozenset[str],
+    account: Account, logical_id: str, group: AwsObject, newest_versions: Mapping[str, str], logical_ids: frozenset[str]
 ) -> StaleGroup | None:
     """Return the group if it is stale; None if its launch template version is current and its instances can boot.
 
     Args:
-        logical_id: logical id of the group.
-        group: the group as Auto Scaling describes it.
         newest_versions: newest version of each of the stacks' launch templates, by the launch template's id.
         logical_ids: logical ids of all existing resources of the stacks, among them the boot programs.
     """
@@ -197,14 +184,7 @@ def described_stack_type(description: str) -> str:
 
 
 def find_retyped_slots(account: Account, resources: Iterable[ResourceView]) -> tuple[RetypedSlot, ...]:
-    """Return the slots that launch another type than their stack's, in the order of their letters.
-
-    Args:
-        resources: the resources of all the cluster's stacks.
-
-    Raises:
-        AwsError: a call failed.
-    """
+    """Return the slots that launch another type than their stack's, in the order of their letters."""
     letter_by_group_name = {
         resource.physical_id: master.letter
         for resource in resources

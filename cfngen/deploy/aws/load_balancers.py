@@ -22,8 +22,6 @@ class LoadBalancerView:
 
     Attributes:
         id: its ARN; for a Classic Load Balancer, its name.
-        name: its name.
-        vpc_id: its VPC.
         own_addresses: number of its public addresses: one in each zone that has no Elastic IP.
     """
 
@@ -85,7 +83,6 @@ def _count_own_addresses(balancer: AwsObject) -> int:
 
 
 def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
-    """Yield the Classic Load Balancers that Kubernetes created for the cluster."""
     elb = account.client("elb")
     balancers = account.items("elb.describe_load_balancers", "LoadBalancerDescriptions")
     descriptions_by_name = _select_in_vpc(balancers, id_key="LoadBalancerName", vpc_key="VPCId", inventory=inventory)
@@ -108,7 +105,6 @@ def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedRe
 
 
 def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
-    """Yield the Application and Network Load Balancers that Kubernetes created for the cluster."""
     elbv2 = account.client("elbv2")
     balancers = account.items("elbv2.describe_load_balancers", "LoadBalancers")
     balancers_by_arn = _select_in_vpc(balancers, id_key="LoadBalancerArn", vpc_key="VpcId", inventory=inventory)
@@ -122,17 +118,11 @@ def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedReso
             attributes = elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
         is_protected = {"Key": DELETION_PROTECTION_ATTRIBUTE, "Value": "true"} in attributes
         yield OrphanedResource(
-            kind="load balancer",
-            id=arn,
-            name=name,
-            purpose=service_name(tags),
-            protected=is_protected,
-            vpc_id=vpc_id,
+            kind="load balancer", id=arn, name=name, purpose=service_name(tags), protected=is_protected, vpc_id=vpc_id
         )
 
 
 def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
-    """Yield the target groups that Kubernetes created for the cluster."""
     elbv2 = account.client("elbv2")
     groups = account.items("elbv2.describe_target_groups", "TargetGroups")
     groups_by_arn = _select_in_vpc(groups, id_key="TargetGroupArn", vpc_key="VpcId", inventory=inventory)
@@ -169,10 +159,6 @@ def _describe_tags(describe: Callable[[list[str]], AwsObject], requested_ids: li
 
     A resource may have been deleted after it had been listed. AWS rejects the whole call if one of the resources is
     missing; then each resource is described by its own call.
-
-    Args:
-        describe: calls DescribeTags for names or ARNs.
-        requested_ids: the names or ARNs of the resources.
     """
     tag_descriptions: list[AwsObject] = []
     with catch_missing_or_in_use() as outcome:

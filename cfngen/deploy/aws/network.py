@@ -39,8 +39,6 @@ class NetworkFacts:
         vpc: the VPC; None if there is none with this id.
         has_dns_support: whether the Amazon DNS server answers (`enableDnsSupport`); None if that could not be read.
         has_dns_host_names: whether public addresses get DNS names (`enableDnsHostnames`); None if unknown.
-        internet_gateways: the internet gateways that are attached to it.
-        peerings: its active peering connections.
         unread: the attributes that could not be read, each with the reason.
     """
 
@@ -110,7 +108,6 @@ def _list_in_vpc(account: Account, operation: str, key: str, id_filter: str, vpc
 
 
 def _list_peerings(account: Account, vpc_id: str) -> tuple[AwsObject, ...]:
-    """Return the active peering connections of the VPC."""
     operation, key = "describe_vpc_peering_connections", "VpcPeeringConnections"
     found = {
         peering["VpcPeeringConnectionId"]: peering
@@ -122,7 +119,6 @@ def _list_peerings(account: Account, vpc_id: str) -> tuple[AwsObject, ...]:
 
 
 def _read_vpc_attribute(account: Account, vpc_id: str, name: str) -> bool:
-    """Return the value of an attribute of the VPC, e.g. `enableDnsSupport`."""
     response = account.client("ec2").describe_vpc_attribute(VpcId=vpc_id, Attribute=name)
     return bool(response[f"{name[0].upper()}{name[1:]}"]["Value"])
 
@@ -196,12 +192,7 @@ def read_tags_of_subnets(account: Account, key: str) -> dict[str, dict[str, str]
 
 
 def route_table_of(tables: Sequence[AwsObject], subnet_id: str) -> str:
-    """Return the id of the route table that a subnet uses; empty if it is not among the tables.
-
-    Args:
-        tables: all route tables of the VPC, as EC2 describes them.
-        subnet_id: id of the subnet.
-    """
+    """Return the id of the route table that a subnet uses; empty if it is not among the tables."""
     main_table = ""
     for table in tables:
         for association in table["Associations"]:

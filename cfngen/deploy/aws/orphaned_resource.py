@@ -6,13 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 OrphanKind = Literal[
-    "load balancer",
-    "target group",
-    "security group",
-    "network interface",
-    "route",
-    "volume",
-    "snapshot",
+    "load balancer", "target group", "security group", "network interface", "route", "volume", "snapshot"
 ]
 
 

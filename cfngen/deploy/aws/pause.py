@@ -90,11 +90,7 @@ def find_pause(groups: Iterable[GroupView]) -> PauseState | None:
 
 
 def read_pause(account: Account, stack: StackView, cluster: Cluster) -> PauseState | None:
-    """Return the pause of a deployed cluster; None if it is not paused.
-
-    Raises:
-        AwsError: a call failed.
-    """
+    """Return the pause of a deployed cluster; None if it is not paused."""
     with translate_aws_errors():
         paused_groups = account.items(
             "autoscaling.describe_auto_scaling_groups", "AutoScalingGroups", filters={"tag-key": [PAUSED]}

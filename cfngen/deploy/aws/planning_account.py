@@ -84,12 +84,7 @@ class PlanningAccount(Account):
         """Raise an error for a call that a plan does not need; botocore calls this before it sends the request.
 
         Args:
-            params: the arguments of the call.
-            model: botocore's description of the operation.
             context: values that botocore keeps for the call, and passes to `_record_created_arns`.
-
-        Raises:
-            PlanChangesError: a plan must not make this call.
         """
         service, operation = model.service_model.service_name, model.name
         if operation.startswith(_READ_ONLY_PREFIXES) or (service == "s3" and operation in _UPLOAD_OPERATIONS):

@@ -27,13 +27,7 @@ ROUTE_TABLE = "AWS::EC2::RouteTable"
 
 @dataclass(frozen=True)
 class InstanceRoute:
-    """A route that leads to an instance.
-
-    Attributes:
-        table: id of its route table.
-        destination: its destination CIDR.
-        instance: id of the instance.
-    """
+    """A route that leads to an instance."""
 
     table: str
     destination: str
@@ -46,11 +40,7 @@ def find_instance_routes(
     """Return the routes to existing instances in the route table of the pods; none if the network plug-in needs none.
 
     Args:
-        cluster: the cluster file, which names the network plug-in.
         stack: the root stack; its parameter RouteTableId names the route table of an existing VPC.
-
-    Raises:
-        AwsError: the call failed.
     """
     if not network_plugin(cluster).uses_vpc_routes:
         return ()
@@ -97,7 +87,6 @@ def find_orphaned_routes(account: Account, inventory: Inventory) -> tuple[Orphan
 
 
 def _is_in_pod_range(route: AwsObject, pod_range: IPv4Network) -> bool:
-    """Return whether a route's destination is a part of the pods' address range."""
     destination = ip_network(route.get("DestinationCidrBlock") or "0.0.0.0/0")
     return isinstance(destination, IPv4Network) and destination.subnet_of(pod_range)
 

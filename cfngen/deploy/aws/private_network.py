@@ -31,12 +31,10 @@ class NatGatewayView:
     """A NAT gateway of the stacks.
 
     Attributes:
-        id: its id.
         state: its state in EC2, e.g. `available`; empty if EC2 does not list it any more.
         failure_code: why it failed, as one word; empty if it did not fail.
         failure: why it failed, in EC2's words; empty if it did not fail.
         subnet: id of its public subnet.
-        elastic_ip: its Elastic IP.
     """
 
     id: str
@@ -52,7 +50,6 @@ class EndpointView:
     """A VPC endpoint of the stacks.
 
     Attributes:
-        id: its id.
         service: the service's name in the endpoint's service name, e.g. `ecr.dkr`, or the whole service name.
         service_name: the whole service name; empty if neither EC2 nor the cluster file has it.
         state: its state in EC2 in lower case, e.g. `available`; empty if EC2 does not list it any more.
@@ -77,8 +74,6 @@ class RouteTableView:
     """A route table of the stacks.
 
     Attributes:
-        id: its id.
-        exists: whether EC2 lists it.
         is_private: whether it is a table of private subnets.
         target_kind: what its default route should lead to: `NAT gateway`, `internet gateway`, or empty for nothing.
         expected_target: id of the gateway that its default route should lead to; empty if it is not known.
@@ -102,9 +97,6 @@ class PrivateNetwork:
     """The way out of a private cluster; empty for a public one.
 
     Attributes:
-        nat_gateways: the NAT gateways.
-        endpoints: the VPC endpoints.
-        tables: the route tables.
         table_by_subnet: id of the route table that each subnet should use.
         nat_gateway_ids: the NAT gateways of the stacks, and the existing ones that the cluster uses.
     """
@@ -119,63 +111,58 @@ class PrivateNetwork:
 def read_private_network(
     account: Account, cluster: Cluster, stack: StackView, resources: Iterable[ResourceView]
 ) -> PrivateNetwork:
-    """Return the way out of a private cluster as EC2 describes it.
-
-    Args:
-        stack: the root stack, whose parameters name the existing parts of the network.
-    """
+    """Return the way out of a private cluster as EC2 describes it; parameters of the root stack name existing parts."""
     ids = {
         resource.logical_id: resource.physical_id
         for resource in resources
         if resource.physical_id and resource.status != "DELETE_COMPLETE"
     }
     types = {resource.logical_id: resource.type for resource in resources}
-    is_private = any(name == _SHARED_TABLE or _is_zonal(name, "PrivateRouteTable") for name in ids) or any(
-        types[name] in (_NAT_GATEWAY, _VPC_ENDPOINT) for name in ids
-    )
-    if not is_private:
+    if not any(map(_is_private_table, ids)) and not any(types[name] in (_NAT_GATEWAY, _VPC_ENDPOINT) for name in ids):
         return PrivateNetwork()
     table_ids = {name: table for name, table in ids.items() if types[name] == _ROUTE_TABLE}
     gateway_ids = {name: gateway for name, gateway in ids.items() if types[name] == _NAT_GATEWAY}
     endpoint_ids = {name: endpoint for name, endpoint in ids.items() if types[name] == _VPC_ENDPOINT}
-    existing_gateways = {
-        name.removesuffix("Id"): value
-        for name, value in stack.values.items()
-        if value and _is_zonal(name, "NatGateway", is_parameter=True)
-    }
-    gateway_by_name = {**existing_gateways, **gateway_ids}
+    gateway_by_name = {**_existing_gateways(stack), **gateway_ids}
     internet_gateway = ids.get("InternetGateway") or stack.values.get("InternetGatewayId", "")
-    services = {
-        str(EndpointId.of(service)): service
-        for service in (endpoints.S3, *(endpoint.service for endpoint in endpoints.interface_endpoints(cluster)))
-    }
+    services = _service_by_logical_id(cluster)
     with translate_aws_errors():
-        gateways = _describe(account, "nat_gateways", "NatGateways", "nat-gateway-id", gateway_ids)
-        found_endpoints = _describe(account, "vpc_endpoints", "VpcEndpoints", "vpc-endpoint-id", endpoint_ids)
-        tables = _describe(account, "route_tables", "RouteTables", "route-table-id", table_ids)
+        gateways = _describe(account, "ec2.describe_nat_gateways", "NatGateway", "nat-gateway-id", gateway_ids)
+        described = _describe(account, "ec2.describe_vpc_endpoints", "VpcEndpoint", "vpc-endpoint-id", endpoint_ids)
+        tables = _describe(account, "ec2.describe_route_tables", "RouteTable", "route-table-id", table_ids)
     return PrivateNetwork(
         nat_gateways=tuple(
-            _nat_gateway(gateway, _find(gateways, "NatGatewayId", gateway), name, ids)
-            for name, gateway in sorted(gateway_ids.items())
+            _nat_gateway(gateway, gateways.get(gateway, {}), name, ids) for name, gateway in sorted(gateway_ids.items())
         ),
         endpoints=tuple(
-            _endpoint(endpoint, _find(found_endpoints, "VpcEndpointId", endpoint), services.get(name, ""), account)
+            _endpoint(endpoint, described.get(endpoint, {}), services.get(name, ""), account)
             for name, endpoint in sorted(endpoint_ids.items())
         ),
         tables=tuple(
-            _table(
-                table,
-                _find(tables, "RouteTableId", table),
-                name,
-                ids,
-                gateway_by_name=gateway_by_name,
-                internet_gateway=internet_gateway,
-            )
+            _table(table, tables.get(table, {}), name, _default_target(name, ids, gateway_by_name, internet_gateway))
             for name, table in sorted(table_ids.items())
         ),
         table_by_subnet=_table_by_subnet(ids, stack.values),
         nat_gateway_ids=frozenset(gateway_by_name.values()),
     )
+
+
+def _is_private_table(logical_id: str) -> bool:
+    return logical_id == _SHARED_TABLE or _is_zonal(logical_id, "PrivateRouteTable")
+
+
+def _existing_gateways(stack: StackView) -> dict[str, str]:
+    return {
+        name.removesuffix("Id"): value
+        for name, value in stack.values.items()
+        if value and _is_zonal(name, "NatGateway", is_parameter=True)
+    }
+
+
+def _service_by_logical_id(cluster: Cluster) -> dict[str, str]:
+    interface_endpoints = endpoints.interface_endpoints(cluster)
+    services = (endpoints.S3, *(endpoint.service for endpoint in interface_endpoints))
+    return {str(EndpointId.of(service)): service for service in services}
 
 
 def _is_zonal(logical_id: str, kind: str, *, is_parameter: bool = False) -> bool:
@@ -184,18 +171,13 @@ def _is_zonal(logical_id: str, kind: str, *, is_parameter: bool = False) -> bool
     return parsed is not None and parsed.kind == kind and parsed.is_parameter == is_parameter
 
 
-def _describe(account: Account, kind: str, key: str, id_filter: str, ids: Mapping[str, str]) -> list[AwsObject]:
-    """Return EC2's descriptions of the resources with these ids (by logical id); missing ones are left out."""
-    return list(account.items(f"ec2.describe_{kind}", key, filters={id_filter: sorted(ids.values())}))
-
-
-def _find(items: Iterable[AwsObject], id_key: str, resource_id: str) -> AwsObject:
-    """Return the description of one resource; empty if there is none."""
-    return next((item for item in items if item[id_key] == resource_id), {})
+def _describe(account: Account, call: str, kind: str, id_filter: str, ids: Mapping[str, str]) -> dict[str, AwsObject]:
+    """Return EC2's descriptions of the resources with these ids (by logical id), by id; missing ones are left out."""
+    items = account.items(call, f"{kind}s", filters={id_filter: sorted(ids.values())})
+    return {item[f"{kind}Id"]: item for item in items}
 
 
 def _nat_gateway(gateway_id: str, item: AwsObject, logical_id: str, ids: Mapping[str, str]) -> NatGatewayView:
-    """Return a NAT gateway as EC2 describes it, and with its subnet and Elastic IP in the stacks."""
     zone = logical_id.removeprefix("NatGateway")
     return NatGatewayView(
         id=gateway_id,
@@ -224,34 +206,21 @@ def _endpoint(endpoint_id: str, item: AwsObject, service: str, account: Account)
     )
 
 
-def _table(
-    table_id: str,
-    item: AwsObject,
-    logical_id: str,
-    ids: Mapping[str, str],
-    *,
-    gateway_by_name: Mapping[str, str],
-    internet_gateway: str,
-) -> RouteTableView:
-    """Return a route table as EC2 describes it, with the target that its default route has in the stacks.
+def _default_target(
+    table: str, ids: Mapping[str, str], gateway_by_name: Mapping[str, str], internet_gateway: str
+) -> tuple[str, str]:
+    """Return the kind and the id of what a table's default route leads to in the stacks, as in `RouteTableView`."""
+    zone = table.removeprefix(_SHARED_TABLE)
+    if table == PUBLIC_TABLE:
+        return ("internet gateway", internet_gateway) if "InternetRoute" in ids else ("", "")
+    if f"NatRoute{zone}" not in ids:
+        return "", ""
+    # With a single NAT gateway, tables of other zones lead to it too.
+    return "NAT gateway", gateway_by_name.get(f"NatGateway{zone}") or next(iter(gateway_by_name.values()), "")
 
-    Args:
-        table_id: its id.
-        item: EC2's description; empty if EC2 does not list it.
-        logical_id: its logical id.
-        ids: physical ids of the stacks' resources, by logical id.
-        gateway_by_name: ids of the NAT gateways, by logical id.
-        internet_gateway: id of the internet gateway; empty if there is none.
-    """
-    zone = logical_id.removeprefix(_SHARED_TABLE)
-    is_public = logical_id == PUBLIC_TABLE
-    kind = expected = ""
-    if is_public and "InternetRoute" in ids:
-        kind, expected = "internet gateway", internet_gateway
-    elif not is_public and f"NatRoute{zone}" in ids:
-        kind = "NAT gateway"
-        # With a single NAT gateway, tables of other zones lead to it too.
-        expected = gateway_by_name.get(f"NatGateway{zone}") or next(iter(gateway_by_name.values()), "")
+
+def _table(table_id: str, item: AwsObject, logical_id: str, expected: tuple[str, str]) -> RouteTableView:
+    kind, expected_target = expected
     routes = (route for route in item.get("Routes", ()) if route.get("DestinationCidrBlock") == _ANYWHERE)
     default_route: AwsObject = next(routes, {})
     targets = (
@@ -262,9 +231,9 @@ def _table(
     return RouteTableView(
         id=table_id,
         exists=bool(item),
-        is_private=not is_public,
+        is_private=logical_id != PUBLIC_TABLE,
         target_kind=kind,
-        expected_target=expected,
+        expected_target=expected_target,
         target=next(targets, ""),
         is_blackhole=default_route.get("State") == "blackhole",
         associations={
@@ -276,7 +245,6 @@ def _table(
 
 
 def _table_by_subnet(ids: Mapping[str, str], parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the id of the route table that the stacks associate with each of their subnets."""
     expected: dict[str, str] = {}
     for name, subnet in ids.items():
         parsed = SubnetId.parse(name)

@@ -48,11 +48,7 @@ STATEFUL_STACK_POLICY: StackPolicy = {
 
 
 def find_stacks_without_policy(account: Account, root: StackView) -> tuple[str, ...]:
-    """Return the names of the root stack and the stateful nested stacks, without those that have a stack policy.
-
-    Raises:
-        AwsError: a call failed.
-    """
+    """Return the names of the root stack and the stateful nested stacks, without those that have a stack policy."""
     with translate_aws_errors():
         unprotected = [
             stack
@@ -63,11 +59,7 @@ def find_stacks_without_policy(account: Account, root: StackView) -> tuple[str, 
 
 
 def disable_termination_protection(account: Account, root: StackView) -> None:
-    """Disable termination protection, so that the root can be deleted; stack policies do not prevent a deletion.
-
-    Raises:
-        AwsError: CloudFormation refuses.
-    """
+    """Disable termination protection, so that the root can be deleted; stack policies do not prevent a deletion."""
     if root.protected:
         with translate_aws_errors():
             set_termination_protection(account, root, enabled=False)

@@ -18,11 +18,7 @@ _SECURE = "SecureString"
 
 
 class StackOutputs:
-    """The outputs of other stacks.
-
-    Args:
-        stacks: names of the stacks.
-    """
+    """The outputs of other stacks."""
 
     def __init__(self, account: Account, cluster: str, stacks: set[str]) -> None:
         self._region = account.region
@@ -54,11 +50,7 @@ def _read_stack(account: Account, name: str) -> StackView | AwsError | None:
 
 
 class StoredValues:
-    """Parameters of Parameter Store.
-
-    Args:
-        names: names of the parameters.
-    """
+    """Parameters of Parameter Store."""
 
     def __init__(self, account: Account, names: Sequence[str]) -> None:
         self._region = account.region

@@ -87,9 +87,7 @@ class SnapshotStore:
     """The bucket and prefix of a cluster's snapshots in S3.
 
     Attributes:
-        account: the AWS account of the caller.
         bucket: name of the bucket, which may belong to another account.
-        cluster: name of the cluster.
     """
 
     account: Account
@@ -106,7 +104,6 @@ class SnapshotStore:
 
         Raises:
             NoBackupBucketError: there is no such bucket.
-            AwsError: S3 denies the request.
         """
         now = self.account.clock.now()
         snapshots = [
@@ -121,7 +118,6 @@ class SnapshotStore:
 
         Raises:
             NoBackupBucketError: there is no such bucket.
-            AwsError: S3 denies the request.
         """
         from botocore.exceptions import ClientError
 
@@ -149,11 +145,7 @@ class SnapshotStore:
         return dict(response["Metadata"])
 
     def read(self, name: str) -> JsonObject:
-        """Return the JSON object in a file of the bucket; a missing or damaged file counts as an empty object.
-
-        Raises:
-            AwsError: S3 denies the request.
-        """
+        """Return the JSON object in a file of the bucket; a missing or damaged file counts as an empty object."""
         from botocore.exceptions import ClientError
 
         with translate_aws_errors():
@@ -173,15 +165,10 @@ class SnapshotStore:
         """Write a JSON object to a file of the bucket.
 
         Args:
-            name: name of the file.
-            content: the JSON object.
             only_if_new: whether to write only if the file does not exist yet.
 
         Returns:
             Whether the file was written.
-
-        Raises:
-            AwsError: S3 denies the request.
         """
         from botocore.exceptions import ClientError
 
@@ -200,11 +187,7 @@ class SnapshotStore:
         return True
 
     def remove(self, name: str) -> None:
-        """Delete a file of the bucket.
-
-        Raises:
-            AwsError: S3 denies the request.
-        """
+        """Delete a file of the bucket."""
         with translate_aws_errors():
             self.account.client("s3").delete_object(Bucket=self.bucket, Key=self.prefix + name)
 
@@ -216,7 +199,6 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> SnapshotS
 
     Raises:
         BackupsOffError: neither the stack's outputs nor the cluster file names a bucket.
-        AwsError: a call failed.
     """
     with translate_aws_errors():
         stack = find_stack(account, stack_name)
@@ -242,13 +224,11 @@ def find_snapshot(snapshot_store: SnapshotStore, name: str) -> Snapshot:
     """Return the snapshot with a name.
 
     Args:
-        snapshot_store: the bucket and prefix of the cluster's snapshots.
         name: `latest`, the snapshot's key, or the end of its key. If an hourly snapshot and its daily copy both match,
             the hourly one is returned.
 
     Raises:
         NoSnapshotError: there is none.
-        AwsError: S3 denies the request.
     """
     snapshots = snapshot_store.snapshots()
     if name == LATEST_SNAPSHOT:

@@ -39,19 +39,13 @@ class StackView:
     """A stack as it was when it was read; it is not updated.
 
     Attributes:
-        name: its name.
         id: its ARN; a deleted stack can only be found by its ARN.
-        status: its status.
         reason: why it has that status; often empty.
         parameters: values by name; CloudFormation shows NoEcho values as `****`.
         looked_up: what CloudFormation found in Parameter Store at the last update, by name of the parameter.
-        outputs: values by name.
-        tags: values by key.
-        created: when it was created.
         updated: when its last update started; for a stack created by a change set, also when its creation started.
         parent_id: ARN of the parent stack; empty for a root stack.
         root_id: ARN of the root stack; empty for a root stack.
-        protected: whether termination protection is enabled.
         role_arn: service role of its operations; empty if they use the caller's permissions.
         notification_arns: SNS topics for its events.
     """
@@ -97,7 +91,6 @@ class ResourceView:
     Attributes:
         logical_id: its name in the template.
         physical_id: its name in AWS; empty if it has none yet. The ARN of the stack for a nested stack.
-        type: e.g. `AWS::EC2::Volume`.
         status: as CloudFormation spells it, e.g. `CREATE_COMPLETE`, `DELETE_SKIPPED`.
         reason: why it has that status; often empty.
     """
@@ -114,9 +107,7 @@ class StackResource:
     """A resource somewhere in the tree of a cluster's stacks.
 
     Attributes:
-        stack_id: ARN of its stack.
         path: logical ids of the nested stacks from the root to its stack; empty for a resource of the root.
-        view: the resource.
     """
 
     stack_id: str
@@ -263,7 +254,6 @@ def require_root_stack(account: Account, stack_name: str) -> StackView:
 
     Raises:
         NoStackError: there is no stack of this name.
-        AwsError: a call failed.
     """
     with translate_aws_errors():
         return require_stack(account, stack_name)
@@ -273,9 +263,6 @@ def read_outputs(account: Account, stack: StackView) -> Mapping[str, str]:
     """Return the outputs of a root stack; if the API's URL or secret is missing, also those of its nested stacks.
 
     A root stack that is being created, or whose creation failed, has no outputs, but its nested stacks may have them.
-
-    Raises:
-        AwsError: a call failed.
     """
     stack_outputs = dict(stack.outputs)
     if ENDPOINT_OUTPUT in stack_outputs and CA_SECRET_OUTPUT in stack_outputs:

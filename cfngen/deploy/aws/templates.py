@@ -30,7 +30,6 @@ class TemplateObjects:
 
     Attributes:
         bucket: the bucket; empty if there is none.
-        prefix: the cluster's folder.
         versions: number of object versions and delete markers.
         gigabytes: their total size in GiB.
     """
@@ -66,8 +65,6 @@ class _ObjectVersion(NamedTuple):
     """A version of an object, or a delete marker.
 
     Attributes:
-        key: the object's key.
-        id: id of the version.
         bytes: size of the version; 0 for a delete marker.
     """
 
@@ -102,7 +99,6 @@ class DeployedStack:
 
     Attributes:
         template_name: name of its template, as in `Document.name`.
-        template: its template.
         values: values of its parameters by name; for parameters read from SSM, the resolved values. NoEcho parameters
             are missing, since CloudFormation does not return their values.
     """
@@ -117,7 +113,6 @@ class DeployedTemplates:
     """A root and its nested stacks as they are deployed.
 
     Attributes:
-        root_template: the root's template.
         nested_stacks: the root's nested stacks by logical id, without those whose templates cannot be read as JSON.
     """
 
@@ -129,7 +124,6 @@ def read_deployed(account: Account, root_id: str, root_template: TemplatePart) -
     """Return the templates and parameters of a root and its nested stacks.
 
     Args:
-        root_id: ARN of the root.
         root_template: the root's template; empty if it cannot be read.
     """
     names_by_stack = nested_template_names(root_template)

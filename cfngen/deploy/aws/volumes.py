@@ -88,7 +88,6 @@ def find_unattributed(account: Account, inventory: Inventory) -> tuple[OrphanedR
 
 
 def _describe_attached_volumes(account: Account, inventory: Inventory) -> dict[str, AwsObject]:
-    """Return the volumes that are attached to the cluster's instances, by id."""
     return {
         volume["VolumeId"]: volume
         for volume in account.items(
@@ -111,7 +110,6 @@ class VolumeView:
     """An EBS volume.
 
     Attributes:
-        state: its state in EC2, e.g. `in-use`.
         size: in GiB.
         instance: id of the instance it is attached to; empty if none.
     """
@@ -193,18 +191,15 @@ def find_stack_volumes(account: Account, inventory: Inventory) -> frozenset[str]
 
 
 def _tags(resource: AwsObject) -> dict[str, str]:
-    """Return the tags of a volume or snapshot, from its description by EC2."""
     return tag_map(resource.get("Tags"))
 
 
 def _is_for_claim(volume: AwsObject, inventory: Inventory) -> bool:
-    """Return whether a volume was created for a PersistentVolumeClaim, and not by a stack."""
     tags = _tags(volume)
     return is_created_for_claim(tags) and not is_created_by_stack(tags) and volume["VolumeId"] not in inventory.ids()
 
 
 def _names_a_cluster(tags: Mapping[str, str]) -> bool:
-    """Return whether the tags name any cluster."""
     return any(key.startswith(cluster_tag("")) or key in CLUSTER_NAME_TAGS for key in tags)
 
 
@@ -214,7 +209,6 @@ def _names_another_cluster(tags: Mapping[str, str], cluster: str) -> bool:
 
 
 def _make_orphan(kind: OrphanKind, *, resource_id: str, gigabytes: int, description: AwsObject) -> OrphanedResource:
-    """Return a volume or snapshot, from its description by EC2, as an orphan of its PersistentVolumeClaim."""
     tags = _tags(description)
     claim = claim_name(tags)
     name = tags.get("Name") or tags.get("CSIVolumeName") or tags.get("CSIVolumeSnapshotName") or resource_id
@@ -224,11 +218,7 @@ def _make_orphan(kind: OrphanKind, *, resource_id: str, gigabytes: int, descript
 
 
 def read_volume_sizes(account: Account, existing: StackView) -> Mapping[str, int]:
-    """Return the size of each volume of a cluster's stacks in GiB, by volume id.
-
-    Raises:
-        AwsError: AWS refuses a call.
-    """
+    """Return the size of each volume of a cluster's stacks in GiB, by volume id."""
     with translate_aws_errors():
         volume_ids = [
             resource.view.physical_id

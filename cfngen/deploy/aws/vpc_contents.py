@@ -28,9 +28,7 @@ class VpcContent:
     """A resource that is in a VPC or attached to it.
 
     Attributes:
-        id: its id.
         kind: its type in words, e.g. `VPC endpoint`.
-        item: its description, as EC2 returned it.
     """
 
     id: str
@@ -67,10 +65,6 @@ class _ResourceKind:
     """How EC2 lists resources of one kind.
 
     Attributes:
-        name: the type in words, in the singular, e.g. `VPC endpoint`.
-        operation: the EC2 operation, as a method of the boto3 client.
-        response_key: key of the resources in its response.
-        id_key: key of a resource's id.
         blocks: whether a resource blocks the deletion of the VPC; called with its description and the VPC's id.
         filters: names of the filters by VPC id; each is used in a separate call. Empty if EC2 has no such filter.
     """
@@ -117,7 +111,6 @@ def _is_in_vpc(item: AwsObject, vpc_id: str) -> bool:
 
 
 def _is_attached(item: AwsObject, vpc_id: str) -> bool:
-    """Return whether a gateway is attached to the VPC."""
     attachments = item.get("VpcAttachments", item.get("Attachments", ()))
     return any(
         attachment.get("VpcId") == vpc_id and attachment.get("State") not in _ENDED_STATES for attachment in attachments
@@ -125,24 +118,20 @@ def _is_attached(item: AwsObject, vpc_id: str) -> bool:
 
 
 def _is_custom_group(item: AwsObject, vpc_id: str) -> bool:
-    """Return whether a security group is in the VPC and is not its default one."""
     return item.get("VpcId") == vpc_id and item["GroupName"] != "default"
 
 
 def _is_custom_acl(item: AwsObject, vpc_id: str) -> bool:
-    """Return whether a network ACL is in the VPC and is not its default one."""
     return item.get("VpcId") == vpc_id and not item["IsDefault"]
 
 
 def _is_custom_route_table(item: AwsObject, vpc_id: str) -> bool:
-    """Return whether a route table is in the VPC and is not its main one."""
     return item.get("VpcId") == vpc_id and not any(
         association.get("Main") for association in item.get("Associations", ())
     )
 
 
 def _is_peered(item: AwsObject, vpc_id: str) -> bool:
-    """Return whether the VPC is on either side of a peering connection that has not been deleted."""
     sides = (item.get(side, {}).get("VpcId") for side in ("RequesterVpcInfo", "AccepterVpcInfo"))
     return vpc_id in sides and item.get("Status", {}).get("Code", "") not in _ENDED_STATES
 

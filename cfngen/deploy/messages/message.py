@@ -127,7 +127,6 @@ class Question:
     """Something that is done only with consent.
 
     Attributes:
-        text: a question that is answered by yes or no.
         consequences: what happens if the answer is yes, one sentence each.
         dangerous: whether data, addresses or a working cluster may be lost by it.
         name: text to type in place of yes; empty where yes is enough.

@@ -24,8 +24,6 @@ class Interaction:
     """How an operation communicates with the user.
 
     Attributes:
-        report: shows a message.
-        consent: asks a yes-or-no question.
         on_interrupt: called after Ctrl-C; asks whether to continue watching, detach, or cancel the operation.
     """
 

@@ -107,9 +107,6 @@ def report_lost_addresses(account: Account, stack: StackView, report: Report) ->
     """Report which masters, and whether the bastion, have lost their Elastic IP after a rollback; ignore AWS errors.
 
     A stack in CREATE_FAILED or UPDATE_FAILED is skipped: it does not show which address an interface should have.
-
-    Args:
-        report: receives a notice for each lost address.
     """
     if not stack.status.rolled_back and stack.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:
         return

@@ -1,7 +1,6 @@
 """Prepares a stack in any status for a deployment, and rolls back a failed operation.
 
-The module `status` lists the operations that CloudFormation allows in each status. The user must confirm every
-destructive step.
+`stack_status` lists what CloudFormation allows in each status. The user must confirm every destructive step.
 """
 
 from __future__ import annotations
@@ -140,7 +139,6 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
 
 
 def _refuse_blocked(account: Account, stack: StackView) -> None:
-    """Refuse a stack that another command must lead out of its status."""
     match stack.status.health:
         case StackHealth.BUSY:
             raise busy_error(account, stack)
@@ -153,7 +151,6 @@ def _refuse_blocked(account: Account, stack: StackView) -> None:
 
 
 def _report_last_failure(stack: StackView, report: Report) -> None:
-    """Report that the last update was rolled back, or has stopped where it failed."""
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
         report(Notice(f"the last update of {stack.name} was rolled back; this is a new update"))
     if stack.status.health is StackHealth.PAUSED:
@@ -269,7 +266,6 @@ def _continue_rollback(
 
 
 def _report_stale_groups(account: Account, stack: StackView, interaction: Interaction) -> None:
-    """Report groups that the rollback skipped and that still use the launch template version of the failed update."""
     try:
         with translate_aws_errors():
             views = [resource.view for resource in list_resource_tree(account, stack.id)]
@@ -298,7 +294,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
     # The deletion does not endanger a bucket with snapshots: S3 does not delete a bucket that contains objects.
     is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not leftovers.only_backup_buckets_left(account, stack)
     interaction.require_consent(
-        Question(f"Delete the remains of {stack.name} and create it again?", consequences, dangerous=is_dangerous),
+        Question(f"Delete the remains of {stack.name} and create it again?", consequences, dangerous=is_dangerous)
     )
     disable_termination_protection(account, stack)
     interaction.report(Step(f"deleting the remains of {stack.name}"))

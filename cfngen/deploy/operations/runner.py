@@ -66,14 +66,9 @@ class Operation:
         """Report the plan and notices about it, ask for consent, and take the steps; return what they return.
 
         Args:
-            plan: what the steps will do.
             question: None if the steps need no consent.
-            take_steps: changes the account.
             interrupted: raised if Ctrl-C is pressed during the steps.
             notices: reported between the plan and the question.
-
-        Raises:
-            DeclinedError: the user declined; nothing was changed.
         """
         self.report(plan)
         for notice in notices:

@@ -126,7 +126,6 @@ def unprotect_failed_creation(account: Account, root: StackView, report: Report)
 
     Args:
         root: the root stack, in which no operation is in progress.
-        report: receives a notice if CloudFormation refuses.
     """
     if root.status.health is not StackHealth.DELETE_ONLY:
         return
@@ -180,7 +179,6 @@ def _restore_stack_policies(
 
 
 def _restore_stack_policy(account: Account, stack: str, policy: StackPolicy) -> None:
-    """Restore a stack policy, unless the stack has been deleted."""
     from botocore.exceptions import ClientError
 
     with translate_aws_errors():

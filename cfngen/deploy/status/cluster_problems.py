@@ -87,7 +87,6 @@ class ClusterState:
     Attributes:
         kubernetes: the data from the Kubernetes API, or the problem that prevented reading it.
         routes: routes to instances, in the route table of the pods.
-        network: the way out of a private cluster.
         issuer: the issuer of service-account tokens; None if the cluster has none yet.
     """
 
@@ -206,7 +205,6 @@ def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator
 
 
 def _node_problems(group: GroupView, instance: InstanceView, node: Node | None) -> Iterator[Problem]:
-    """Yield the problem of an instance that is in service, if its Node is missing or not usable."""
     if node is None:
         hint = f"its boot log: aws ec2 get-console-output --latest --output text --instance-id {instance.id}"
         text = f"of {group.title} is in service, but has no Node in the cluster"

@@ -67,7 +67,6 @@ def _nat_gateway_problem(gateway: NatGatewayView, network: PrivateNetwork) -> Pr
 
 
 def _route_problems(table: RouteTableView, network: PrivateNetwork) -> Iterator[Problem]:
-    """Yield the problem of a route table that does not exist, or whose default route does not lead where it should."""
     if not table.exists:
         yield Problem(
             "route",
@@ -99,7 +98,6 @@ def _route_command(operation: str, table: str, target: str) -> str:
 
 
 def _association_problems(network: PrivateNetwork) -> Iterator[Problem]:
-    """Yield the subnets of the stacks that use another route table than the stacks have associated."""
     tables = {table.id: table for table in network.tables if table.exists}
     for subnet, expected in sorted(network.table_by_subnet.items()):
         # Tables that existed before the cluster are not read.
@@ -119,7 +117,6 @@ def _association_problems(network: PrivateNetwork) -> Iterator[Problem]:
 
 
 def _endpoint_problems(endpoint: EndpointView, network: PrivateNetwork) -> Iterator[Problem]:
-    """Yield the problems of a VPC endpoint: its state, and that the way to it is not there."""
     service = f"for {endpoint.service} " if endpoint.service else ""
     if endpoint.state != "available":
         state = f"is {endpoint.state}" if endpoint.state else "does not exist any more"

@@ -41,7 +41,6 @@ class KubernetesState:
     """The data that was read from the Kubernetes API.
 
     Attributes:
-        volumes: number of persistent volumes.
         certificates: data of the ConfigMap in which masters report the expiry of their certificates.
         addons: data of the ConfigMap in which masters report the add-ons that they installed.
     """
@@ -68,9 +67,7 @@ class ClusterReading:
     """Everything that was read of a cluster with resources; what could not be read is `Unknown`.
 
     Attributes:
-        since: when the root stack got its status.
         without_policy: names of the stacks without the stack policy that they should have.
-        serving_expiry: when the API server's certificate expires.
         image_dates: when the masters' machine images were created, by image id.
     """
 
@@ -285,11 +282,7 @@ MAX_MISSED_INTERVALS = 3  # backups are late if the newest snapshot is older tha
 
 
 def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> BackupState | None:
-    """Return the state of etcd's backups; None if the cluster has no bucket for them.
-
-    Raises:
-        CfngenError: the bucket cannot be read.
-    """
+    """Return the state of etcd's backups; None if the cluster has no bucket for them."""
     bucket = outputs.get(BUCKET_OUTPUT, "")
     if not bucket:
         return None

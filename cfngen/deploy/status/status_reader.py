@@ -69,7 +69,6 @@ def read_status(
 
     Args:
         detect_drift: whether to let CloudFormation detect drift, which takes some time.
-        report: called when a slow step starts.
 
     Raises:
         AwsError: the root stack itself cannot be read.
@@ -172,7 +171,6 @@ def _addon_states(kubernetes: KubernetesState | Unknown) -> tuple[AddonState, ..
 
 
 def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> dict[str, str]:
-    """Return the names of a stack and its nested stacks, by ARN."""
     nested = {
         resource.physical_id: stack_name(resource.physical_id)
         for resource in stack_resources
@@ -183,9 +181,7 @@ def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> d
 
 
 def masters_and_node_groups(
-    groups: tuple[GroupView, ...] | Unknown,
-    image_dates: dict[str, datetime] | Unknown,
-    nodes: tuple[Node, ...] | None,
+    groups: tuple[GroupView, ...] | Unknown, image_dates: dict[str, datetime] | Unknown, nodes: tuple[Node, ...] | None
 ) -> tuple[tuple[MasterState, ...] | Unknown, tuple[GroupState, ...] | Unknown]:
     """Return the states of the masters and of the node groups, each `Unknown` if their groups could not be read.
 
@@ -312,7 +308,6 @@ def parse_certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]
 
 
 def _parse_reports(data: Mapping[str, str]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the keys and JSON objects in the data of a ConfigMap; anything else in it is ignored."""
     for name, text in sorted(data.items()):
         try:
             content = json.loads(text)

@@ -2,9 +2,6 @@
 
 Of a private cluster, NAT gateways, route tables and VPC endpoints are validated too; of a cluster with an issuer of
 service-account tokens, its OIDC provider and documents.
-
-`read_cluster_state` reads the state of the cluster once, `validate_state` finds the problems in it, and
-`wait_until_valid` repeats both until there are none.
 """
 
 from __future__ import annotations
@@ -163,11 +160,7 @@ def wait_until_valid(
 def read_cluster_state(
     account: Account, stack_name: str, cluster: Cluster, find_url_override: FindApiUrlOverride
 ) -> ClusterState:
-    """Read the state of a cluster.
-
-    Raises:
-        CfngenError: as `validate`.
-    """
+    """Read the state of a cluster."""
     stack = stacks.require_root_stack(account, stack_name)
     with translate_aws_errors():
         stack_resources = [resource.view for resource in list_resource_tree(account, stack.id)]

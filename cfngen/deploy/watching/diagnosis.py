@@ -157,7 +157,6 @@ def _add_nested_failures(account: Account, stack_id: str, root_events: list[Even
 
 
 def _is_cause(event: Event) -> bool:
-    """Return whether an event is a failure that is not the consequence of another one."""
     if is_cancelled(event) or repeats_another_failure(event):
         return False
     if event.of_stack:
@@ -206,7 +205,6 @@ def _was_cancelled(previous: Event, event: Event) -> bool:
 
 
 def _cause_from_event(account: Account, event: Event) -> Cause:
-    """Return a failure with an explanation of its event's reason, without calling other services."""
     explanation = explain_event(event, account.region)
     return Cause(event=event, explanation=explanation.meaning, hint=explanation.hint)
 
@@ -224,7 +222,6 @@ def _cause_with_evidence(account: Account, event: Event) -> Cause:
 
 
 def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
-    """Return a group's failure with the reasons of failed launches and the console output of its instances."""
     event = cause.event
     failed_instance_id = ""
     with _ErrorsAsNotes():
@@ -303,7 +300,6 @@ class _ErrorsAsNotes:
 
 
 def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = False) -> tuple[NextStep, ...]:
-    """Return the commands to continue with after an operation that failed or was cancelled, the usual one first."""
     status = stack.status
     if status.health is StackHealth.HEALTHY and not status.succeeded:
         if cancelled:

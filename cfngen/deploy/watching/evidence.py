@@ -39,7 +39,6 @@ def explain_consoles(consoles: Iterable[ConsoleExcerpt], region: str) -> Explana
 
 
 def _explanations(lines: list[str], region: str) -> Iterator[Explanation]:
-    """Yield an explanation of each line that shows a fault of the network."""
     for line in lines:
         if match := _UNREACHABLE_SERVICE.search(line):
             yield _explain_service(match["host"], region)

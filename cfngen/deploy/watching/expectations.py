@@ -83,8 +83,6 @@ class ExpectedResource:
 
     Attributes:
         path: logical ids from the root to the resource's stack; empty for a resource of the root.
-        type: e.g. `AWS::EC2::Volume`.
-        action: what the operation does with the resource.
         signals: number of instance signals that CloudFormation waits for; 0 if none or not known.
         seconds: how long the action usually takes.
     """
@@ -220,7 +218,6 @@ def _dependencies(resource: TemplatePart) -> Iterator[str]:
 
 
 def _expected_signals(resource: TemplatePart, values: Mapping[str, str], action: ResourceAction) -> int:
-    """Return the number of instance signals that CloudFormation waits for in a creation or a rolling update."""
     creation_signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
     if creation_signal:
         return _resolve_number(creation_signal.get("Count", 1), values)

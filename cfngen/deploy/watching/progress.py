@@ -145,7 +145,6 @@ class ProgressTracker:
     """
 
     def __init__(self, root: str, expectation: Expectation) -> None:
-        """Start without events."""
         self.action = ""
         self.begun: datetime | None = None
         self._newest: datetime | None = None

@@ -372,9 +372,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         r"The following hook\(s\) failed|Hook",
         "a CloudFormation hook that is activated in this account rejects the resource",
         CommandText(
-            "the events contain the hook's message (",
-            suggest("events", "--verbose"),
-            "); ask the hook's owner.",
+            "the events contain the hook's message (", suggest("events", "--verbose"), "); ask the hook's owner."
         ),
     ),
     reason(

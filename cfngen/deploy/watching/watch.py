@@ -84,14 +84,10 @@ class WatchResult:
     """How a watch ended.
 
     Attributes:
-        stack: name of the root stack.
-        stack_id: its ARN.
         action: `create`, `update`, `import`, `rollback`, `delete`, or `none` if no operation was in progress.
         detached: whether the operation continues, because the user detached from it.
         cancelled: whether the user cancelled it. An update is rolled back, and the rollback has ended unless `detached`
             is true. A creation continues until the caller deletes the stack.
-        seconds: how long the operation took, or has taken so far.
-        events: all events, in the order in which they were read.
     """
 
     stack: str
@@ -108,7 +104,6 @@ class WatchResult:
         """Return the last message of a command.
 
         Args:
-            action: the command's operation, e.g. `update`.
             stack: the stack as it is now; None if it cannot be read any more.
         """
         return Finished(
@@ -163,7 +158,6 @@ class _OperationWatcher:
     """The state of one watch; `poll` is called until it returns the result.
 
     Attributes:
-        interval: seconds until the next read.
         reads_without_progress: consecutive reads that returned nothing new.
         has_final_status: whether the operation has ended; its last events may not be visible yet.
         poll_error: why the last read failed; empty if it succeeded.
@@ -297,7 +291,6 @@ class _OperationWatcher:
         )
 
     def _has_ended(self) -> bool:
-        """Return whether the operation seems to have ended and all of its events have been read."""
         if self.stack is None or self.events is None:
             return False
         last_stack_event = self.events.root.last_stack_event
@@ -322,7 +315,6 @@ class _OperationWatcher:
         return self.reads_without_progress >= READS_AFTER_END
 
     def _pause(self, seconds: float) -> None:
-        """Wait until the next read, with a progress message after every tick."""
         remaining = seconds
         while remaining > 0:
             step = min(remaining, self.budget.tick)
@@ -347,7 +339,6 @@ class _OperationWatcher:
         return self._outcome()
 
     def _outcome(self, *, detached: bool = False) -> WatchResult:
-        """Report the remaining events, and return the result of the watch."""
         if self.events is not None:
             self.events_to_report += self.events.take(everything=True)
         self._report_events()

@@ -60,12 +60,7 @@ ChooseAuthorityCopy = Callable[[], AuthorityCopy]
 
 @dataclass(frozen=True)
 class AuthoritySecret:
-    """The value of a secret that holds certificate authorities.
-
-    Attributes:
-        arn: ARN of the secret.
-        text: its value.
-    """
+    """The value of a secret that holds certificate authorities."""
 
     arn: str
     text: str
@@ -75,7 +70,6 @@ def read_authorities(account: Account, arns: Sequence[str], *, must_be_readable:
     """Return the values of the secrets to copy, without secrets that no master has written yet.
 
     Args:
-        arns: ARNs of the secrets that hold certificate authorities.
         must_be_readable: whether to raise an error if the caller has no permission to read a secret.
 
     Raises:
@@ -133,7 +127,6 @@ def _copy_to_file(secret: AuthoritySecret, path: Path, report: Report) -> Retain
 
 
 def _write_private_file(path: Path, text: str) -> None:
-    """Write a new file that only its owner can read, and flush it to disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)

@@ -50,11 +50,7 @@ DELETABLE_IN_PROGRESS = frozenset({"CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"})
 
 
 def preview_deletion(account: Account, request: DeletionRequest) -> DeletionPlan:
-    """Return what deleting a cluster would do; nothing is changed.
-
-    Raises:
-        ForeignStackError: the stack is not this cluster's.
-    """
+    """Return what deleting a cluster would do; nothing is changed. A foreign stack is refused."""
     with translate_aws_errors():
         return plan_deletion(account, request).plan
 

@@ -37,13 +37,7 @@ _PUT_HOOK_KEYS = (
 
 
 class DrainHooks:
-    """The lifecycle hooks that drain a cluster's nodes. Failures are only reported: they must not fail a deletion.
-
-    Args:
-        account: the AWS account.
-        group_names: names of the cluster's Auto Scaling groups.
-        report: receives a notice if the hooks cannot be removed or restored.
-    """
+    """The lifecycle hooks that drain a cluster's nodes. Failures are only reported: they must not fail a deletion."""
 
     def __init__(self, account: Account, group_names: Iterable[str], report: Report) -> None:
         self._account = account

@@ -170,7 +170,6 @@ def count_deleted_resources(account: Account, inventory: Inventory) -> tuple[Del
 
 
 def _count_kind(account: Account, resource_kind: ResourceKind, ids: list[str]) -> DeletionCount:
-    """Count the resources of one kind: those that AWS still describes, and those that were deleted."""
     from botocore.exceptions import ClientError
 
     try:

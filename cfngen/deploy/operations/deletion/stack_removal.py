@@ -187,10 +187,7 @@ def _is_rejected(stack: StackView) -> bool:
 def _find_failed_resources(account: Account, root_id: str) -> tuple[UndeletedResource, ...]:
     return tuple(
         UndeletedResource(
-            name=resource.name,
-            id=resource.view.physical_id,
-            type=resource.view.type,
-            reason=resource.view.reason,
+            name=resource.name, id=resource.view.physical_id, type=resource.view.type, reason=resource.view.reason
         )
         for resource in list_resource_tree(account, root_id)
         if resource.view.status == "DELETE_FAILED" and resource.view.type != NESTED_STACK

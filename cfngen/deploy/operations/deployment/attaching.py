@@ -76,10 +76,6 @@ def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult,
     """Set the stack policies after a creation or update, and enable termination protection if its `deploy` would have.
 
     A creation that failed loses its termination protection instead, so that it can be deleted.
-
-    Args:
-        stack: the root stack, whose operation has ended.
-        report: receives a notice if the stack could not be protected.
     """
     if outcome.action not in _DEPLOYMENT_ACTIONS or (outcome.action == "create" and not outcome.succeeded):
         stack_protection.unprotect_failed_creation(account, stack, report)

@@ -75,20 +75,12 @@ class ImpossiblePlanError(CfngenError):
 
 
 def plan(account: Account, request: DeploymentRequest, interaction: Interaction) -> Plan:
-    """Return what a deployment would change, without changing anything permanently.
-
-    Raises:
-        CfngenError: the same errors as `deploy`.
-    """
+    """Return what a deployment would change, without changing anything permanently."""
     return prepare_plan(account, request, interaction).plan
 
 
 def prepare_plan(account: Account, request: DeploymentRequest, interaction: Interaction) -> Preparation:
-    """Return what a deployment would change, with what the plan was made from, without changing anything permanently.
-
-    Raises:
-        CfngenError: the same errors as `deploy`.
-    """
+    """Return what `plan` returns, with what the plan was made from."""
     with ExitStack() as cleanup:
         return prepare(PlanningAccount.of(account), request, interaction, cleanup)
 
@@ -98,9 +90,6 @@ def plan_all_updates(account: Account, request: DeploymentRequest, interaction: 
 
     Each resource is compared as it is deployed with what it is after the last update. The plan of a deployment itself
     shows the first update only.
-
-    Raises:
-        CfngenError: the same errors as `deploy`.
     """
     # A change set of its own needs a name of its own.
     request = replace(request, token=f"{request.token}-all")
@@ -188,11 +177,6 @@ class _Deployment:
         self.report(replace(self.plan, updates=(), updates_reason="") if is_agreed else self.plan)
 
     def require_consent(self) -> None:
-        """Ask for consent to the plan.
-
-        Raises:
-            DeclinedError: the user declined.
-        """
         is_dangerous = self.plan.is_dangerous
         updates = f" in {len(self.plan.updates)} updates" if self.plan.updates else ""
         danger = " despite the danger above" if is_dangerous else ""
@@ -207,11 +191,7 @@ class _Deployment:
             update_series.wait_for_new_tokens(self.account, self.deployed_stack, self.interaction)
 
     def ensure_not_paused_since(self) -> None:
-        """Refuse a cluster that was paused while a question waited for its answer, or between two phases.
-
-        Raises:
-            PausedError: the cluster is paused.
-        """
+        """Refuse a cluster that was paused while a question waited for its answer, or between two phases."""
         if self.deployed_stack is not None:
             ensure_not_paused(self.account, self.deployed_stack, self.request.cluster)
 
@@ -237,11 +217,7 @@ class _Deployment:
         with translate_aws_errors():
             if self.preparation.phases:
                 outcome = update_series.carry_out_phases(
-                    self.account,
-                    self.preparation.phases,
-                    self.interaction,
-                    self._execute,
-                    self.request.cluster.name,
+                    self.account, self.preparation.phases, self.interaction, self._execute, self.request.cluster.name
                 )
             else:
                 outcome = self._execute(self.plan, self.request.documents)
@@ -250,7 +226,6 @@ class _Deployment:
         return outcome
 
     def _execute(self, plan: Plan, documents: Sequence[Document]) -> WatchResult:
-        """Execute the change set of a plan, which deploys these templates, and watch it until it has ended."""
         self.ensure_not_paused_since()
         try:
             stack_id = execution.execute(self.account, plan)

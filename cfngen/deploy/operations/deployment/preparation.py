@@ -60,15 +60,12 @@ class DeploymentRequest:
     Attributes:
         bucket: the operator's bucket for templates; empty means the bucket that cfngen creates.
         kms_key: KMS key that encrypts the bucket that cfngen creates; empty means S3's managed key.
-        flags: parameters given on the command line.
         kept_parameters: names of the parameters that keep the value they have in the stack.
         tags: the operator's tags for every resource, in addition to those the stack has already.
         role_arn: service role of CloudFormation; empty means the caller's permissions.
         notification_arns: SNS topics for stack events; None keeps the stack's topics.
         on_failure: what CloudFormation does when something fails.
-        protect: whether to enable termination protection.
         token: unique name of this deployment: letters, digits and hyphens.
-        ignore_quotas: whether to deploy even if the account's quotas are exceeded.
         skip_network_check: whether to create the cluster in an existing VPC without looking at its network first.
         parallel_groups: how many node groups whose nodes are replaced are updated at the same time.
         generate: generates the templates of a state between the deployed and the wanted cluster; see
@@ -103,7 +100,6 @@ class Preparation:
 
     Attributes:
         deployed_stack: the root stack; None if it does not exist yet.
-        values: values of the root's parameters.
         request: what is carried out: the next update if the cluster file takes several.
         removed_issuer: the issuer that the update removes, whose tokens pods may still hold; None if it removes none.
         phases: the phases of the update; None if it is one stack update, or a creation.
@@ -146,9 +142,7 @@ class _Settled:
         request: as in `Preparation`; its documents have the old boot programs that running instances still need.
         root_template: the root's template as it is deployed; empty if there is no stack yet.
         updates: the updates in which the wanted cluster is reached; empty if one is enough.
-        parameters: the chosen values, and where they come from.
         resolved: cluster and values, without references.
-        setting_impacts: impacts of changed settings of the whole cluster.
         program_impacts: why old boot programs are kept.
     """
 
@@ -216,11 +210,9 @@ class _Checked:
     """What the checks have found that does not refuse the deployment.
 
     Attributes:
-        missing_tags: tags that existing subnets lack, and get.
         notices: to be reported before the plan.
         reference_impacts: impacts of references that lead to other resources than before.
         volume_impacts: impacts of the real sizes of the masters' volumes.
-        demand: what the cluster needs of the account's quotas.
         current_demand: what it uses of them now; None if that could not be read.
     """
 
@@ -247,11 +239,7 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
         if deployed_stack
         else masters.VolumeFindings()
     )
-    notices = [
-        *settled.parameters.notices,
-        *volumes.notices,
-        *objects.notices(account, cluster, request.stack_name),
-    ]
+    notices = [*settled.parameters.notices, *volumes.notices, *objects.notices(account, cluster, request.stack_name)]
     demand = count_demand(request.documents, values)
     current_demand = _read_current_demand(account, deployed_stack, notices)
     return _Checked(
@@ -362,11 +350,7 @@ def _plan_request(account: Account, settled: _Settled, checked: _Checked, templa
 def _check_pause(
     account: Account, deployed_stack: StackView, request: DeploymentRequest, interaction: Interaction
 ) -> None:
-    """Refuse a deployment of a paused cluster, which would wait for masters; of a plan, only report the pause.
-
-    Raises:
-        PausedError: the cluster is paused, and not only a plan is made.
-    """
+    """Refuse a deployment of a paused cluster, which would wait for masters; of a plan, only report the pause."""
     pause = read_pause(account, deployed_stack, request.cluster)
     if pause is None:
         return

@@ -38,7 +38,6 @@ class WorseChange(NamedTuple):
 
     Attributes:
         text: the changed resource, and what the change means.
-        danger: how dangerous it is.
     """
 
     text: str
@@ -67,7 +66,6 @@ def find_worse_changes(confirmed: Iterable[StackPlan], actual: Plan) -> tuple[Wo
 
 
 def _describe_change(stack: StackPlan, change: Change) -> str:
-    """Return a changed resource with the impact of the change or, if there is none, with what is done to it."""
     resource_path = "/".join((*stack.path, change.logical_id))
     return f"{resource_path}: {change.impact.text}" if change.impact else f"{resource_path} {change.action}s"
 
@@ -132,7 +130,6 @@ def carry_out_phases(
 
 
 def _report_not_started(report: Report, stack: str, titles: Sequence[str]) -> None:
-    """Report the phases that follow one that is no longer watched."""
     hint = CommandText(
         suggest("watch", stack=stack), " follows it; when it has ended, ", suggest("deploy"), " continues."
     )
@@ -172,10 +169,7 @@ def _confirm_again(
     """Ask for confirmation again if a phase does more than the user agreed to.
 
     Args:
-        part: the part of the update, with the changes that the user agreed to.
         plan: the plan of the phase, from its own change set, which is deleted if the phase does not start.
-        cluster: name of the cluster, which the user has to type to confirm dangerous changes.
-        remaining_titles: titles of this phase and of all later ones.
 
     Raises:
         UnfinishedError: the phase would fail, or the user declined.
@@ -202,12 +196,7 @@ def _confirm_again(
 
 
 class Deployment(NamedTuple):
-    """One deployment that has ended.
-
-    Attributes:
-        finished: its result.
-        plan: its plan.
-    """
+    """One deployment that has ended."""
 
     finished: Finished
     plan: Plan

@@ -50,12 +50,8 @@ class BackupTaken(Message):
 def take_snapshot(store: SnapshotStore, report: Report, timeout: timedelta = DEFAULT_TIMEOUT) -> BackupTaken:
     """Request a snapshot from the masters, and wait until it is in the bucket.
 
-    Args:
-        store: the bucket and prefix of the cluster's snapshots.
-
     Raises:
         NoAnswerError: no master took the snapshot before the timeout.
-        AwsError: S3 denies a request.
     """
     started = store.account.clock.now()
     request_id = str(uuid.uuid4())

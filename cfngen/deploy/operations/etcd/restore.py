@@ -20,14 +20,7 @@ from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView, find_groups
-from cfngen.deploy.aws.snapshots import (
-    LATEST_SNAPSHOT,
-    REQUEST_KEY,
-    Snapshot,
-    SnapshotStore,
-    find_snapshot,
-    find_store,
-)
+from cfngen.deploy.aws.snapshots import LATEST_SNAPSHOT, REQUEST_KEY, Snapshot, SnapshotStore, find_snapshot, find_store
 from cfngen.deploy.messages.message import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.operations.etcd.watch import MasterReplacement
 from cfngen.deploy.operations.runner import Operation
@@ -140,7 +133,6 @@ def restore(
 
     Args:
         snapshot_name: the snapshot, as in `find_snapshot`; `latest` also means a snapshot that is being restored.
-        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait for the masters; None derives it from the cluster file.
 
     Raises:
@@ -241,7 +233,6 @@ class _Restoration(Operation):
         )
 
     def _write_request(self, request: RestoreRequest, snapshot: Snapshot) -> RestoreRequest:
-        """Write the request into the bucket, then add the ids of the instances to replace; return the request."""
         if not request:
             created = self.account.clock.now().isoformat()
             request = {"id": str(uuid.uuid4()), "snapshot": snapshot.key, "created": created}
@@ -264,7 +255,6 @@ class _Restoration(Operation):
         return request
 
     def _terminate_old_masters(self, request: RestoreRequest) -> None:
-        """Terminate the instances that are older than the request; their Auto Scaling groups launch new ones."""
         from botocore.exceptions import ClientError
 
         autoscaling = self.account.client("autoscaling")
@@ -283,7 +273,6 @@ class _Restoration(Operation):
                         raise
 
     def _replace_masters(self, request: RestoreRequest, timeout: timedelta | None) -> None:
-        """Replace every master that is older than the request, and wait until all are ready."""
         self._terminate_old_masters(request)
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])

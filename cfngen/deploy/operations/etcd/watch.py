@@ -74,12 +74,7 @@ class _ApiReading(NamedTuple):
 
 
 class _ApiAccess(NamedTuple):
-    """What is needed to connect to the Kubernetes API.
-
-    Attributes:
-        outputs: outputs of the cluster's stacks.
-        authority: the certificate authority of the API.
-    """
+    """What is needed to connect to the Kubernetes API."""
 
     outputs: Mapping[str, str]
     authority: Authority
@@ -90,11 +85,7 @@ class MasterReplacement:
     """The masters of a cluster while they are replaced.
 
     Attributes:
-        stack: the root stack.
         find_groups: returns the masters' Auto Scaling groups as they are now.
-        old_instances: ids of the instances that are being replaced.
-        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
-        report: receives every change.
     """
 
     account: Account
@@ -105,11 +96,7 @@ class MasterReplacement:
     report: Report
 
     def wait(self, timeout: timedelta) -> None:
-        """Return as soon as every master and the API are ready.
-
-        Raises:
-            RestoreFailedError: the masters or the API are not ready before the timeout.
-        """
+        """Return as soon as every master and the API are ready."""
         boot_failures = BootFailures(self.account, self.report)
         last_console_read = timedelta(0)
         previous: RestoreProgress | None = None
@@ -137,7 +124,6 @@ class MasterReplacement:
         )
 
     def _master_state(self, group: GroupView, ready_instances: Collection[str]) -> RestoringMaster:
-        """Return the state of one master; its new instance is ready once its Node is Ready."""
         new_instances = [
             instance for instance in group.instances if instance.id not in self.old_instances and not instance.leaving
         ]

@@ -211,14 +211,7 @@ class _Pausing(Operation):
         self._wait_until_empty(current_groups)
 
     def _wait_until_empty(self, current_groups: Callable[[], tuple[GroupView, ...]]) -> None:
-        """Wait until groups have no instances.
-
-        Args:
-            current_groups: returns the groups as they are now.
-
-        Raises:
-            PauseTimeoutError: they still have instances after the timeout.
-        """
+        """Wait until groups have no instances."""
         previous: tuple[RemainingInstances, ...] = ()
         has_ended_drains = False
         for elapsed in rounds(self.account.clock, self.timeout, POLL_INTERVAL_SECONDS):
@@ -264,7 +257,6 @@ class _Pausing(Operation):
 
 
 def _has_masters(groups: Sequence[GroupView]) -> bool:
-    """Return whether a master is in service, which could take a snapshot."""
     return any(group.in_service for group in groups if group.role == "master")
 
 

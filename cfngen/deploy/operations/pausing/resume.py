@@ -65,7 +65,6 @@ def resume(
     """End the pause of a cluster, after confirmation; continue an earlier run that was interrupted.
 
     Args:
-        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait for masters, and then for nodes; zero does not wait at all; None derives it from the
             cluster file.
 
@@ -168,7 +167,6 @@ def _sizes_to_restore(group: GroupView) -> Sizes | None:
 
 
 def _group_plan(group: GroupView) -> GroupPlan:
-    """Return the sizes that a group has after the end of the pause, and why they are not those that its tag keeps."""
     sizes = _sizes_to_restore(group) or group.sizes
     note = ""
     kept_sizes = group.kept.sizes if group.kept else None
@@ -199,7 +197,6 @@ class ReadinessWait:
         """Return as soon as all masters with the API, or all nodes, are ready.
 
         Raises:
-            ResumeTimeoutError: they are not before the timeout.
             AwsError: a call failed; transient errors are raised only after the timeout.
         """
         previous: tuple[Problem, ...] = ()

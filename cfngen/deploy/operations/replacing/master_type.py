@@ -31,7 +31,6 @@ class SlotTemplate:
         version: the version that the slot's group launches from.
         type: the instance type in that version.
         latest_version: the newest version, which a new one is made from.
-        latest_type: the instance type in the newest version.
         stack_type: the instance type that the slot's stack says.
         targets_reservation: whether the newest version targets a capacity reservation.
     """

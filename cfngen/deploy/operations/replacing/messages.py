@@ -138,10 +138,8 @@ def consequences_of(
     """Return what replacing an instance means, one sentence each.
 
     Args:
-        master_count: how many masters the cluster has.
         template: the launch template of a master's slot; None for other groups.
         new_type: the type that a master's group is given; empty if it keeps its own.
-        pending: whether the instance is being replaced already.
     """
     sentences = list(_type_consequences(template, new_type))
     if not pending:
@@ -152,7 +150,6 @@ def consequences_of(
 
 
 def _type_consequences(template: SlotTemplate | None, new_type: str) -> Iterator[str]:
-    """Yield what another type of a master means, and how long it lasts."""
     if template is None:
         return
     current_type = new_type or template.type

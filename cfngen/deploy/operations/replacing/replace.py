@@ -76,7 +76,6 @@ def replace(
     Args:
         name: an instance id, or the letter of a master's slot.
         instance_type: the type of the new master; empty for the type that its group launches.
-        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait; None derives it from the cluster file.
 
     Raises:
@@ -107,7 +106,6 @@ class _Situation:
 
     Attributes:
         template: the launch template of a master's slot; None for other groups.
-        pending: whether it is being replaced already.
         new_type: the type that a master's group has yet to be given; empty if it launches the right one.
         zone: the zone of the new instance; empty if its group has several.
         reading: what the Kubernetes API says, or why it could not be read.
@@ -278,7 +276,6 @@ class _Replacement(Operation):
             launch_type(self.account, situation.member.group.id, situation.template, situation.new_type)
 
     def _terminate(self, situation: _Situation) -> None:
-        """Terminate the old instance, unless it is leaving or gone; its group launches a new one."""
         from botocore.exceptions import ClientError
 
         instance = situation.member.instance

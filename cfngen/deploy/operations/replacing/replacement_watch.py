@@ -39,13 +39,10 @@ class ReplacementWatch:
 
     Attributes:
         title: what is replaced, e.g. `master a`.
-        instance_type: the type that the group launches.
         zone: the zone in which it launches; empty if there are several.
         old_ids: ids of the instances that the group had at the beginning and that are to go.
-        find_group: returns the group as it is now.
         read_kubernetes: returns what the Kubernetes API says now; None if the instance is not a Node.
         needed_count: how many instances of the group must work at the end.
-        report: receives every change.
         command: the command that continues to wait.
     """
 
@@ -62,11 +59,7 @@ class ReplacementWatch:
     _reported_failures: set[str] = field(default_factory=set, init=False)
 
     def wait(self, timeout: timedelta) -> InstanceView:
-        """Return the new instance as soon as it works.
-
-        Raises:
-            ReplacementFailedError: it does not work before the timeout.
-        """
+        """Return the new instance as soon as it works."""
         boot_failures = BootFailures(self.account, self.report)
         last_console_read = timedelta(0)
         previous: ReplacementProgress | None = None
@@ -86,7 +79,6 @@ class ReplacementWatch:
         raise self._timeout_error(group, progress, elapsed)
 
     def _read_progress(self, group: GroupView) -> tuple[InstanceView | None, ReplacementProgress]:
-        """Return the newest of the group's new instances, if there is one, and how far the replacement is."""
         old = next((instance for instance in group.instances if instance.id in self.old_ids), None)
         staying = [instance for instance in group.instances if instance.id not in self.old_ids and not instance.leaving]
         if old:

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.instances.rolling_updates import master_upgrade_wait
 from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
-from cfngen.cluster.naming.logical_ids import (
-    auto_scaling_group_id,
-    master_prefix,
-    node_group_prefix,
-    wait_condition_id,
-)
+from cfngen.cluster.naming.logical_ids import auto_scaling_group_id, master_prefix, node_group_prefix, wait_condition_id
 from cfngen.cluster.naming.names import api_host
 from cfngen.releases import PAUSE_IMAGE, exact_version
 from cfngen.releases import Asset as PinnedAsset

@@ -145,9 +145,7 @@ source_options = OptionGroup(
     ),
     Option("--no-env", is_flag=True, help="Ignore kube-up's environment variables (NUM_NODES, …)."),
     Option(
-        "--defaults",
-        is_flag=True,
-        help=f"Use kube-up's default cluster; ignore ./{DEFAULT_FILE} and the environment.",
+        "--defaults", is_flag=True, help=f"Use kube-up's default cluster; ignore ./{DEFAULT_FILE} and the environment."
     ),
 )
 """The options that choose the cluster; a command receives them as the argument `source`."""

@@ -169,10 +169,7 @@ class KubernetesState:
                 "conditions": [self._condition(condition_type, "True") for condition_type in true_conditions],
                 "containerStatuses": [running],
             }
-        spec: Object = {
-            "containers": [{"name": container, "image": image}],
-            "priorityClassName": priority,
-        }
+        spec: Object = {"containers": [{"name": container, "image": image}], "priorityClassName": priority}
         if tolerations:
             spec["tolerations"] = list(tolerations)
         if node:

@@ -192,10 +192,7 @@ def check_specification(call: PendingCall) -> None:
             )
     reservation_id = (target or {}).get("CapacityReservationId")
     if reservation_id and not ID_PATTERN.fullmatch(reservation_id):
-        raise Refused(
-            "InvalidCapacityReservationId.Malformed",
-            f'Invalid id: "{reservation_id}" (expecting "cr-...")',
-        )
+        raise Refused("InvalidCapacityReservationId.Malformed", f'Invalid id: "{reservation_id}" (expecting "cr-...")')
 
 
 @functools.cache

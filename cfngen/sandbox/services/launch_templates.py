@@ -61,10 +61,7 @@ def check_template_of_a_group(call: PendingCall) -> None:
     group_zones = ()
     if group is not None:  # what the call does not set stays as it is
         if reference is None and group.ec2_launch_template:
-            reference = {
-                "LaunchTemplateId": group.ec2_launch_template.id,
-                "Version": group.launch_template_version,
-            }
+            reference = {"LaunchTemplateId": group.ec2_launch_template.id, "Version": group.launch_template_version}
         subnet_ids = subnet_ids or group.vpc_zone_identifier
         group_zones = group.availability_zones if not subnet_ids else ()
     types: list[str | None] = [None] if reference else []

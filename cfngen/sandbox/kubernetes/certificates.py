@@ -21,7 +21,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 AUTHORITY_NAMES = {"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}  # file: common name
 INITIALISED = "initialised"  # the key of the secret whose value is the time at which a master initialised the cluster
-ADMINISTRATORS = "system:masters"
 # Authorities and serving certificates are valid from a date before simulated time starts (2026-01-01), because TLS
 # libraries check them by this machine's clock, which may be behind or years ahead of simulated time.
 NOT_BEFORE = datetime.datetime(2025, 12, 31, tzinfo=datetime.UTC)

@@ -18,7 +18,6 @@ class ForeignOptionAdvice(NamedTuple):
 
     Attributes:
         required_option: the cfngen option that a command must have for the advice to make sense.
-        text: the advice.
     """
 
     required_option: str

@@ -33,7 +33,6 @@ class Source:
         environ: the environment variables to read kube-up's variables from.
         overrides: `key=value` texts of --set, which override everything else.
         is_explicit: whether the user chose this source with --cluster or --defaults.
-        no_env: whether --no-env is given.
     """
 
     path: Path | None

@@ -18,7 +18,6 @@ class ScalingGroup:
     Attributes:
         stack: name of the root stack.
         name: name of the node group or the master, e.g. `master-a`.
-        logical_id: logical id of the Auto Scaling group.
     """
 
     stack: str

@@ -24,9 +24,7 @@ class Kind:
 
     Attributes:
         group: API group; empty for the core group.
-        version: API version.
         name: e.g. `ConfigMap`.
-        namespaced: whether its objects are in namespaces.
         short_names: the abbreviations that kubectl accepts, e.g. `cm`.
     """
 

@@ -70,18 +70,10 @@ class SecurityGroup(Handler):
 
 
 class SecurityGroupIngress(Handler):
-    supported_properties = frozenset(
-        {
-            "GroupId",
-            "SourceSecurityGroupId",
-            "SourcePrefixListId",
-            "CidrIp",
-            "IpProtocol",
-            "FromPort",
-            "ToPort",
-            "Description",
-        }
-    )
+    supported_properties = frozenset({
+        "GroupId", "SourceSecurityGroupId", "SourcePrefixListId", "CidrIp", "IpProtocol", "FromPort", "ToPort",
+        "Description",
+    })  # fmt: skip
     updatable_properties = frozenset({"Description"})
 
     def create(self, call: HandlerCall) -> CreatedResource:

@@ -19,33 +19,10 @@ from cfngen.cli.settings import Settings
 from cfngen.cli.usage import SuggestingGroup
 
 COMMANDS = (
-    "init",
-    "templates",
-    "lint",
-    "graph",
-    "userdata",
-    "config",
-    "schema",
-    "permissions",
-    "check",
-    "plan",
-    "deploy",
-    "watch",
-    "events",
-    "status",
-    "validate",
-    "kubeconfig",
-    "etcd",
-    "replace",
-    "pause",
-    "resume",
-    "rollback",
-    "delete",
-    "rehearse",
-    "sandbox",
-    "completion",
-    "version",
-)
+    "init", "templates", "lint", "graph", "userdata", "config", "schema", "permissions", "check", "plan",
+    "deploy", "watch", "events", "status", "validate", "kubeconfig", "etcd", "replace", "pause", "resume",
+    "rollback", "delete", "rehearse", "sandbox", "completion", "version",
+)  # fmt: skip
 GETTING_STARTED_HELP = """\b
 Getting started:
   cfngen init                # writes a commented cluster.yaml

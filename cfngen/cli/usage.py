@@ -18,7 +18,6 @@ class ForeignOptionAdvice(NamedTuple):
 
     Attributes:
         required_option: the cfngen option that a command must have for the advice to make sense.
-        text: the advice.
     """
 
     required_option: str
@@ -27,28 +26,23 @@ class ForeignOptionAdvice(NamedTuple):
 
 OPTIONS_OF_OTHER_TOOLS = {
     "--region": ForeignOptionAdvice(
-        required_option="--set",
-        text="the region is `region` in the cluster file; `--set region=REGION` overrides it.",
+        required_option="--set", text="the region is `region` in the cluster file; `--set region=REGION` overrides it."
     ),
     "--name": ForeignOptionAdvice(
-        required_option="--set",
-        text="the name is `name` in the cluster file; `--set name=NAME` overrides it.",
+        required_option="--set", text="the name is `name` in the cluster file; `--set name=NAME` overrides it."
     ),
     "--kubernetes-version": ForeignOptionAdvice(
         required_option="--set",
         text="the version is `kubernetesVersion` in the cluster file; `--set kubernetesVersion=VERSION` overrides it.",
     ),
     "--dry-run": ForeignOptionAdvice(
-        required_option="--parameter",
-        text="`cfngen plan` shows what a deployment would change, and changes nothing.",
+        required_option="--parameter", text="`cfngen plan` shows what a deployment would change, and changes nothing."
     ),
     "--config": ForeignOptionAdvice(
-        required_option="--cluster",
-        text="use --cluster FILE or -f FILE for the cluster file.",
+        required_option="--cluster", text="use --cluster FILE or -f FILE for the cluster file."
     ),
     "--file": ForeignOptionAdvice(
-        required_option="--cluster",
-        text="use --cluster FILE or -f FILE for the cluster file.",
+        required_option="--cluster", text="use --cluster FILE or -f FILE for the cluster file."
     ),
 }
 """The advice for each option of another tool, by the option's name."""

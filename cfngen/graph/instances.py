@@ -15,8 +15,6 @@ from cfngen.graph.network import Network
 from cfngen.graph.picture import Box, Part
 from cfngen.graph.values import items, mapping
 
-_MASTER_PARTS = ("ElasticIp", "ElasticIpAssociation", "CapacityReservation")
-
 
 @dataclass(frozen=True)
 class InstanceGroup:

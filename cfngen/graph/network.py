@@ -41,10 +41,6 @@ class Network:
     subnets: list[str] = field(default_factory=list)
     zones: dict[str, str] = field(default_factory=dict)
 
-    def zone_of(self, subnet: str) -> str:
-        """Return the id of the box of a subnet's zone."""
-        return self.part.boxes[subnet].parent or self.vpc
-
 
 def draw_network(templates: ClusterTemplates) -> Network:
     """Draw the network that the templates make, and the parts of an existing one that they use."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from cfngen.sandbox.services.replacements import HEALTH_CHECK, PASSED_HEALTH_CHECK
+from cfngen.sandbox.services.replacements import PASSED_HEALTH_CHECK
 from cfngen.sandbox.services.scaling_activities import REPLACEMENT, RETRY, SHUTTING_DOWN
 
 # The sources of durations: issues with logs, and pages of AWS's documentation.
@@ -93,7 +93,6 @@ TABLE_OF_DURATIONS = (
     Duration(SHUTTING_DOWN, 45),
     Duration(REPLACEMENT, 12, "seen", EKS_LOG),
     Duration(RETRY, 30),
-    Duration(HEALTH_CHECK, 60),
     Duration(PASSED_HEALTH_CHECK, 60),
 )
 

@@ -94,7 +94,6 @@ class EmulatedAccount:
         speed: simulated seconds in a second of real time; see `Connection.caller` for its effect on certificates.
 
     Attributes:
-        cloud: the emulated CloudFormation.
         machines: the instances, and the faults of their boots.
         lock: hold it during every access if other threads use the account.
     """

@@ -79,11 +79,7 @@ def _add_private_zone(stack: Stack, cluster: Cluster, zone: DnsZone) -> route53.
 
 
 def _add_record(
-    stack: Stack,
-    logical_id: str,
-    name: str,
-    zone_id: PropertyValue,
-    target: elb.LoadBalancer | PropertyValue,
+    stack: Stack, logical_id: str, name: str, zone_id: PropertyValue, target: elb.LoadBalancer | PropertyValue
 ) -> None:
     """Add an A record to a zone: an alias of a load balancer, or an address."""
     if isinstance(target, elb.LoadBalancer):

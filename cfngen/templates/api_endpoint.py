@@ -155,10 +155,7 @@ def _add_load_balancer(
             Scheme="internet-facing" if is_public else "internal",
             IpAddressType="ipv4",
             Subnets=[balancer_subnet_id(stack, cluster, zone) for zone in zones],
-            SecurityGroups=[
-                first_group(stack, cluster, role),
-                *extra_security_groups(stack, cluster, role),
-            ],
+            SecurityGroups=[first_group(stack, cluster, role), *extra_security_groups(stack, cluster, role)],
             # A connection that arrives in a zone without a healthy master goes to a master in another zone.
             LoadBalancerAttributes=[elb.LoadBalancerAttributes(Key="load_balancing.cross_zone.enabled", Value="true")],
             Tags=tags(cluster, balancer_name),
@@ -180,11 +177,7 @@ def _add_load_balancer(
 
 
 def _add_target_group(
-    stack: Stack,
-    cluster: Cluster,
-    interfaces: Sequence[ec2.NetworkInterface],
-    logical_id_prefix: str,
-    name_tag: str,
+    stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface], logical_id_prefix: str, name_tag: str
 ) -> elb.TargetGroup:
     return stack.add(
         elb.TargetGroup(

@@ -167,10 +167,7 @@ def metadata_options() -> ec2.MetadataOptions:
     # explicitly, because an account may enable them by default: the metadata service cannot show keys with a slash, so
     # EC2 would not launch instances with the cluster's tags (aws/karpenter-provider-aws#7012).
     return ec2.MetadataOptions(
-        HttpEndpoint="enabled",
-        HttpTokens="required",
-        HttpPutResponseHopLimit=1,
-        InstanceMetadataTags="disabled",
+        HttpEndpoint="enabled", HttpTokens="required", HttpPutResponseHopLimit=1, InstanceMetadataTags="disabled"
     )
 
 

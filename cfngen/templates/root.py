@@ -73,11 +73,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     for reference_output in reference_outputs(cluster):
         template.add_output(reference_output)
     body = complete_template(
-        template,
-        cluster,
-        name="cluster",
-        parameters=parameters,
-        settings_to_record=settings_to_record(cluster),
+        template, cluster, name="cluster", parameters=parameters, settings_to_record=settings_to_record(cluster)
     )
     return Document("cluster", body, module=__name__, children=tuple(stack.name for stack in stacks))
 

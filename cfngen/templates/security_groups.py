@@ -71,9 +71,7 @@ def build(cluster: Cluster) -> Stack:
         _allow_listed_sources(stack, cluster, vpc_reference, role, first_groups)
     for role in created_roles:
         stack.output(
-            str(SecurityGroupId(role, part="Id")),
-            value=first_groups[role],
-            description=first_group_description(role),
+            str(SecurityGroupId(role, part="Id")), value=first_groups[role], description=first_group_description(role)
         )
     return stack
 
@@ -108,11 +106,7 @@ def _add_rules(stack: Stack, cluster: Cluster, rules: Iterable[Rule], first_grou
 
 
 def _add_first_group(
-    stack: Stack,
-    cluster: Cluster,
-    vpc_reference: PropertyValue,
-    role: SecurityGroupRole,
-    first_groups: _FirstGroups,
+    stack: Stack, cluster: Cluster, vpc_reference: PropertyValue, role: SecurityGroupRole, first_groups: _FirstGroups
 ) -> None:
     """Add the first security group of a role, with its rule for outgoing traffic, unless the role has an existing one.
 
@@ -174,11 +168,7 @@ def first_group_description(role: SecurityGroupRole) -> str:
 
 
 def _allow_listed_sources(
-    stack: Stack,
-    cluster: Cluster,
-    vpc_reference: PropertyValue,
-    role: SecurityGroupRole,
-    first_groups: GroupIds,
+    stack: Stack, cluster: Cluster, vpc_reference: PropertyValue, role: SecurityGroupRole, first_groups: GroupIds
 ) -> None:
     """Add a rule for each source that the cluster file allows to reach the API or SSH.
 
@@ -222,12 +212,7 @@ def _add_extra_group(
     return group_id
 
 
-def _allow_range_of_parameter(
-    stack: Stack,
-    cluster: Cluster,
-    role: SecurityGroupRole,
-    first_groups: GroupIds,
-) -> None:
+def _allow_range_of_parameter(stack: Stack, cluster: Cluster, role: SecurityGroupRole, first_groups: GroupIds) -> None:
     """Add a parameter for the address range that may reach the API, and a rule that allows this range.
 
     If the cluster file lists the allowed sources, the user need not enter a range, so nothing is added. Neither is it

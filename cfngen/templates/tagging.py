@@ -18,12 +18,7 @@ def tag_map(cluster: Cluster, name: str, **other_tags: str) -> dict[str, str]:
     Args:
         other_tags: further tags, by key; pass keys that are not identifiers with `**`.
     """
-    return {
-        **cluster.tags,
-        **cluster_tags(cluster),
-        NAME: name,
-        **other_tags,
-    }
+    return {**cluster.tags, **cluster_tags(cluster), NAME: name, **other_tags}
 
 
 def cluster_tags(cluster: Cluster) -> dict[str, str]:

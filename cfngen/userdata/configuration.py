@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.instances.rolling_updates import master_upgrade_wait
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import (
-    auto_scaling_group_id,
-    master_prefix,
-    node_group_prefix,
-    wait_condition_id,
-)
+from cfngen.cluster.naming.logical_ids import auto_scaling_group_id, master_prefix, node_group_prefix, wait_condition_id
 from cfngen.cluster.naming.names import api_host
 from cfngen.cluster.sections.instances import Instances, NodeGroup, Slot
 from cfngen.releases import PAUSE_IMAGE, exact_version
@@ -38,6 +33,7 @@ from cfngen.userdata.steps import drain_minutes, first_stage_steps, rebalance_ac
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import Asset, Config, JsonObject, MasterConfig, NodeConfig
+
 
 # Programs that a distribution's image may lack, each with the names of its package for apt and for dnf. kubeadm, the
 # kubelet and the portmap plug-in call iptables. Since version 1.32, kubeadm needs neither conntrack nor crictl,

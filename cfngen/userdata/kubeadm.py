@@ -107,10 +107,7 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
 def _controller_manager_flags(cluster: Cluster) -> dict[str, str]:
     """Return the flags of kube-controller-manager: it assigns pod CIDRs, the cloud controller manager their routes."""
     plugin = network_plugin(cluster)
-    flags = {
-        "allocate-node-cidrs": "true" if plugin.gives_nodes_pod_cidrs else "false",
-        "cloud-provider": "external",
-    }
+    flags = {"allocate-node-cidrs": "true" if plugin.gives_nodes_pod_cidrs else "false", "cloud-provider": "external"}
     if plugin.uses_pod_cidr:
         flags["cluster-cidr"] = str(cluster.network.pod_cidr)
     flags["configure-cloud-routes"] = "false"
@@ -214,7 +211,4 @@ def with_flags(cluster: Cluster, cluster_configuration: JsonObject) -> JsonObjec
         {"name": _KEYS_FLAG, "value": f"{_ISSUER_URL}/{KEYS_KEY}"},
     ]
     api_server = cluster_configuration["apiServer"]
-    return {
-        **cluster_configuration,
-        "apiServer": {**api_server, "extraArgs": [*api_server["extraArgs"], *flags]},
-    }
+    return {**cluster_configuration, "apiServer": {**api_server, "extraArgs": [*api_server["extraArgs"], *flags]}}

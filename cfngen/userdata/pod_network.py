@@ -80,11 +80,7 @@ def _cni() -> JsonObject:
 
     Packets to and from pods on other nodes follow the VPC's routes, so no overlay network is needed.
     """
-    ipam = {
-        "type": "host-local",
-        "ranges": [[{"subnet": "{{.PodCIDR}}"}]],
-        "routes": [{"dst": "0.0.0.0/0"}],
-    }
+    ipam = {"type": "host-local", "ranges": [[{"subnet": "{{.PodCIDR}}"}]], "routes": [{"dst": "0.0.0.0/0"}]}
     return {
         "cniVersion": "1.0.0",
         "name": "kubernetes",

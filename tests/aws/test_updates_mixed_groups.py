@@ -50,7 +50,8 @@ def booting(seconds: float = 30, silent: range = range(0)) -> CloudFormation:
 def room_for_hundreds() -> Iterator[None]:
     """Quotas of vCPUs for hundreds of instances."""
     extensions = MotoExtensions()
-    extensions.set_quota("ec2", "L-34B43A08", 1000)
+    for quota in ("L-34B43A08", "L-1216C47A"):  # of Spot and of On-Demand Instances
+        extensions.set_quota("ec2", quota, 1000)
     with extensions.patched():
         yield
 
@@ -68,6 +69,18 @@ def suspend(stack: Stack, *processes: str) -> None:
 
 def resume(stack: Stack) -> None:
     client("autoscaling", REGION).resume_processes(AutoScalingGroupName=group_name(stack))
+
+
+def buys_on_demand(stack: Stack) -> None:
+    """Let the group have On-Demand Instances only: it replaces each of its Spot Instances."""
+    client("autoscaling", REGION).update_auto_scaling_group(
+        AutoScalingGroupName=group_name(stack),
+        MixedInstancesPolicy={"InstancesDistribution": {"OnDemandPercentageAboveBaseCapacity": 100}},
+    )
+
+
+def on_spot(count: int, **properties: Any) -> dict[str, Any]:
+    return mixed(count, distribution=spot(), **properties)
 
 
 def obsolete_after(cloud: CloudFormation, before: dict[str, Any], after: dict[str, Any]) -> int:
@@ -135,13 +148,12 @@ def test_a_hundred_instances_in_large_batches(kept: int) -> None:
 
 @pytest.mark.drill
 @pytest.mark.usefixtures("room_for_hundreds")
-def test_a_hundred_instances_at_risk_are_replaced_within_the_margin(cloud: CloudFormation) -> None:
+def test_a_hundred_instances_of_the_wrong_market_are_replaced_within_the_margin(cloud: CloudFormation) -> None:
     cloud.durations[replacements.PASSED_HEALTH_CHECK] = 60
-    created(cloud, mixed(100, distribution=spot(), CapacityRebalance=True))
+    stack = created(cloud, on_spot(100))
     cloud.advance(60)
     old = ids()
-    for instance_id in old:
-        replacements.recommend_rebalance(REGION, instance_id)
+    buys_on_demand(stack)
     assert len(ids()) == 110
     cloud.advance(600)
     assert (len(ids()), ids() & old) == (100, set())
@@ -159,123 +171,67 @@ def test_a_rolling_update_under_a_shortage_waits_and_succeeds_when_it_ends() -> 
     assert failures(stack)
 
 
-def rebalancing(count: int = 2, **properties: Any) -> dict[str, Any]:
-    return mixed(count, distribution=spot(), CapacityRebalance=True, **properties)
-
-
-def test_an_instance_at_risk_is_terminated_once_its_replacement_is_healthy(cloud: CloudFormation) -> None:
+def test_an_instance_is_terminated_once_its_replacement_is_healthy(cloud: CloudFormation) -> None:
     """The group has its maximum size, and exceeds it meanwhile."""
     cloud.durations[replacements.PASSED_HEALTH_CHECK] = 60
-    stack = created(cloud, rebalancing(LifecycleHookSpecificationList=[TERMINATING_HOOK]))
+    stack = created(cloud, on_spot(1, LifecycleHookSpecificationList=[TERMINATING_HOOK]))
     cloud.advance(60)
-    [at_risk, other] = states(stack)
-    assert replacements.recommend_rebalance(REGION, at_risk)
-    assert list(states(stack).values()) == ["InService"] * 3
+    [replaced] = states(stack)
+    buys_on_demand(stack)
+    assert list(states(stack).values()) == ["InService"] * 2
     cloud.advance(60)
-    assert states(stack)[at_risk] == "Terminating:Wait"
+    assert states(stack)[replaced] == "Terminating:Wait"
     cloud.advance(120)
-    assert len(states(stack)) == 2
-    assert at_risk not in ids()
-    assert other in states(stack)
+    assert len(states(stack)) == 1
+    assert replaced not in ids()
 
 
 def test_a_replacement_that_a_hook_holds_is_waited_for(cloud: CloudFormation) -> None:
-    stack = created(cloud, rebalancing(1))
-    [at_risk] = states(stack)
+    stack = created(cloud, on_spot(1))
+    [replaced] = states(stack)
     client("autoscaling", REGION).put_lifecycle_hook(
         AutoScalingGroupName=group_name(stack), **{**LAUNCHING_HOOK, "HeartbeatTimeout": 120}
     )
-    replacements.recommend_rebalance(REGION, at_risk)
+    buys_on_demand(stack)
     assert sorted(states(stack).values()) == ["InService", "Pending:Wait"]
     cloud.advance(120)
-    assert at_risk not in states(stack)
+    assert replaced not in states(stack)
     assert list(states(stack).values()) == ["InService"]
 
 
-def test_without_capacity_rebalancing_nothing_happens_at_a_recommendation(cloud: CloudFormation) -> None:
-    created(cloud, mixed(1, distribution=spot()))
-    old = ids()
-    assert not replacements.recommend_rebalance(REGION, *old)
-    assert ids() == old
-
-
-def test_on_demand_instances_get_no_recommendation(cloud: CloudFormation) -> None:
-    created(cloud, mixed(1, CapacityRebalance=True))
-    assert not replacements.recommend_rebalance(REGION, *ids())
-
-
-def test_an_instance_at_risk_stays_while_there_is_no_room_for_another(cloud: CloudFormation) -> None:
+def test_an_instance_stays_while_there_is_no_room_for_another(cloud: CloudFormation) -> None:
     cloud.durations[RETRY] = 30
-    stack = created(cloud, mixed(1, M5, distribution=spot(), CapacityRebalance=True))
-    [at_risk] = ids()
-    capacity.remove_spot_capacity(REGION, "m5.large")
-    replacements.recommend_rebalance(REGION, at_risk)
+    stack = created(cloud, mixed(1, M5, distribution=spot()))
+    [replaced] = ids()
+    capacity.remove_capacity(REGION, "m5.large")
+    buys_on_demand(stack)
     cloud.advance(60)
-    assert (ids(), len(failures(stack))) == ({at_risk}, 3)
-    replacements.interrupt(REGION, at_risk)
-    assert ids() == set()
+    assert ids() == {replaced}
     capacity.restore_capacity(REGION, "m5.large")
     cloud.advance(30)
-    assert markets() == {"spot": 1}
+    assert markets() == {"on-demand": 1}
 
 
 @pytest.mark.parametrize("process", ["Launch", "Terminate"])
-def test_rebalancing_needs_both_processes_and_goes_on_when_they_are_resumed(
+def test_a_replacement_needs_both_processes_and_goes_on_when_they_are_resumed(
     cloud: CloudFormation, process: str
 ) -> None:
-    stack = created(cloud, rebalancing(1))
-    [at_risk] = ids()
+    stack = created(cloud, on_spot(1))
+    [replaced] = ids()
     suspend(stack, process)
-    replacements.recommend_rebalance(REGION, at_risk)
-    assert at_risk in ids()
+    buys_on_demand(stack)
+    assert replaced in ids()
     assert len(ids()) == (1 if process == "Launch" else 2)
     resume(stack)
     assert len(ids()) == 1
-    assert at_risk not in ids()
-
-
-def test_an_interruption_notice_is_answered_by_the_hook_and_a_new_instance_at_once(cloud: CloudFormation) -> None:
-    stack = created(cloud, rebalancing(1, LifecycleHookSpecificationList=[TERMINATING_HOOK]))
-    [interrupted] = ids()
-    assert replacements.give_interruption_notice(REGION, interrupted)
-    assert sorted(states(stack).values()) == ["InService", "Terminating:Wait"]
-    replacements.interrupt(REGION, interrupted)
-    assert list(states(stack).values()) == ["InService"]
-    assert interrupted not in ids()
-
-
-def test_an_interrupted_instance_is_replaced_after_a_health_check(cloud: CloudFormation) -> None:
-    cloud.durations[replacements.HEALTH_CHECK] = 60
-    stack = created(cloud, mixed(1, distribution=spot()))
-    [interrupted] = ids()
-    assert not replacements.give_interruption_notice(REGION, interrupted)
-    replacements.interrupt(REGION, interrupted)
-    assert ids() == set()
-    cloud.advance(60)
-    assert markets() == {"spot": 1}
-    assert interrupted not in states(stack)
-    assert ids() <= set(cloud.launched)
-
-
-def test_an_interrupted_instance_is_replaced_once_there_is_room(cloud: CloudFormation) -> None:
-    cloud.durations[RETRY] = 30
-    created(cloud, mixed(1, M5, distribution=spot()))
-    capacity.remove_spot_capacity(REGION, "m5.large")
-    replacements.interrupt(REGION, *ids())
-    cloud.advance(90)
-    assert ids() == set()
-    capacity.restore_capacity(REGION, "m5.large")
-    cloud.advance(30)
-    assert markets() == {"spot": 1}
+    assert replaced not in ids()
 
 
 @pytest.mark.parametrize("process", ["HealthCheck", "ReplaceUnhealthy"])
-def test_an_interrupted_instance_is_replaced_when_health_is_looked_at_again(
-    cloud: CloudFormation, process: str
-) -> None:
+def test_a_terminated_instance_is_replaced_when_health_is_looked_at_again(cloud: CloudFormation, process: str) -> None:
     stack = created(cloud, mixed(1, distribution=spot()))
     suspend(stack, process)
-    replacements.interrupt(REGION, *ids())
+    ec2_backends[DEFAULT_ACCOUNT_ID][REGION].terminate_instances([*ids()])
     cloud.advance(600)
     assert ids() == set()
     resume(stack)
@@ -319,41 +275,23 @@ def test_a_lifetime_that_is_set_later_applies_to_instances_that_run(cloud: Cloud
     assert len(ids()) == 1
 
 
-def test_a_group_that_is_rebalanced_during_a_rolling_update() -> None:
-    """The instance that the group has replaced meanwhile is not terminated a second time."""
-    cloud = booting()
-    arguments: dict[str, Any] = {
-        "signals": True,
-        "distribution": spot(),
-        "CapacityRebalance": True,
-        "rolling": {"SuspendProcesses": ["AZRebalance", "HealthCheck", "ReplaceUnhealthy"]},
-    }
-    stack = created(cloud, mixed(3, M5, **arguments))
-    old = list(states(stack))
-    cloud.clock.schedule(10, lambda: replacements.recommend_rebalance(REGION, old[2]))
-    updated(cloud, mixed(3, M5, user_data=OTHER_DATA, **arguments))
-    assert (stack.status, len(ids()), ids() & set(old)) == ("UPDATE_COMPLETE", 3, set())
-    versions = {member["LaunchTemplate"]["Version"] for member in described(stack)["Instances"]}
-    assert versions == {"2"}
-
-
 def test_a_group_in_the_middle_of_a_replacement_is_deleted(cloud: CloudFormation) -> None:
     cloud.durations[replacements.PASSED_HEALTH_CHECK] = 60
-    created(cloud, rebalancing(2))
-    replacements.recommend_rebalance(REGION, sorted(ids())[0])
-    assert len(ids()) == 3
+    stack = created(cloud, on_spot(1))
+    buys_on_demand(stack)
+    assert len(ids()) == 2
     assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
     assert ids() == set()
 
 
 def test_a_group_shrinks_in_the_middle_of_a_replacement(cloud: CloudFormation) -> None:
     cloud.durations[replacements.PASSED_HEALTH_CHECK] = 60
-    stack = created(cloud, mixed(0, most=4, distribution=spot(), CapacityRebalance=True))
+    stack = created(cloud, mixed(0, most=4, distribution=spot()))
     resized(stack, 3)
     cloud.advance(60)
-    at_risk = sorted(ids())[0]
-    replacements.recommend_rebalance(REGION, at_risk)
+    old = ids()
+    buys_on_demand(stack)
     resized(stack, 1)
     cloud.advance(60)
     assert len(ids()) == 1
-    assert at_risk not in ids()
+    assert not ids() & old

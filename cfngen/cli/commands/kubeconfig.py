@@ -42,11 +42,7 @@ DEFAULT_DURATION = "12h"
 )
 @target_options
 @click.option(
-    "--context",
-    "context_name",
-    metavar="NAME",
-    default="",
-    help="Name of the context. Default: the cluster's name.",
+    "--context", "context_name", metavar="NAME", default="", help="Name of the context. Default: the cluster's name."
 )
 @click.option(
     "--duration",

@@ -124,13 +124,7 @@ _options = OptionGroup(
 @_options
 @click.pass_context
 def command(
-    context: click.Context,
-    *,
-    last_step: str,
-    list_only: bool,
-    clean_up_only: bool,
-    yes: bool,
-    options: _Options,
+    context: click.Context, *, last_step: str, list_only: bool, clean_up_only: bool, yes: bool, options: _Options
 ) -> None:
     """Run small steps in your AWS account, compare each event with that of the emulator, and clean up.
 

@@ -214,12 +214,7 @@ def _definition(class_: type, definitions: Definitions) -> JsonSchema:
         properties[key] = _type_schema(annotations[attribute], definitions)
         if attribute in descriptions:
             properties[key]["description"] = descriptions[attribute]
-    return {
-        "description": summary,
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-    }
+    return {"description": summary, "type": "object", "properties": properties, "required": list(properties)}
 
 
 def _type_schema(annotation: object, definitions: Definitions) -> JsonSchema:

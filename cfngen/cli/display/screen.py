@@ -100,11 +100,7 @@ class Screen:
             question = "Continue (w)atching, (d)etach and let it continue, or (c)ancel it"
         try:
             letter = click.prompt(
-                question,
-                type=click.Choice(tuple(choice_by_letter)),
-                default="w",
-                show_choices=False,
-                err=True,
+                question, type=click.Choice(tuple(choice_by_letter)), default="w", show_choices=False, err=True
             )
         except click.Abort:
             return InterruptChoice.DETACH

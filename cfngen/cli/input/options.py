@@ -35,7 +35,6 @@ class OptionGroup:
     Args:
         build: builds the argument; it receives the value of each option as a keyword argument, and for a group among
             the members the argument that the group builds.
-        members: the options, and groups of options.
     """
 
     def __init__(self, name: str, build: Callable[..., object], *members: Option | OptionGroup) -> None:

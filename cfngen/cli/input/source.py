@@ -33,7 +33,6 @@ class Source:
         environ: the environment variables to read kube-up's variables from.
         overrides: `key=value` texts of --set, which override everything else.
         is_explicit: whether the user chose this source with --cluster or --defaults.
-        no_env: whether --no-env is given.
     """
 
     path: Path | None
@@ -145,9 +144,7 @@ source_options = OptionGroup(
     ),
     Option("--no-env", is_flag=True, help="Ignore kube-up's environment variables (NUM_NODES, …)."),
     Option(
-        "--defaults",
-        is_flag=True,
-        help=f"Use kube-up's default cluster; ignore ./{DEFAULT_FILE} and the environment.",
+        "--defaults", is_flag=True, help=f"Use kube-up's default cluster; ignore ./{DEFAULT_FILE} and the environment."
     ),
 )
 """The options that choose the cluster; a command receives them as the argument `source`."""

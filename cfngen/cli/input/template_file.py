@@ -37,7 +37,6 @@ class TemplateFile:
 
     Attributes:
         document: the template as plain data; its name is the path of the file, its module is empty.
-        text: the file's text.
         region: the first valid region in the template's cfn-lint Metadata; None without one.
     """
 

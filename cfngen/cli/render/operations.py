@@ -84,10 +84,5 @@ def finished_lines(finished: Finished) -> list[Line]:
     if finished.action == "rollback" and finished.outputs:
         lines += ["", next_line(suggest("validate cluster", stack=name), "   checks that everything runs.")]
     elif endpoint := finished.outputs.get("ApiEndpoint"):
-        lines += [
-            f"Kubernetes API: {endpoint}",
-            "",
-            next_line(suggest("kubeconfig"), " && kubectl get nodes"),
-            "",
-        ]
+        lines += [f"Kubernetes API: {endpoint}", "", next_line(suggest("kubeconfig"), " && kubectl get nodes"), ""]
     return lines

@@ -23,26 +23,11 @@ from cfngen.cluster.security_groups.addon_ports import LISTENERS
 
 # Names of cfngen's own Helm releases, enabled or not. A user's chart must not have one of these names: its release
 # would replace the resources of cfngen's.
-CFNGEN_RELEASES = frozenset(
-    {
-        "aws-ebs-csi-driver",
-        "aws-load-balancer-controller",
-        "aws-node-termination-handler",
-        "aws-vpc-cni",
-        "calico",
-        "calico-crds",
-        "cert-manager",
-        "cilium",
-        "cluster-autoscaler",
-        "external-dns",
-        "flannel",
-        "fluent-bit",
-        "headlamp",
-        "metrics-server",
-        "nvidia-device-plugin",
-        "prometheus",
-    }
-)
+CFNGEN_RELEASES = frozenset({
+    "aws-ebs-csi-driver", "aws-load-balancer-controller", "aws-node-termination-handler", "aws-vpc-cni",
+    "calico", "calico-crds", "cert-manager", "cilium", "cluster-autoscaler", "external-dns", "flannel",
+    "fluent-bit", "headlamp", "metrics-server", "nvidia-device-plugin", "prometheus",
+})  # fmt: skip
 _HANDLER: Path = ("addons", "nodeTerminationHandler")
 # Seconds for which cfngen drains a Spot Instance after EC2's notice, which comes two minutes before the interruption
 # (SPOT_DRAIN_SECONDS of `cfngen.boot.node.drain`).

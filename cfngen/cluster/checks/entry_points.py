@@ -17,7 +17,6 @@ from cfngen.cluster.sections.network import ApiDns, DnsZone
 from cfngen.cluster.security_groups.rules import RESERVED_RULES
 
 _DNS: Path = ("api", "dns")
-_BASTION: Path = ("bastion",)
 _ZONE: Path = ("bastion", "zone")
 _ALLOWED_CIDRS: Path = ("bastion", "allowedCidrs")
 _SUBNETS: Path = ("network", "subnets")

@@ -167,8 +167,4 @@ PROBLEM_CHECKS = (
     _check_group_zones,
     _check_no_masters_in_local_zones,
 )
-WARNING_CHECKS = (
-    *LASTING_DEFAULTS.values(),
-    _warn_of_untested_partition,
-    _warn_of_groups_in_local_zones,
-)
+WARNING_CHECKS = (*LASTING_DEFAULTS.values(), _warn_of_untested_partition, _warn_of_groups_in_local_zones)

@@ -159,7 +159,4 @@ PROBLEM_CHECKS = (
     _check_size,
     _check_conditions,
 )
-WARNING_CHECKS = (
-    _warn_of_shared_role,
-    _warn_of_everything,
-)
+WARNING_CHECKS = (_warn_of_shared_role, _warn_of_everything)

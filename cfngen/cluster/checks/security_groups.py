@@ -197,10 +197,7 @@ def _warn_of_groups_before_vpc_exists(cluster: Cluster) -> Iterator[Problem]:
 
 
 PROBLEM_CHECKS = (_check_groups_have_vpc, _check_groups_used, check_groups_not_repeated)
-WARNING_CHECKS = (
-    _warn_of_groups_before_vpc_exists,
-    _warn_of_unknown_clients,
-)
+WARNING_CHECKS = (_warn_of_groups_before_vpc_exists, _warn_of_unknown_clients)
 SOURCE_CHECKS = (
     _check_quotas,
     _check_prefix_list_sizes,

@@ -123,7 +123,6 @@ class RouteId(IdForm):
 
     Attributes:
         destination: the address range, or the id of the prefix list, to which it leads.
-        table: the logical id of the route table.
     """
 
     destination: str

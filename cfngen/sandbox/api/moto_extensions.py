@@ -5,7 +5,7 @@
 - S3: moto ignores `ExpectedBucketOwner`, and has no foreign buckets. Here: 403 if the owner is not the expected one,
   and buckets that belong to another account.
 - S3: moto applies a statement that denies calls without TLS to all calls. Here every call counts as made with TLS.
-- Auto Scaling: moto's DescribeScalingActivities returns nothing. Here: the launches, and activities that a test adds.
+- Auto Scaling: moto's DescribeScalingActivities returns nothing. Here: the launches.
 - EC2 and Auto Scaling: moto's timestamps are real time. Here: simulated time.
 - EC2 and Elastic Load Balancing: dependencies between resources; see `dependencies`.
 - Systems Manager: moto takes no public parameters. Here: clients can read those that templates can use.
@@ -51,7 +51,6 @@ class MotoExtensions:
         consoles: console output by instance id.
         quotas: quotas by service code and quota code.
         foreign_buckets: names of buckets that belong to another account.
-        activities: scaling activities added by tests, newest first, by name of the group.
         public_parameters: returns the public parameters of a region.
         time: returns the simulated time; `serving` sets it.
     """
@@ -61,7 +60,6 @@ class MotoExtensions:
         default_factory=lambda: {(quota.service, quota.code): quota for quota in QUOTAS}
     )
     foreign_buckets: set[str] = field(default_factory=set)
-    activities: dict[str, list[JsonDict]] = field(default_factory=dict)
     public_parameters: Callable[[str], Mapping[str, str]] = lambda region: {}
     time: Callable[[], datetime.datetime] = lambda: SIMULATION_START
 
@@ -73,31 +71,6 @@ class MotoExtensions:
         """Set this account's applied value of a quota, given its service code and its quota code."""
         previous = self.quotas[service, code]
         self.quotas[service, code] = Quota(service, code, previous.name, previous.default, applied=value)
-
-    def add_activity(self, group: str, message: str, time: datetime.datetime, status: str = "Failed") -> None:
-        """Add a scaling activity of a group, e.g. a launch for which EC2 has insufficient capacity.
-
-        Args:
-            group: name of the Auto Scaling group.
-            message: EC2's error message.
-            time: when the activity started and ended.
-            status: the activity's `StatusCode`.
-        """
-        group_activities = self.activities.setdefault(group, [])
-        group_activities.insert(
-            0,
-            {
-                "ActivityId": f"00000000-0000-4000-8000-{len(group_activities):012d}",
-                "AutoScalingGroupName": group,
-                "Description": f"Launching a new EC2 instance.  Status Reason: {message}",
-                "Cause": "An instance was started in response to a difference between desired and actual capacity.",
-                "StartTime": time,
-                "EndTime": time,
-                "StatusCode": status,
-                "StatusMessage": message,
-                "Progress": 100,
-            },
-        )
 
     def check_bucket_owner(self, call: Call) -> None:
         """Check that a call's bucket belongs to this account, and to the account in `ExpectedBucketOwner`.
@@ -120,7 +93,7 @@ class MotoExtensions:
         """Patch moto in this process with all extensions."""
         with contextlib.ExitStack() as stack:
             for owner, name, method in (
-                (AutoScalingResponse, "describe_scaling_activities", self._make_describe_scaling_activities()),
+                (AutoScalingResponse, "describe_scaling_activities", _describe_scaling_activities),
                 (General, "get_console_output", self._make_get_console_output()),
                 (ServiceQuotasResponse, "get_service_quota", self._make_get_quota(applied=True)),
                 (ServiceQuotasResponse, "get_aws_default_service_quota", self._make_get_quota(applied=False)),
@@ -149,25 +122,6 @@ class MotoExtensions:
             return ActionResult({"InstanceId": instance.id, "Output": encoded})
 
         return get_console_output
-
-    def _make_describe_scaling_activities(self) -> Callable[[BaseResponse], ActionResult]:
-        """Return a DescribeScalingActivities that answers with launches and with added activities."""
-
-        def describe_scaling_activities(response: BaseResponse) -> ActionResult:
-            [group] = response.querystring.get("AutoScalingGroupName", [""])
-            activities = [
-                activity
-                for name, group_activities in self.activities.items()
-                for activity in group_activities
-                if group in ("", name)
-            ]
-            activities += scaling_activities.recorded_activities(
-                autoscaling.autoscaling_backends[OWN_ACCOUNT][response.region], group
-            )
-            activities.sort(key=lambda activity: activity["StartTime"], reverse=True)
-            return ActionResult({"Activities": activities})
-
-        return describe_scaling_activities
 
     def _make_get_quota(self, *, applied: bool) -> Callable[[BaseResponse], TYPE_RESPONSE | str]:
         def get_service_quota(response: BaseResponse) -> TYPE_RESPONSE | str:
@@ -219,6 +173,13 @@ class MotoExtensions:
             return ActionResult(result)
 
         return get_parameters
+
+
+def _describe_scaling_activities(response: BaseResponse) -> ActionResult:
+    [group] = response.querystring.get("AutoScalingGroupName", [""])
+    backend = autoscaling.autoscaling_backends[OWN_ACCOUNT][response.region]
+    activities = scaling_activities.recorded_activities(backend, group)
+    return ActionResult({"Activities": sorted(activities, key=lambda each: each["StartTime"], reverse=True)})
 
 
 def _describe_parameter(name: str, value: str) -> JsonDict:

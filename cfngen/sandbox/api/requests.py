@@ -38,9 +38,7 @@ class Call:
         operation: e.g. `DescribeStacks`; empty if it is unknown.
         parameters: parameters by their names in the API; without the bodies of S3 objects.
         region: region in the signature.
-        key: the access key.
         protocol: protocol of the service: ec2, query, json, rest-json or rest-xml.
-        method: HTTP method.
         headers: HTTP headers with names in lower case.
         time: simulated time of the call.
         refusal: the error code of an injected fault; empty if the call was executed.
@@ -123,8 +121,6 @@ class Refusal(Exception):  # noqa: N818 (a response of a service, not an error o
 
     Attributes:
         code: the error code, e.g. `AccessDenied`.
-        message: the error message.
-        status: the HTTP status.
     """
 
     code: str

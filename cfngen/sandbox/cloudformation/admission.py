@@ -176,7 +176,6 @@ def check_revision(
     """Check a template with its parameters, tags and capabilities, and return them as a revision.
 
     Args:
-        stack_name: the name of the stack that gets the revision
         parameter_values: parameter values by name, as strings; the others have their defaults
         tags: the stack's tags
         role_arn: the service role, or ""

@@ -159,11 +159,7 @@ def _compute_changes(cloud: Region, change_set: ChangeSet) -> None:
 
 
 def _create_nested(
-    cloud: Region,
-    parent: ChangeSet,
-    logical_id: str,
-    resource: Resource | None,
-    properties: Properties,
+    cloud: Region, parent: ChangeSet, logical_id: str, resource: Resource | None, properties: Properties
 ) -> ChangeSet | None:
     """Create the change set of a nested stack, which is a resource of its parent; None if it does not change."""
     stack = resource.child if resource else None

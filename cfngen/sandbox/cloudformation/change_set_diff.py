@@ -12,11 +12,7 @@ from cfngen.sandbox.cloudformation import property_schemas
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail, ValidationFinding
 from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
-from cfngen.sandbox.cloudformation.properties import (
-    POLICY_ATTRIBUTES,
-    enabled_resources,
-    resolve_and_validate,
-)
+from cfngen.sandbox.cloudformation.properties import POLICY_ATTRIBUTES, enabled_resources, resolve_and_validate
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import attribute_of_existing, scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo

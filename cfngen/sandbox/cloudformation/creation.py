@@ -30,7 +30,6 @@ def start(cloud: Region, stack: Stack, *, on_failure: str, token: str, express: 
 
     Args:
         on_failure: ROLLBACK (also ""), DELETE or DO_NOTHING
-        token: the ClientRequestToken
         express: whether to skip waiting until resources are ready
     """
     cloud.start_operation(stack, "CREATE_STACK", token)
@@ -124,7 +123,6 @@ def _can_start_another(stack: Stack, logical_ids: list[str], progress: Mapping[s
     """Whether there is a resource that has not started, and whose dependencies are complete.
 
     Args:
-        logical_ids: the resources that the operation starts
         progress: the state of each resource that has started
     """
     complete = {logical_id for logical_id, state in progress.items() if state == "complete"}

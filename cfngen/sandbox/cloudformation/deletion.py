@@ -20,12 +20,7 @@ from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP
 
 
 def delete(
-    cloud: Region,
-    stack: Stack,
-    reason: str = "",
-    *,
-    retain: Collection[str] = (),
-    force: bool = False,
+    cloud: Region, stack: Stack, reason: str = "", *, retain: Collection[str] = (), force: bool = False
 ) -> Operation:
     """Delete a stack and its resources, dependents first.
 

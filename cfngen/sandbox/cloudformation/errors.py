@@ -55,7 +55,6 @@ class UnfinishedError(ResourceError):
     """A resource was created but a later call for it failed, so a rollback has to delete it.
 
     Attributes:
-        physical_id: the physical id of the resource.
         attributes: the values of GetAtt for it.
     """
 

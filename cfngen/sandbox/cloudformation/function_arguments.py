@@ -55,7 +55,6 @@ def check_condition_is_declared(body: TemplateBody, name: object, section: str) 
     """Refuse the name of a condition that the template does not declare; None stands for no condition.
 
     Args:
-        name: the name of the condition
         section: the section of the template that refers to it
     """
     if name is not None and name not in body.get("Conditions", {}):

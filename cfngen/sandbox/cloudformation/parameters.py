@@ -34,11 +34,7 @@ MAX_VALUE_LENGTH = 4096  # characters
 _OBJECT_TYPES = ("AWS::EC2::", "AWS::Route53::")  # the beginnings of AWS-specific types
 
 
-def resolve_values(
-    cloud: Region,
-    template: Template,
-    parameter_values: Mapping[str, str],
-) -> tuple[JsonDict, str]:
+def resolve_values(cloud: Region, template: Template, parameter_values: Mapping[str, str]) -> tuple[JsonDict, str]:
     """Resolve the values of a template's parameters.
 
     Args:

@@ -52,7 +52,6 @@ class CloudFormation(Region):
             on_failure: ROLLBACK, DELETE or DO_NOTHING.
             protected: whether to enable termination protection.
             policy: a stack policy as JSON, or "".
-            token: the ClientRequestToken.
 
         Raises:
             ApiError: the call was refused; nothing was created
@@ -84,7 +83,6 @@ class CloudFormation(Region):
             disable_rollback: whether a failed update leaves the stack in UPDATE_FAILED instead of rolling it back.
             policy_during_update: a stack policy that applies only during this update, or "".
             policy: the new stack policy as JSON; "" keeps the current one.
-            token: the ClientRequestToken.
 
         Raises:
             ApiError: the call was refused, or there is nothing to update
@@ -135,7 +133,6 @@ class CloudFormation(Region):
             name: a root stack
             skip: resources to skip: logical ids, or "NestedStackName.LogicalId"
             force: skip all resources that fail
-            token: the ClientRequestToken
 
         Raises:
             ValidationError: no rollback has failed, or a resource to skip has not failed
@@ -168,7 +165,6 @@ class CloudFormation(Region):
             name: a stack that is not nested
             retain: logical ids of resources to retain; only in status DELETE_FAILED
             force: retain all resources that cannot be deleted; only in status DELETE_FAILED
-            token: the ClientRequestToken
         """
         stack = self.stack(name)
         stack_checks.check_deletion_is_allowed(stack, retaining=bool(retain) or force)
@@ -188,7 +184,6 @@ class CloudFormation(Region):
         """Receive a signal for a resource. Each unique id counts once; a FAILURE replaces an earlier SUCCESS.
 
         Args:
-            stack_name: the name or id of the stack
             logical_id: the resource that waits for signals
             unique_id: identifies the sender of the signal, such as an instance id
             status: SUCCESS or FAILURE
@@ -256,9 +251,7 @@ class CloudFormation(Region):
             kind: the ChangeSetType, CREATE or UPDATE.
             on_failure: what the execution does with the stack if it fails (OnStackFailure), or "".
             nested: whether to create change sets of the nested stacks too (IncludeNestedStacks).
-            description: the change set's description.
             express: whether the execution skips waiting until resources are ready (deployment mode EXPRESS).
-            token: the ClientRequestToken.
 
         Raises:
             ApiError: the call was refused

@@ -37,7 +37,6 @@ class ResourceDefinition:
     """A resource of a template.
 
     Attributes:
-        type: the resource type.
         body: the resource as it stands in the template.
         dependencies: logical ids of the resources that it depends on, by DependsOn or by a reference.
     """

@@ -43,7 +43,6 @@ class FunctionCall(NamedTuple):
     Attributes:
         owner: the name of the resource, output, condition or rule that contains the function.
         function: Ref, Condition, or a name that begins with "Fn::".
-        argument: the function's argument.
     """
 
     owner: str

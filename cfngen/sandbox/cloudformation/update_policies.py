@@ -29,10 +29,7 @@ POLICY_KEYS = {
     "AutoScalingScheduledAction": {"IgnoreUnmodifiedGroupSizeProperties"},
 }
 # The parts of an UpdatePolicy that the emulator does not support, though CloudFormation does.
-NOT_EMULATED = {
-    "AutoScalingInstanceRefresh",
-    "AutoScalingRollingUpdate.MinActiveInstancesPercent",
-}
+NOT_EMULATED = {"AutoScalingInstanceRefresh", "AutoScalingRollingUpdate.MinActiveInstancesPercent"}
 MAX_PAUSE_SECONDS = 3600  # template reference, "UpdatePolicy attribute", PauseTime
 MAX_BATCH_SIZE = 100
 MAX_MIN_INSTANCES_IN_SERVICE = 10**6 - 1  # practically no limit: the group's MaxSize is checked by the update

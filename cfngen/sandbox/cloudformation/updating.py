@@ -95,7 +95,6 @@ def _fail(cloud: Region, stack: Stack, failure_reason: str) -> Operation:
     """Cancel the remaining updates; then roll back or, if rollback is disabled, leave the stack in UPDATE_FAILED.
 
     Args:
-        stack: the stack whose update has failed
         failure_reason: why the stack itself failed; "" if some of its resources failed
     """
     creation.cancel_resources(cloud, stack)

@@ -52,7 +52,6 @@ class BootEnvironment(Protocol):
     """The parts of the emulated account that a boot uses; `Machines` implements it.
 
     Attributes:
-        cloud: the emulated CloudFormation.
         clusters_by_volume: clusters by the id of a master's data volume.
         clusters: clusters by the ARN of their join secret.
     """

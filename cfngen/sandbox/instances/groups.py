@@ -18,7 +18,6 @@ class ScalingGroup:
     Attributes:
         stack: name of the root stack.
         name: name of the node group or the master, e.g. `master-a`.
-        logical_id: logical id of the Auto Scaling group.
     """
 
     stack: str
@@ -30,9 +29,7 @@ def scaling_groups(cloudformation: CloudFormation) -> list[ScalingGroup]:
     """Return every Auto Scaling group of a region's stacks."""
     return [
         ScalingGroup(
-            stack=stack.root.name,
-            name=group_name(_tags_of_group(resource.properties)),
-            logical_id=resource.logical_id,
+            stack=stack.root.name, name=group_name(_tags_of_group(resource.properties)), logical_id=resource.logical_id
         )
         for stack in cloudformation.stacks()
         for resource in stack.resources.values()

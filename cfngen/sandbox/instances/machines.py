@@ -62,7 +62,6 @@ class _FaultRule:
 
     Attributes:
         group: as in `Fault`.
-        boot_fault: the fault.
         remaining: how many more instances get it; infinite for all.
     """
 

@@ -179,9 +179,7 @@ class MasterSteps:
         if boot.has_several_masters:
             missing = "it does not answer, or most members are down"
             yield from boot.wait(
-                "etcd on this master",
-                lambda: "" if environment.has_quorum(cluster) else missing,
-                self._quorum_hint,
+                "etcd on this master", lambda: "" if environment.has_quorum(cluster) else missing, self._quorum_hint
             )
         bundle = boot.read_secret(self._ca_secret_arn)
         if certificates.INITIALISED not in bundle:

@@ -47,11 +47,7 @@ class Interface:
     """A network interface, existing or imagined.
 
     Attributes:
-        region: its region.
-        subnet_id: id of its subnet.
         has_public_address: whether it has a public address, its own or an Elastic IP.
-        private_address: its private address.
-        group_ids: ids of its security groups.
     """
 
     region: str

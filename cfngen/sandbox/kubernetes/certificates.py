@@ -21,7 +21,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 AUTHORITY_NAMES = {"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}  # file: common name
 INITIALISED = "initialised"  # the key of the secret whose value is the time at which a master initialised the cluster
-ADMINISTRATORS = "system:masters"
 # Authorities and serving certificates are valid from a date before simulated time starts (2026-01-01), because TLS
 # libraries check them by this machine's clock, which may be behind or years ahead of simulated time.
 NOT_BEFORE = datetime.datetime(2025, 12, 31, tzinfo=datetime.UTC)
@@ -63,10 +62,7 @@ def issue_server_certificate(bundle: dict[str, str], names: Collection[str], now
 
 def issue_client_certificate(bundle: dict[str, str], name: str, group: str, now: datetime.datetime) -> Certificate:
     """Return a client certificate issued by the cluster's authority, as an administrator issues one from the secret."""
-    attributes = [
-        x509.NameAttribute(NameOID.ORGANIZATION_NAME, group),
-        x509.NameAttribute(NameOID.COMMON_NAME, name),
-    ]
+    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group), x509.NameAttribute(NameOID.COMMON_NAME, name)]
     return _issue_certificate(bundle, x509.Name(attributes), ExtendedKeyUsageOID.CLIENT_AUTH, now, ())
 
 
@@ -115,10 +111,7 @@ def _issue_certificate(
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier),
-            critical=False,
-        )
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
     )
     for extension in extensions:
         builder = builder.add_extension(extension, critical=False)

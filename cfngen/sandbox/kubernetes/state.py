@@ -24,9 +24,7 @@ class Kind:
 
     Attributes:
         group: API group; empty for the core group.
-        version: API version.
         name: e.g. `ConfigMap`.
-        namespaced: whether its objects are in namespaces.
         short_names: the abbreviations that kubectl accepts, e.g. `cm`.
     """
 
@@ -169,10 +167,7 @@ class KubernetesState:
                 "conditions": [self._condition(condition_type, "True") for condition_type in true_conditions],
                 "containerStatuses": [running],
             }
-        spec: Object = {
-            "containers": [{"name": container, "image": image}],
-            "priorityClassName": priority,
-        }
+        spec: Object = {"containers": [{"name": container, "image": image}], "priorityClassName": priority}
         if tolerations:
             spec["tolerations"] = list(tolerations)
         if node:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cfngen.sandbox.moto_patches import (
     instances,
-    networks,  # noqa: F401 - importing it registers its patches
+    networks,  # noqa: F401 - importing it registers its patches, as with the services
     registry,
 )
-from cfngen.sandbox.services import (
+from cfngen.sandbox.services import (  # noqa: F401
     capacity_reservations,
     distributions,
     flow_logs,
@@ -25,14 +25,3 @@ def apply() -> None:
     """Apply the patches, each once per process."""
     registry.apply()
     instances.offer_instance_types_everywhere()
-    volumes.apply()
-    scaling_patches.apply()
-    nat_gateways.apply()
-    vpc_endpoints.apply()
-    policy_simulation.apply()
-    flow_logs.apply()
-    capacity_reservations.apply()
-    launch_templates.apply()
-    distributions.apply()
-    web_identity.add_client_id_operations()
-    web_identity.apply()

@@ -48,16 +48,9 @@ LOG_LINES = 12  # how many last lines of the log an error message shows
 IDLE_SECONDS = 3600.0  # a sandbox ends after this time without requests
 # Prefixes of environment variables that the process must not inherit: it needs no AWS configuration and no proxy.
 REMOVED_VARIABLE_PREFIXES = (
-    "AWS_",
-    "BOTO",
-    "MOTO_",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "http_proxy",
-    "https_proxy",
+    "AWS_", "BOTO", "MOTO_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy",
     "all_proxy",
-)
+)  # fmt: skip
 
 
 class SandboxMissingError(CfngenError):

@@ -41,14 +41,7 @@ from cfngen.sandbox.existing_parts import furnish
 from cfngen.sandbox.instances.groups import designates_group, scaling_groups
 from cfngen.sandbox.instances.machines import Notice, send_notice
 from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.process.control_api import (
-    CONTROL_PATH,
-    DEFAULT_SPEED,
-    HOST,
-    STATUS_PATH,
-    SandboxState,
-    write_state,
-)
+from cfngen.sandbox.process.control_api import CONTROL_PATH, DEFAULT_SPEED, HOST, STATUS_PATH, SandboxState, write_state
 from cfngen.sandbox.process.status import IDLE, LastSandbox, write_last_sandbox
 
 if TYPE_CHECKING:

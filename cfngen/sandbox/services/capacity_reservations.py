@@ -14,7 +14,6 @@ for immediate use are modelled, and no resource groups of them: a target that na
 
 from __future__ import annotations
 
-import functools
 import re
 import uuid
 from dataclasses import dataclass
@@ -22,8 +21,10 @@ from dataclasses import dataclass
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.core.responses import ActionResult
 from moto.ec2.models import ec2_backends
+from moto.ec2.responses import EC2Response
 
 from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.moto_patches.registry import replaces
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
@@ -41,7 +42,6 @@ class Reservation:
     Attributes:
         id: its id, `cr-…`.
         instance_type: the type of instances for which it reserves capacity.
-        zone: name of the zone.
         count: for how many instances.
         match_criteria: `targeted`, or `open` if an instance with matching attributes uses it without naming it.
         is_active: whether it has not been cancelled.
@@ -192,26 +192,10 @@ def check_specification(call: PendingCall) -> None:
             )
     reservation_id = (target or {}).get("CapacityReservationId")
     if reservation_id and not ID_PATTERN.fullmatch(reservation_id):
-        raise Refused(
-            "InvalidCapacityReservationId.Malformed",
-            f'Invalid id: "{reservation_id}" (expecting "cr-...")',
-        )
+        raise Refused("InvalidCapacityReservationId.Malformed", f'Invalid id: "{reservation_id}" (expecting "cr-...")')
 
 
-@functools.cache
-def apply() -> None:
-    """Add the calls to moto's EC2, for the rest of the process."""
-    from moto.ec2.responses import EC2Response
-
-    for function in (
-        create_capacity_reservation,
-        describe_capacity_reservations,
-        modify_capacity_reservation,
-        cancel_capacity_reservation,
-    ):
-        setattr(EC2Response, function.__name__, function)
-
-
+@replaces(EC2Response, "create_capacity_reservation")
 def create_capacity_reservation(response: MotoResponse) -> ActionResult:
     """Reserve capacity (API, CreateCapacityReservation)."""
     backend, parameters = response.ec2_backend, response._get_params()  # noqa: SLF001 - moto has no other way
@@ -229,6 +213,7 @@ def create_capacity_reservation(response: MotoResponse) -> ActionResult:
     return ActionResult({"CapacityReservation": _description(backend, reservation)})
 
 
+@replaces(EC2Response, "describe_capacity_reservations")
 def describe_capacity_reservations(response: MotoResponse) -> ActionResult:
     """Describe reservations by their ids or states (API, DescribeCapacityReservations)."""
     backend, parameters = response.ec2_backend, response._get_params()  # noqa: SLF001
@@ -247,6 +232,7 @@ def describe_capacity_reservations(response: MotoResponse) -> ActionResult:
     return ActionResult({"CapacityReservations": descriptions})
 
 
+@replaces(EC2Response, "modify_capacity_reservation")
 def modify_capacity_reservation(response: MotoResponse) -> ActionResult:
     """Change for how many instances a reservation is, or which may use it (API, ModifyCapacityReservation)."""
     parameters = response._get_params()  # noqa: SLF001
@@ -256,6 +242,7 @@ def modify_capacity_reservation(response: MotoResponse) -> ActionResult:
     return ActionResult({"Return": True})
 
 
+@replaces(EC2Response, "cancel_capacity_reservation")
 def cancel_capacity_reservation(response: MotoResponse) -> ActionResult:
     """Cancel a reservation; its instances keep running (API, CancelCapacityReservation)."""
     reservation_id = response._get_params()["CapacityReservationId"]  # noqa: SLF001

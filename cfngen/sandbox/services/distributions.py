@@ -10,15 +10,16 @@ enabled and access controls that are in use, and takes two access controls of on
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 
 from moto.backends import get_backend
+from moto.cloudfront.models import Origin
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from cfngen.sandbox.moto_patches.registry import patches
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
@@ -30,18 +31,10 @@ CACHING_DISABLED = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"
 BUCKET_DOMAIN = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])\.s3(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?")
 
 
-@functools.cache
-def apply() -> None:
-    """Patch moto to keep the origin access control of an origin, for the rest of the process."""
-    from moto.cloudfront.models import Origin
-
-    original = Origin.__init__
-
-    def __init__(self: MotoModel, origin: JsonDict) -> None:  # noqa: N807 - replaces moto's
-        original(self, origin)
-        self.origin_access_control_id = origin.get("OriginAccessControlId") or ""
-
-    setattr(Origin, "__init__", __init__)  # noqa: B010
+@patches(Origin, "__init__")
+def _keep_access_control(original: Original, self: MotoModel, origin: JsonDict) -> None:
+    original(self, origin)
+    self.origin_access_control_id = origin.get("OriginAccessControlId") or ""
 
 
 def cloudfront_backend(region: str) -> MotoBackend:

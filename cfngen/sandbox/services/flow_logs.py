@@ -9,50 +9,46 @@ tests/aws/refusals.md.
 
 from __future__ import annotations
 
-import functools
 import json
 
+from moto.ec2.exceptions import FlowLogAlreadyExists
+from moto.ec2.models.flow_logs import FlowLogsBackend
+
 from cfngen.sandbox.json_types import JsonDict
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from cfngen.sandbox.moto_patches.registry import patches
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services.policy_documents import as_list, parse, statements
 
 _DELIVERY_SERVICE = "delivery.logs.amazonaws.com"
 
 
-@functools.cache
-def apply() -> None:
-    """Patch moto's flow logs, for the rest of the process."""
-    from moto.ec2.exceptions import FlowLogAlreadyExists
-    from moto.ec2.models.flow_logs import FlowLogsBackend
-
-    original = FlowLogsBackend.create_flow_logs
-
-    def create_flow_logs(self: MotoBackend, **request: MotoModel) -> tuple[list[MotoModel], list[tuple[str, str, str]]]:
-        resource_ids, traffic_type = request["resource_ids"], request["traffic_type"]
-        destination = request["log_destination"]
-        if request["log_destination_type"] == "s3":
-            bucket_arn = destination.split("/", 1)[0]
-            bucket = bucket_arn.rpartition(":")[2]
-            if not _may_deliver(self, bucket):
-                text = f"Access Denied for LogDestination: {bucket}. Please check LogDestination permission"
-                return [], [(resource_id, "400", text) for resource_id in resource_ids]
-            request["log_destination"] = bucket_arn
-        existing = self.flow_logs
-        for flow_log in existing.values():
-            is_same_traffic = flow_log.resource_id in resource_ids and flow_log.traffic_type == traffic_type
-            destinations = (flow_log.log_group_name, flow_log.log_destination)
-            if is_same_traffic and destinations == (request["log_group_name"], destination):
-                raise FlowLogAlreadyExists
-        self.flow_logs = {}
-        try:
-            created, unsuccessful = original(self, **request)
-            for flow_log in created:
-                flow_log.log_destination = destination
-            return created, unsuccessful
-        finally:
-            self.flow_logs = {**existing, **self.flow_logs}
-
-    setattr(FlowLogsBackend, "create_flow_logs", create_flow_logs)  # noqa: B010
+@patches(FlowLogsBackend, "create_flow_logs")
+def _create_flow_logs(
+    original: Original, self: MotoBackend, **request: MotoModel
+) -> tuple[list[MotoModel], list[tuple[str, str, str]]]:
+    resource_ids, traffic_type = request["resource_ids"], request["traffic_type"]
+    destination = request["log_destination"]
+    if request["log_destination_type"] == "s3":
+        bucket_arn = destination.split("/", 1)[0]
+        bucket = bucket_arn.rpartition(":")[2]
+        if not _may_deliver(self, bucket):
+            text = f"Access Denied for LogDestination: {bucket}. Please check LogDestination permission"
+            return [], [(resource_id, "400", text) for resource_id in resource_ids]
+        request["log_destination"] = bucket_arn
+    existing = self.flow_logs
+    for flow_log in existing.values():
+        is_same_traffic = flow_log.resource_id in resource_ids and flow_log.traffic_type == traffic_type
+        destinations = (flow_log.log_group_name, flow_log.log_destination)
+        if is_same_traffic and destinations == (request["log_group_name"], destination):
+            raise FlowLogAlreadyExists
+    self.flow_logs = {}
+    try:
+        created, unsuccessful = original(self, **request)
+        for flow_log in created:
+            flow_log.log_destination = destination
+        return created, unsuccessful
+    finally:
+        self.flow_logs = {**existing, **self.flow_logs}
 
 
 def _may_deliver(backend: MotoBackend, bucket_name: str) -> bool:

@@ -34,7 +34,6 @@ class Token:
         header: the header, e.g. with the id of the key.
         claims: what the token says of its bearer.
         signed: the part that the signature is about.
-        signature: the signature.
     """
 
     header: JsonObject

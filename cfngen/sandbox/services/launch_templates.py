@@ -9,13 +9,15 @@ for parameters that you specify" (EC2 API, CreateLaunchTemplateVersion).
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models.launch_templates import LaunchTemplate, LaunchTemplateVersion
+from moto.ec2.responses.launch_templates import LaunchTemplates
 
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoResponse
+from cfngen.sandbox.moto_patches.registry import patches
+from cfngen.sandbox.moto_types import MotoBackend, MotoResponse, Original
 from cfngen.sandbox.services.launch import from_template
 from cfngen.sandbox.services.launch_checks import check_request, check_user_data
 from cfngen.sandbox.services.mixed_policies import overrides_of, policy_in_effect, template_of
@@ -61,10 +63,7 @@ def check_template_of_a_group(call: PendingCall) -> None:
     group_zones = ()
     if group is not None:  # what the call does not set stays as it is
         if reference is None and group.ec2_launch_template:
-            reference = {
-                "LaunchTemplateId": group.ec2_launch_template.id,
-                "Version": group.launch_template_version,
-            }
+            reference = {"LaunchTemplateId": group.ec2_launch_template.id, "Version": group.launch_template_version}
         subnet_ids = subnet_ids or group.vpc_zone_identifier
         group_zones = group.availability_zones if not subnet_ids else ()
     types: list[str | None] = [None] if reference else []
@@ -94,28 +93,19 @@ def _check_launch_of_a_group(
         raise validation_error(f"{MESSAGE_PREFIX}{error.message}") from error
 
 
-@functools.cache
-def apply() -> None:
-    """Patch moto's launch templates, for the rest of the process."""
-    from moto.ec2.models.launch_templates import LaunchTemplate, LaunchTemplateVersion
-    from moto.ec2.responses.launch_templates import LaunchTemplates
-
-    original = LaunchTemplates.create_launch_template_version
-
-    def create_launch_template_version(self: MotoResponse) -> ActionResult:
-        result: ActionResult = original(self)
-        source = self._get_param("SourceVersion")
-        if source:
-            template_id = self._get_param("LaunchTemplateId")
-            template: LaunchTemplate = self.ec2_backend.get_launch_template(template_id)
-            version = template.versions[-1]
-            # The new version is the latest one by now, so `$Latest` is the one before.
-            source_version = template.versions[-2] if str(source) == "$Latest" else template.get_version(source)
-            data = {**source_version.data, **version.data}
-            template.versions[-1] = LaunchTemplateVersion(template, version.number, data, version.description)
-        return result
-
-    setattr(LaunchTemplates, "create_launch_template_version", create_launch_template_version)  # noqa: B010
+@patches(LaunchTemplates, "create_launch_template_version")
+def _inherit_from_source_version(original: Original, self: MotoResponse) -> ActionResult:
+    result: ActionResult = original(self)
+    source = self._get_param("SourceVersion")
+    if source:
+        template_id = self._get_param("LaunchTemplateId")
+        template: LaunchTemplate = self.ec2_backend.get_launch_template(template_id)
+        version = template.versions[-1]
+        # The new version is the latest one by now, so `$Latest` is the one before.
+        source_version = template.versions[-2] if str(source) == "$Latest" else template.get_version(source)
+        data = {**source_version.data, **version.data}
+        template.versions[-1] = LaunchTemplateVersion(template, version.number, data, version.description)
+    return result
 
 
 @rule("ec2", "CreateLaunchTemplateVersion")

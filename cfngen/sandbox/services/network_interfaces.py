@@ -110,7 +110,6 @@ def check_security_groups(backend: MotoBackend, groups: Iterable[str], subnet: M
     """Refuse security groups that an interface in a subnet cannot have.
 
     Args:
-        groups: ids of the security groups.
         subnet: None if it is not known yet: the groups' VPC is then not checked.
     """
     identifiers = list(groups)

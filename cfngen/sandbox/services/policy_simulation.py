@@ -13,7 +13,11 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from moto.core.responses import ActionResult
+from moto.iam.responses import IamResponse
+
 from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject
+from cfngen.sandbox.moto_patches.registry import replaces
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
@@ -22,26 +26,19 @@ Context = Mapping[str, list[str]]
 """Values of a request's context keys, by the key in lower case."""
 
 
-def apply() -> None:
-    """Add SimulatePrincipalPolicy to moto's IAM."""
-    from moto.core.responses import ActionResult
-    from moto.iam.responses import IamResponse
-
-    def simulate_principal_policy(self: MotoResponse) -> ActionResult:
-        role = _find_role(self.backend.get_roles(), self._get_param("PolicySourceArn"))
-        context = {
-            entry["ContextKeyName"].lower(): entry["ContextKeyValues"]
-            for entry in self._get_param("ContextEntries") or []
-        }
-        resources = self._get_param("ResourceArns") or ["*"]
-        results = [
-            _result(self.backend, role, action, resource, context)
-            for action in self._get_param("ActionNames")
-            for resource in resources
-        ]
-        return ActionResult({"EvaluationResults": results, "IsTruncated": False})
-
-    setattr(IamResponse, "simulate_principal_policy", simulate_principal_policy)  # noqa: B010
+@replaces(IamResponse, "simulate_principal_policy")
+def _simulate_principal_policy(self: MotoResponse) -> ActionResult:
+    role = _find_role(self.backend.get_roles(), self._get_param("PolicySourceArn"))
+    context = {
+        entry["ContextKeyName"].lower(): entry["ContextKeyValues"] for entry in self._get_param("ContextEntries") or []
+    }
+    resources = self._get_param("ResourceArns") or ["*"]
+    results = [
+        _result(self.backend, role, action, resource, context)
+        for action in self._get_param("ActionNames")
+        for resource in resources
+    ]
+    return ActionResult({"EvaluationResults": results, "IsTruncated": False})
 
 
 @rule("iam", "SimulatePrincipalPolicy")

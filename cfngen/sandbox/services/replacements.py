@@ -1,18 +1,15 @@
-"""Instances that Auto Scaling replaces by itself: at risk of interruption, interrupted, too old, unhealthy, or surplus.
+"""Instances that Auto Scaling replaces by itself: too old, unhealthy, or surplus in their market.
 
-- Capacity Rebalancing (Auto Scaling user guide, "Capacity Rebalancing"): the group launches a new instance, waits until
-  it passes its health check, and then terminates the old one through its hooks. Meanwhile it may exceed its maximum
-  size; that this is by the margin of other rebalancing, 10 percent or one instance, is assumed. With an interruption
-  notice it calls the termination hook and launches a replacement at once. Without Capacity Rebalancing, an interrupted
-  instance is replaced after its health check.
 - Maximum instance lifetime (the page of this name): one instance at a time, or up to 10 percent of the capacity. That
   an instance is replaced exactly when it reaches that age, and always up to 10 percent, is assumed.
 - Health checks and the maximum lifetime terminate first ("Instance maintenance policies", for a group without one).
-- A changed distribution replaces instances gradually, launching first ("existing instances may be replaced to match the
-  new purchasing options", UpdateAutoScalingGroup). That it replaces the oldest ones is assumed.
+- A changed distribution replaces instances gradually ("existing instances may be replaced to match the new purchasing
+  options", UpdateAutoScalingGroup): the group launches a new instance, waits until it passes its health check, and then
+  terminates the old one through its hooks. Meanwhile it may exceed its maximum size; that this is by the margin of
+  other rebalancing, 10 percent or one instance, and that the oldest ones are replaced, is assumed.
 - Suspended processes (user guide, "Suspend and resume processes"): nothing is launched while Launch is suspended, and
   nothing terminated while Terminate is; HealthCheck marks unhealthy instances, and ReplaceUnhealthy replaces them. None
-  of the others stops Capacity Rebalancing or the maximum lifetime, so both go on during a rolling update.
+  of the others stops these replacements or the maximum lifetime, so both go on during a rolling update.
 """
 
 from __future__ import annotations
@@ -20,9 +17,6 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-
-from moto.autoscaling.models import autoscaling_backends
-from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import group_settings
@@ -35,13 +29,11 @@ from cfngen.sandbox.services.scaling_activities import (
     is_replaced,
     is_suspended,
     is_terminating,
-    state_of,
     terminate,
 )
 from cfngen.sandbox.services.schedule import duration_of, run_after
 
 MARGIN = 0.1  # of the maximum size, or of the capacity
-HEALTH_CHECK = "health check that finds an instance terminated"
 PASSED_HEALTH_CHECK = "health check of a new instance"
 
 
@@ -56,39 +48,6 @@ class Replacement:
 
     limit: int
     is_started: bool = False
-
-
-def recommend_rebalance(region: str, instance_id: str) -> bool:
-    """Tell Auto Scaling that EC2 recommends to rebalance an instance; return whether its group replaces it."""
-    state = state_of(region, instance_id)
-    if state is None or not state.auto_scaling_group.capacity_rebalance or not is_spot(state):
-        return False
-    group = state.auto_scaling_group
-    _replace_after_launch(group, state)
-    return True
-
-
-def give_interruption_notice(region: str, instance_id: str) -> bool:
-    """Tell Auto Scaling that a Spot Instance is interrupted soon; return whether its group replaces it at once."""
-    state = state_of(region, instance_id)
-    if state is None or not state.auto_scaling_group.capacity_rebalance or is_terminating(state):
-        return False
-    _replace_before_launch(state.auto_scaling_group, state)
-    return True
-
-
-def interrupt(region: str, instance_id: str) -> None:
-    """Let EC2 terminate a Spot Instance; its group replaces it after the next health check."""
-    backend = autoscaling_backends[DEFAULT_ACCOUNT_ID][region]
-    state = state_of(region, instance_id)
-    backend.ec2_backend.terminate_instances([instance_id])
-    if state is None:
-        return
-    group = state.auto_scaling_group
-    if is_terminating(state):
-        discard(group, state)
-        return
-    run_after(region, duration_of(region, HEALTH_CHECK), functools.partial(check_health, group))
 
 
 def check_health(group: MotoModel) -> None:

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import functools
 
+from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
+from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult, EmptyResult
 
 from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
+from cfngen.sandbox.moto_patches.registry import patches, patches_property, replaces, sets
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
 from cfngen.sandbox.services import group_settings
 from cfngen.sandbox.services.mixed_launches import active_count, distribution_of, launch_missing, surplus_states
 from cfngen.sandbox.services.mixed_policies import merged_policy
@@ -41,256 +44,243 @@ from cfngen.sandbox.services.scaling_activities import (
 )
 from cfngen.sandbox.services.schedule import duration_of, run_after
 
-
-@functools.cache
-def apply() -> None:
-    """Patch moto's Auto Scaling groups, for the rest of the process."""
-    from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
-    from moto.autoscaling.responses import AutoScalingResponse
-
-    _patch_launches(FakeAutoScalingGroup)
-    _patch_processes(AutoScalingBackend)
-    _patch_desired_capacity(FakeAutoScalingGroup)
-    _patch_terminations(AutoScalingBackend, TerminateInstanceActivity)
-    _patch_hooks(AutoScalingBackend, AutoScalingResponse)
-    _add_lifecycle_actions(AutoScalingResponse)
-    GROUP_LISTENERS.append(advance)
-    _patch_policies(FakeAutoScalingGroup)
-    _patch_settings(FakeAutoScalingGroup, AutoScalingResponse)
+GROUP_LISTENERS.append(advance)
 
 
-def _patch_launches(group_model: MotoModel) -> None:
-    """Launch only as many instances as EC2 would, record the activities, and hold new ones by lifecycle hooks."""
-    launch_with_moto = group_model.replace_autoscaling_group_instances
-
-    def active_instances(self: MotoModel) -> list[MotoModel]:
-        """Return the instances that count towards the capacity."""
-        return [
-            instance_state
-            for instance_state in self.instance_states
-            if instance_state.lifecycle_state in ("InService", "Pending:Wait") and not is_replaced(instance_state)
-        ]
-
-    def replace_autoscaling_group_instances(self: MotoModel, count_needed: int, propagated_tags: JsonObject) -> None:
-        """Launch instances of a group, and retry later if EC2 refuses some of them."""
-        if is_suspended(self, "Launch"):
-            return
-
-        def on_launched(state: MotoModel) -> None:
-            state.launched_at = time_in(self.region)
-            record_activity(self, instance_id=state.instance.id)
-            hold_by_hook(self, state, LAUNCHING, "Pending:Wait")
-            watch_lifetime(self, state)
-
-        if self.mixed_instances_policy:
-            launch_error = launch_missing(self, int(self.desired_capacity or 0), on_launched)
-        else:
-            count, launch_error = count_launchable(self, count_needed)
-            previous_states = {id(instance_state) for instance_state in self.instance_states}
-            if count:
-                launch_with_moto(self, count, propagated_tags)
-            for state in self.instance_states:
-                if id(state) not in previous_states:
-                    on_launched(state)
-        if launch_error:
-            record_activity(self, launch_error=launch_error)
-            schedule_retry(self)
-
-    setattr(group_model, "active_instances", active_instances)  # noqa: B010 - mypy rejects a plain assignment to a method
-    setattr(group_model, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
+@replaces(FakeAutoScalingGroup, "active_instances")
+def _active_instances(self: MotoModel) -> list[MotoModel]:
+    """Return the instances that count towards the capacity."""
+    return [
+        instance_state
+        for instance_state in self.instance_states
+        if instance_state.lifecycle_state in ("InService", "Pending:Wait") and not is_replaced(instance_state)
+    ]
 
 
-def _patch_processes(backend: MotoBackend) -> None:
-    """Let a group catch up once processes are resumed, instances no longer protected, or set unhealthy.
+@patches(FakeAutoScalingGroup, "replace_autoscaling_group_instances")
+def _launch(original: Original, self: MotoModel, count_needed: int, propagated_tags: JsonObject) -> None:
+    """Launch as many instances as EC2 would, record the activities, hold new ones by hooks, and retry the rest."""
+    if is_suspended(self, "Launch"):
+        return
 
-    moto 5.2 only records these. "The Auto Scaling group can't terminate the required number of instances until their
-    instance scale in protection settings are disabled" ("Use instance scale-in protection", Auto Scaling user guide).
+    def on_launched(state: MotoModel) -> None:
+        state.launched_at = time_in(self.region)
+        record_activity(self, instance_id=state.instance.id)
+        hold_by_hook(self, state, LAUNCHING, "Pending:Wait")
+        watch_lifetime(self, state)
+
+    if self.mixed_instances_policy:
+        launch_error = launch_missing(self, int(self.desired_capacity or 0), on_launched)
+    else:
+        count, launch_error = count_launchable(self, count_needed)
+        previous_states = {id(instance_state) for instance_state in self.instance_states}
+        if count:
+            original(self, count, propagated_tags)
+        for state in self.instance_states:
+            if id(state) not in previous_states:
+                on_launched(state)
+    if launch_error:
+        record_activity(self, launch_error=launch_error)
+        schedule_retry(self)
+
+
+@patches(AutoScalingBackend, "resume_processes")
+def _resume_processes(original: Original, self: MotoBackend, group_name: str, scaling_processes: list[str]) -> None:
+    """Let a group catch up once processes are resumed.
 
     "When you resume the Launch process, Amazon EC2 Auto Scaling immediately replaces any instances that it terminated
     during the time that Launch was suspended" ("How suspended processes affect other processes", Auto Scaling user
-    guide); that the same goes for Terminate is an assumption.
+    guide); that the same goes for Terminate is an assumption. moto 5.2 only records this and the next two.
     """
-    resume_with_moto = backend.resume_processes
-    protect_with_moto = backend.set_instance_protection
-    set_health_with_moto = backend.set_instance_health
-
-    def resume_processes(self: MotoBackend, group_name: str, scaling_processes: list[str]) -> None:
-        resume_with_moto(self, group_name, scaling_processes)
-        group = self.autoscaling_groups[group_name]
-        check_health(group)
-        fill_to_desired_capacity(group)
-        advance(group)
-
-    def set_instance_protection(
-        self: MotoBackend, group_name: str, instance_ids: list[str], protected_from_scale_in: bool | None
-    ) -> None:
-        protect_with_moto(self, group_name, instance_ids, protected_from_scale_in)
-        if not protected_from_scale_in:
-            fill_to_desired_capacity(self.autoscaling_groups[group_name])
-
-    def set_instance_health(self: MotoBackend, instance_id: str, health_status: str) -> None:
-        set_health_with_moto(self, instance_id, health_status)
-        if state := state_of(self.region_name, instance_id):
-            check_health(state.auto_scaling_group)
-
-    setattr(backend, "resume_processes", resume_processes)  # noqa: B010
-    setattr(backend, "set_instance_protection", set_instance_protection)  # noqa: B010
-    setattr(backend, "set_instance_health", set_instance_health)  # noqa: B010
+    original(self, group_name, scaling_processes)
+    group = self.autoscaling_groups[group_name]
+    check_health(group)
+    fill_to_desired_capacity(group)
+    advance(group)
 
 
-def _patch_desired_capacity(group_model: MotoModel) -> None:
+@patches(AutoScalingBackend, "set_instance_protection")
+def _set_instance_protection(
+    original: Original,
+    self: MotoBackend,
+    group_name: str,
+    instance_ids: list[str],
+    protected_from_scale_in: bool | None,
+) -> None:
+    """Let a group catch up once instances are no longer protected.
+
+    "The Auto Scaling group can't terminate the required number of instances until their instance scale in protection
+    settings are disabled" ("Use instance scale-in protection", Auto Scaling user guide).
+    """
+    original(self, group_name, instance_ids, protected_from_scale_in)
+    if not protected_from_scale_in:
+        fill_to_desired_capacity(self.autoscaling_groups[group_name])
+
+
+@patches(AutoScalingBackend, "set_instance_health")
+def _set_instance_health(original: Original, self: MotoBackend, instance_id: str, health_status: str) -> None:
+    original(self, instance_id, health_status)
+    if state := state_of(self.region_name, instance_id):
+        check_health(state.auto_scaling_group)
+
+
+@patches(FakeAutoScalingGroup, "set_desired_capacity")
+def _set_desired_capacity(original: Original, self: MotoModel, new_capacity: int | None) -> None:
     """Terminate surplus instances as EC2 does: hooks hold them, and it takes time."""
-    set_capacity_with_moto = group_model.set_desired_capacity
-
-    def set_desired_capacity(self: MotoModel, new_capacity: int | None) -> None:
-        desired = int((self.min_size if new_capacity is None else new_capacity) or 0)
-        if self.mixed_instances_policy:
-            self.desired_capacity = desired
-            surplus_instances = surplus_states(self, desired)
-            if (missing := desired - active_count(self)) > 0:
-                self.replace_autoscaling_group_instances(missing, self.get_propagated_tags())
-        else:
-            surplus = len(self.active_instances()) - desired
-            if surplus <= 0:
-                set_capacity_with_moto(self, new_capacity)
-                return
-            self.desired_capacity = desired
-            unprotected = [state for state in self.active_instances() if not state.protected_from_scale_in]
-            surplus_instances = unprotected[:surplus]
-        if is_suspended(self, "Terminate"):
+    desired = int((self.min_size if new_capacity is None else new_capacity) or 0)
+    if self.mixed_instances_policy:
+        self.desired_capacity = desired
+        surplus_instances = surplus_states(self, desired)
+        if (missing := desired - active_count(self)) > 0:
+            self.replace_autoscaling_group_instances(missing, self.get_propagated_tags())
+    else:
+        surplus = len(self.active_instances()) - desired
+        if surplus <= 0:
+            original(self, new_capacity)
             return
-        for state in surplus_instances:
-            terminate(self, state)
-        if self.name in self.autoscaling_backend.autoscaling_groups:
-            self.autoscaling_backend.update_attached_elbs(self.name)
-            self.autoscaling_backend.update_attached_target_groups(self.name)
+        self.desired_capacity = desired
+        unprotected = [state for state in self.active_instances() if not state.protected_from_scale_in]
+        surplus_instances = unprotected[:surplus]
+    if is_suspended(self, "Terminate"):
+        return
+    for state in surplus_instances:
+        terminate(self, state)
+    if self.name in self.autoscaling_backend.autoscaling_groups:
+        self.autoscaling_backend.update_attached_elbs(self.name)
+        self.autoscaling_backend.update_attached_target_groups(self.name)
 
-    setattr(group_model, "set_desired_capacity", set_desired_capacity)  # noqa: B010
+
+@replaces(AutoScalingBackend, "terminate_instance")
+def _terminate_instance(self: MotoBackend, instance_id: str, should_decrement: bool) -> MotoModel:
+    """Terminate an instance (API, TerminateInstanceInAutoScalingGroup), and launch another one in its place."""
+    state: MotoModel = state_of(self.region_name, instance_id)
+    group = state.auto_scaling_group
+    previous_capacity = group.desired_capacity
+    if should_decrement and not is_terminating(state):
+        group.desired_capacity = previous_capacity - 1
+    terminate(group, state)
+    run_after(group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group))
+    return TerminateInstanceActivity(state.instance, previous_capacity)
 
 
-def _patch_terminations(backend: MotoBackend, activity_model: MotoModel) -> None:
-    """Let terminations take time, launch replacements some seconds later, and end all holds of a deleted group."""
-    delete_with_moto = backend.delete_auto_scaling_group
+@patches(AutoScalingBackend, "delete_auto_scaling_group")
+def _delete_auto_scaling_group(original: Original, self: MotoBackend, group_name: str) -> None:
+    """Delete a group by force, including instances that a hook holds (API, DeleteAutoScalingGroup)."""
+    group = self.autoscaling_groups.get(group_name)
+    hooks = [key for key, hook in self.lifecycle_hooks.items() if hook.auto_scaling_group_name == group_name]
+    for key in hooks:
+        del self.lifecycle_hooks[key]
+    for state in list(group.instance_states) if group else ():
+        state.protected_from_scale_in = False
+        state.replacement = None
+        if hold_of(state):
+            complete_held_action(group, state, "CONTINUE")
+    original(self, group_name)
 
-    def terminate_instance(self: MotoBackend, instance_id: str, should_decrement: bool) -> MotoModel:
-        """Terminate an instance (API, TerminateInstanceInAutoScalingGroup), and launch another one in its place."""
-        state: MotoModel = state_of(self.region_name, instance_id)
-        group = state.auto_scaling_group
-        previous_capacity = group.desired_capacity
-        if should_decrement and not is_terminating(state):
-            group.desired_capacity = previous_capacity - 1
-        terminate(group, state)
-        run_after(
-            group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group)
+
+@patches(AutoScalingBackend, "delete_lifecycle_hook")
+def _delete_lifecycle_hook(original: Original, self: MotoBackend, as_name: str, name: str) -> None:
+    """Complete the hook's actions: CONTINUE for terminating instances, ABANDON for launching ones."""
+    original(self, as_name, name)
+    group = self.autoscaling_groups.get(as_name)
+    for state in list(group.instance_states) if group else ():
+        hold = hold_of(state)
+        if hold and hold.hook.name == name:
+            complete_held_action(group, state, "CONTINUE" if is_terminating(state) else "ABANDON")
+
+
+@patches(AutoScalingResponse, "create_auto_scaling_group")
+def _create_auto_scaling_group(original: Original, self: MotoResponse) -> ActionResult:
+    """Keep a group's settings, and create its hooks before its instances are launched (API, CreateAutoScalingGroup)."""
+    parameters = self._get_params()
+    backend, name = self.autoscaling_backend, parameters["AutoScalingGroupName"]
+    group_settings.forget(backend, name)
+    group_settings.keep(backend, name, parameters)
+    for specification in parameters.get("LifecycleHookSpecificationList", []):
+        backend.create_lifecycle_hook(
+            specification["LifecycleHookName"],
+            name,
+            specification["LifecycleTransition"],
+            int(specification.get("HeartbeatTimeout", 3600)),
+            specification.get("DefaultResult", "ABANDON"),
         )
-        return activity_model(state.instance, previous_capacity)
-
-    def delete_auto_scaling_group(self: MotoBackend, group_name: str) -> None:
-        """Delete a group by force, including instances that a hook holds (API, DeleteAutoScalingGroup)."""
-        group = self.autoscaling_groups.get(group_name)
-        hooks = [key for key, hook in self.lifecycle_hooks.items() if hook.auto_scaling_group_name == group_name]
-        for key in hooks:
-            del self.lifecycle_hooks[key]
-        for state in list(group.instance_states) if group else ():
-            state.protected_from_scale_in = False
-            state.replacement = None
-            if hold_of(state):
-                complete_held_action(group, state, "CONTINUE")
-        delete_with_moto(self, group_name)
-
-    setattr(backend, "terminate_instance", terminate_instance)  # noqa: B010
-    setattr(backend, "delete_auto_scaling_group", delete_auto_scaling_group)  # noqa: B010
+    created: ActionResult = original(self)
+    return created
 
 
-def _patch_hooks(backend: MotoBackend, response_model: MotoResponse) -> None:
-    """Create the hooks of a group before its instances, and complete the actions of a hook that is deleted."""
-    delete_hook_with_moto = backend.delete_lifecycle_hook
-    create_group_with_moto = response_model.create_auto_scaling_group
-
-    def delete_lifecycle_hook(self: MotoBackend, as_name: str, name: str) -> None:
-        """Complete the hook's actions: CONTINUE for terminating instances, ABANDON for launching ones."""
-        delete_hook_with_moto(self, as_name, name)
-        group = self.autoscaling_groups.get(as_name)
-        for state in list(group.instance_states) if group else ():
-            hold = hold_of(state)
-            if hold and hold.hook.name == name:
-                complete_held_action(group, state, "CONTINUE" if is_terminating(state) else "ABANDON")
-
-    def create_auto_scaling_group(self: MotoResponse) -> ActionResult:
-        """Create a group's hooks before its instances are launched (API, CreateAutoScalingGroup)."""
-        params = self._get_params()
-        for specification in params.get("LifecycleHookSpecificationList", []):
-            self.autoscaling_backend.create_lifecycle_hook(
-                specification["LifecycleHookName"],
-                params["AutoScalingGroupName"],
-                specification["LifecycleTransition"],
-                int(specification.get("HeartbeatTimeout", 3600)),
-                specification.get("DefaultResult", "ABANDON"),
-            )
-        created: ActionResult = create_group_with_moto(self)
-        return created
-
-    setattr(backend, "delete_lifecycle_hook", delete_lifecycle_hook)  # noqa: B010
-    setattr(response_model, "create_auto_scaling_group", create_auto_scaling_group)  # noqa: B010
+@patches(AutoScalingResponse, "update_auto_scaling_group")
+def _update_auto_scaling_group(original: Original, self: MotoResponse) -> ActionResult:
+    parameters = self._get_params()
+    backend, name = self.autoscaling_backend, parameters["AutoScalingGroupName"]
+    group_settings.keep(backend, name, parameters)
+    group = backend.autoscaling_groups[name]
+    if parameters.get("CapacityRebalance") is not None:
+        group.capacity_rebalance = str(parameters["CapacityRebalance"]).lower() == "true"
+    result: ActionResult = original(self)
+    if parameters.get("MaxInstanceLifetime") is not None:
+        for state in list(group.instance_states):
+            watch_lifetime(group, state)
+    return result
 
 
-def _add_lifecycle_actions(response_model: MotoResponse) -> None:
-    """Add CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks."""
-
-    def complete_lifecycle_action(self: MotoResponse) -> ActionResult:
-        params = self._get_params()
-        state = held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"])
-        complete_held_action(state.auto_scaling_group, state, params["LifecycleActionResult"])
-        return EmptyResult()
-
-    def record_lifecycle_action_heartbeat(self: MotoResponse) -> ActionResult:
-        params = self._get_params()
-        record_heartbeat(held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"]))
-        return EmptyResult()
-
-    setattr(response_model, "complete_lifecycle_action", complete_lifecycle_action)  # noqa: B010
-    setattr(response_model, "record_lifecycle_action_heartbeat", record_lifecycle_action_heartbeat)  # noqa: B010
+def _setting(parameter: str, group: MotoModel) -> object:
+    return group_settings.settings_of(group.autoscaling_backend, group.name).get(parameter)
 
 
-def _patch_policies(group_model: MotoModel) -> None:
-    """Keep the policy of a group in updates, fill in the defaults, and describe no launch template beside it."""
-    update_with_moto = group_model.update
-    create_with_moto = group_model.__init__
-    template_of_moto: MotoModel = vars(group_model)["launch_template"]
+for _attribute, _parameter in group_settings.KEPT_SETTINGS.items():
+    sets(FakeAutoScalingGroup, _attribute, property(functools.partial(_setting, _parameter)))
 
-    def __init__(self: MotoModel, *arguments: MotoModel, **options: MotoModel) -> None:  # noqa: N807
-        policy = options.get("mixed_instances_policy")
-        if policy:
-            options["mixed_instances_policy"] = _with_defaults(merged_policy(None, policy))
-        create_with_moto(self, *arguments, **options)
 
-    def update(self: MotoModel, *arguments: MotoModel, **options: MotoModel) -> None:
-        previous, changes = self.mixed_instances_policy, options.get("mixed_instances_policy")
-        policy: JsonObject | None = None
-        if changes:
-            policy = _with_defaults(merged_policy(previous, changes))
-        elif not options.get("launch_template") and not options.get("launch_config_name"):
-            policy = merged_policy(previous, {}) if previous else None
-        options["mixed_instances_policy"] = policy
-        if policy and options.get("desired_capacity") is None:
-            # moto compares the sizes with the number of instances, which may be less than the capacity.
-            least, greatest = options.get("min_size"), options.get("max_size")
-            capacity = int(self.desired_capacity or 0)
-            least = capacity if least is None else least
-            greatest = capacity if greatest is None else greatest
-            options["desired_capacity"] = min(max(capacity, int(least)), max(int(greatest), int(least)))
-        previous_shares = _shares(previous)
-        update_with_moto(self, *arguments, **options)
-        if policy and _shares(policy) != previous_shares:
-            match_purchase_options(self)
+@replaces(AutoScalingResponse, "complete_lifecycle_action")
+def _complete_lifecycle_action(self: MotoResponse) -> ActionResult:
+    params = self._get_params()
+    state = held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"])
+    complete_held_action(state.auto_scaling_group, state, params["LifecycleActionResult"])
+    return EmptyResult()
 
-    def launch_template(self: MotoModel) -> JsonDict | None:
-        described: JsonDict | None = None if self.mixed_instances_policy else template_of_moto.fget(self)
-        return described
 
-    setattr(group_model, "__init__", __init__)  # noqa: B010
-    setattr(group_model, "update", update)  # noqa: B010
-    setattr(group_model, "launch_template", property(launch_template))  # noqa: B010
+@replaces(AutoScalingResponse, "record_lifecycle_action_heartbeat")
+def _record_lifecycle_action_heartbeat(self: MotoResponse) -> ActionResult:
+    params = self._get_params()
+    record_heartbeat(held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"]))
+    return EmptyResult()
+
+
+@patches(FakeAutoScalingGroup, "__init__")
+def _create_with_policy(original: Original, self: MotoModel, *arguments: MotoModel, **options: MotoModel) -> None:
+    """Fill in the defaults of a policy."""
+    policy = options.get("mixed_instances_policy")
+    if policy:
+        options["mixed_instances_policy"] = _with_defaults(merged_policy(None, policy))
+    original(self, *arguments, **options)
+
+
+@patches(FakeAutoScalingGroup, "update")
+def _update_policy(original: Original, self: MotoModel, *arguments: MotoModel, **options: MotoModel) -> None:
+    """Keep the policy of a group that an update does not name."""
+    previous, changes = self.mixed_instances_policy, options.get("mixed_instances_policy")
+    policy: JsonObject | None = None
+    if changes:
+        policy = _with_defaults(merged_policy(previous, changes))
+    elif not options.get("launch_template") and not options.get("launch_config_name"):
+        policy = merged_policy(previous, {}) if previous else None
+    options["mixed_instances_policy"] = policy
+    if policy and options.get("desired_capacity") is None:
+        # moto compares the sizes with the number of instances, which may be less than the capacity.
+        least, greatest = options.get("min_size"), options.get("max_size")
+        capacity = int(self.desired_capacity or 0)
+        least = capacity if least is None else least
+        greatest = capacity if greatest is None else greatest
+        options["desired_capacity"] = min(max(capacity, int(least)), max(int(greatest), int(least)))
+    previous_shares = _shares(previous)
+    original(self, *arguments, **options)
+    if policy and _shares(policy) != previous_shares:
+        match_purchase_options(self)
+
+
+@patches_property(FakeAutoScalingGroup, "launch_template")
+def _show_no_template_beside_policy(original: Original, self: MotoModel) -> JsonDict | None:
+    return None if self.mixed_instances_policy else original(self)
 
 
 def _with_defaults(policy: JsonObject) -> JsonDict:
@@ -303,38 +293,3 @@ def _shares(policy: JsonObject | None) -> tuple[int, int]:
     """Return the base and the percentage of On-Demand capacity; without a policy, everything is On-Demand."""
     distribution = distribution_of(policy or {})
     return int(distribution["OnDemandBaseCapacity"]), int(distribution["OnDemandPercentageAboveBaseCapacity"])
-
-
-def _patch_settings(group_model: MotoModel, response_model: MotoResponse) -> None:
-    create_with_moto = response_model.create_auto_scaling_group
-    update_with_moto = response_model.update_auto_scaling_group
-
-    def create_auto_scaling_group(self: MotoResponse) -> ActionResult:
-        parameters = self._get_params()
-        backend, name = self.autoscaling_backend, parameters["AutoScalingGroupName"]
-        group_settings.forget(backend, name)
-        group_settings.keep(backend, name, parameters)
-        created: ActionResult = create_with_moto(self)
-        return created
-
-    def update_auto_scaling_group(self: MotoResponse) -> ActionResult:
-        parameters = self._get_params()
-        backend, name = self.autoscaling_backend, parameters["AutoScalingGroupName"]
-        group_settings.keep(backend, name, parameters)
-        group = backend.autoscaling_groups[name]
-        if parameters.get("CapacityRebalance") is not None:
-            group.capacity_rebalance = str(parameters["CapacityRebalance"]).lower() == "true"
-        result: ActionResult = update_with_moto(self)
-        if parameters.get("MaxInstanceLifetime") is not None:
-            for state in list(group.instance_states):
-                watch_lifetime(group, state)
-        return result
-
-    setattr(response_model, "create_auto_scaling_group", create_auto_scaling_group)  # noqa: B010
-    setattr(response_model, "update_auto_scaling_group", update_auto_scaling_group)  # noqa: B010
-    for attribute, parameter in group_settings.KEPT_SETTINGS.items():
-        setattr(group_model, attribute, property(functools.partial(_setting, parameter)))
-
-
-def _setting(parameter: str, group: MotoModel) -> object:
-    return group_settings.settings_of(group.autoscaling_backend, group.name).get(parameter)

@@ -16,11 +16,7 @@ TCP, UDP, ICMP = "6", "17", "1"
 PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP, "all": "-1"}
 PROTOCOLS_WITH_PORTS = frozenset({TCP, UDP})
 # The parameters with the sources of a rule: the name of the list, and of the key in its items.
-SOURCE_PARAMETERS = {
-    "IpRanges": "CidrIp",
-    "UserIdGroupPairs": "GroupId",
-    "PrefixListIds": "PrefixListId",
-}
+SOURCE_PARAMETERS = {"IpRanges": "CidrIp", "UserIdGroupPairs": "GroupId", "PrefixListIds": "PrefixListId"}
 ACTIVE_PEERING = frozenset({"active"})  # statuses of a peering whose VPCs may name each other's groups
 
 

@@ -7,12 +7,14 @@ it makes first (moto/ec2/models/instances.py, `run_instances` and `setup_default
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from moto.autoscaling.models import InstanceState
+
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoModel
+from cfngen.sandbox.moto_patches.registry import patches
+from cfngen.sandbox.moto_types import MotoModel, Original
 from cfngen.sandbox.services.networks import is_true, zones
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
@@ -199,22 +201,16 @@ def check_valid_modification(call: PendingCall) -> None:
     volume.modified = [*modified_at, call.time]
 
 
-@functools.cache
-def apply() -> None:
-    """Patch moto's Auto Scaling groups, for the rest of the process."""
-    from moto.autoscaling.models import InstanceState
-
-    original = InstanceState.__init__
-
-    def __init__(self: MotoModel, *arguments: MotoModel, **options: MotoModel) -> None:  # noqa: N807
-        original(self, *arguments, **options)
-        group = self.instance.autoscaling_group
-        template = group.ec2_launch_template
-        data = template.get_version(group.launch_template_version).data if template else {}
-        if data.get("BlockDeviceMappings"):
-            _replace_volumes(self.instance, data)
-
-    setattr(InstanceState, "__init__", __init__)  # noqa: B010
+@patches(InstanceState, "__init__")
+def _launch_with_volumes_of_template(
+    original: Original, self: MotoModel, *arguments: object, **options: object
+) -> None:
+    original(self, *arguments, **options)
+    group = self.instance.autoscaling_group
+    template = group.ec2_launch_template
+    data = template.get_version(group.launch_template_version).data if template else {}
+    if data.get("BlockDeviceMappings"):
+        _replace_volumes(self.instance, data)
 
 
 def _replace_volumes(instance: MotoModel, data: JsonObject) -> None:

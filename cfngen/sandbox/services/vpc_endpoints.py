@@ -16,8 +16,13 @@ import functools
 from collections.abc import Iterable
 from typing import Literal
 
+from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models.vpcs import VPCBackend, VPCEndPoint
+from moto.ec2.responses.vpcs import VPCs
+
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
+from cfngen.sandbox.moto_patches.registry import patches, replaces, sets
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.network_interfaces import check_security_groups, manage
 from cfngen.sandbox.services.networks import free_addresses, is_true, zones
@@ -192,103 +197,74 @@ def private_dns_name(region: str, service_name: str) -> str:
     return str(next(names, None) or service_name)
 
 
-@functools.cache
-def apply() -> None:
-    """Patch moto's VPC endpoints, for the rest of the process."""
-    from moto.ec2.models.vpcs import VPCBackend, VPCEndPoint
-    from moto.ec2.responses.vpcs import VPCs
-
-    _patch_services(VPCBackend)
-    _patch_filters(VPCEndPoint)
-    _patch_creation(VPCBackend)
-    _patch_modification(VPCBackend, VPCs)
-    _patch_deletion(VPCBackend)
-
-
-def _patch_services(backend_class: MotoBackend) -> None:
+def _collect_services(account_id: str, region: str) -> list[JsonObject]:
     """Answer DescribeVpcEndpointServices without moto's other services."""
-
-    def collect(account_id: str, region: str) -> list[JsonObject]:
-        return list(services_of_aws(region))
-
-    setattr(backend_class, "_collect_default_endpoint_services", staticmethod(collect))  # noqa: B010
+    return list(services_of_aws(region))
 
 
-def _patch_filters(endpoint_class: MotoModel) -> None:
-    """Know the filter `vpc-endpoint-id` of DescribeVpcEndpoints."""
-    original = endpoint_class.get_filter_value
-
-    def get_filter_value(self: MotoModel, filter_name: str, method_name: str | None = None) -> object:
-        return self.id if filter_name == "vpc-endpoint-id" else original(self, filter_name, method_name)
-
-    setattr(endpoint_class, "get_filter_value", get_filter_value)  # noqa: B010
+sets(VPCBackend, "_collect_default_endpoint_services", staticmethod(_collect_services))
 
 
-def _patch_creation(backend_class: MotoBackend) -> None:
+@patches(VPCEndPoint, "get_filter_value")
+def _know_filter_by_id(original: Original, self: MotoModel, filter_name: str, method_name: str | None = None) -> object:
+    return self.id if filter_name == "vpc-endpoint-id" else original(self, filter_name, method_name)
+
+
+@patches(VPCBackend, "create_vpc_endpoint")
+def _create_with_interfaces(original: Original, self: MotoBackend, **options: MotoModel) -> MotoModel:
     """Give a new endpoint its interfaces, and its DNS names."""
-    original = backend_class.create_vpc_endpoint
-
-    def create_vpc_endpoint(self: MotoBackend, **options: MotoModel) -> MotoModel:
-        subnet_ids = options.pop("subnet_ids", None) or []
-        endpoint: MotoModel = original(self, **options, subnet_ids=[])
-        endpoint.vpc_endpoint_type = endpoint.vpc_endpoint_type or GATEWAY
-        if is_gateway(endpoint):
-            endpoint.private_dns_enabled = False
-            return endpoint
-        if not endpoint.security_group_ids:
-            endpoint.security_group_ids = [self.get_default_security_group(endpoint.vpc_id).id]
-        service = endpoint.service_name.partition(f".{self.region_name}.")[2]
-        own_name = endpoint.dns_entries[0]["dns_name"].removesuffix(f".{endpoint.service_name}")
-        endpoint.dns_entries[0]["dns_name"] = f"{own_name}.{service}.{self.region_name}.vpce.amazonaws.com"
-        if endpoint.private_dns_enabled:
-            domain = private_dns_name(self.region_name, endpoint.service_name)
-            endpoint.dns_entries = [*endpoint.dns_entries, {"dns_name": domain, "hosted_zone_id": "ZONEIDPRIVATE"}]
-        _add_interfaces(self, endpoint, subnet_ids)
+    subnet_ids = options.pop("subnet_ids", None) or []
+    endpoint: MotoModel = original(self, **options, subnet_ids=[])
+    endpoint.vpc_endpoint_type = endpoint.vpc_endpoint_type or GATEWAY
+    if is_gateway(endpoint):
+        endpoint.private_dns_enabled = False
         return endpoint
-
-    setattr(backend_class, "create_vpc_endpoint", create_vpc_endpoint)  # noqa: B010
-
-
-def _patch_modification(backend_class: MotoBackend, response_class: MotoResponse) -> None:
-    """Let interfaces, routes and private DNS follow ModifyVpcEndpoint."""
-    original_response = response_class.modify_vpc_endpoint
-
-    def modify_vpc_endpoint(self: MotoBackend, vpc_id: str, policy_doc: str | None, **changes: list[str]) -> None:
-        endpoint = self.get_vpc_end_point(vpc_id)  # the parameter has the id of the endpoint
-        endpoint.modify(policy_doc, **{**changes, "add_subnets": [], "remove_subnets": []})
-        for table_id in changes["remove_route_tables"]:
-            _remove_route(self, endpoint, table_id)
-        for table_id in changes["add_route_tables"]:
-            prefix_list_id = endpoint.destination_prefix_list_id
-            self.create_route(table_id, None, gateway_id=endpoint.id, destination_prefix_list_id=prefix_list_id)
-        _remove_interfaces(self, endpoint, changes["remove_subnets"])
-        _add_interfaces(self, endpoint, changes["add_subnets"])
-        for interface in _interfaces(self, endpoint):
-            interface._group_set = _groups(self, endpoint)  # noqa: SLF001 - moto has no other way
-
-    def respond(self: MotoResponse) -> MotoResponse:
-        response = original_response(self)
-        if self._get_param("PrivateDnsEnabled") is not None:
-            endpoint = self.ec2_backend.get_vpc_end_point(self._get_param("VpcEndpointId"))
-            endpoint.private_dns_enabled = self._get_bool_param("PrivateDnsEnabled")
-        return response
-
-    setattr(backend_class, "modify_vpc_endpoint", modify_vpc_endpoint)  # noqa: B010
-    setattr(response_class, "modify_vpc_endpoint", respond)  # noqa: B010
+    if not endpoint.security_group_ids:
+        endpoint.security_group_ids = [self.get_default_security_group(endpoint.vpc_id).id]
+    service = endpoint.service_name.partition(f".{self.region_name}.")[2]
+    own_name = endpoint.dns_entries[0]["dns_name"].removesuffix(f".{endpoint.service_name}")
+    endpoint.dns_entries[0]["dns_name"] = f"{own_name}.{service}.{self.region_name}.vpce.amazonaws.com"
+    if endpoint.private_dns_enabled:
+        domain = private_dns_name(self.region_name, endpoint.service_name)
+        endpoint.dns_entries = [*endpoint.dns_entries, {"dns_name": domain, "hosted_zone_id": "ZONEIDPRIVATE"}]
+    _add_interfaces(self, endpoint, subnet_ids)
+    return endpoint
 
 
-def _patch_deletion(backend_class: MotoBackend) -> None:
+@replaces(VPCBackend, "modify_vpc_endpoint")
+def _modify_vpc_endpoint(self: MotoBackend, vpc_id: str, policy_doc: str | None, **changes: list[str]) -> None:
+    """Let interfaces and routes follow ModifyVpcEndpoint."""
+    endpoint = self.get_vpc_end_point(vpc_id)  # the parameter has the id of the endpoint
+    endpoint.modify(policy_doc, **{**changes, "add_subnets": [], "remove_subnets": []})
+    for table_id in changes["remove_route_tables"]:
+        _remove_route(self, endpoint, table_id)
+    for table_id in changes["add_route_tables"]:
+        prefix_list_id = endpoint.destination_prefix_list_id
+        self.create_route(table_id, None, gateway_id=endpoint.id, destination_prefix_list_id=prefix_list_id)
+    _remove_interfaces(self, endpoint, changes["remove_subnets"])
+    _add_interfaces(self, endpoint, changes["add_subnets"])
+    for interface in _interfaces(self, endpoint):
+        interface._group_set = _groups(self, endpoint)  # noqa: SLF001 - moto has no other way
+
+
+@patches(VPCs, "modify_vpc_endpoint")
+def _modify_private_dns(original: Original, self: MotoResponse) -> MotoResponse:
+    response = original(self)
+    if self._get_param("PrivateDnsEnabled") is not None:
+        endpoint = self.ec2_backend.get_vpc_end_point(self._get_param("VpcEndpointId"))
+        endpoint.private_dns_enabled = self._get_bool_param("PrivateDnsEnabled")
+    return response
+
+
+@replaces(VPCBackend, "delete_vpc_endpoints")
+def _delete_vpc_endpoints(self: MotoBackend, vpce_ids: list[str] | None = None) -> None:
     """Delete interfaces and routes with their endpoint, and show it no more."""
-
-    def delete_vpc_endpoints(self: MotoBackend, vpce_ids: list[str] | None = None) -> None:
-        for endpoint_id in vpce_ids or ():
-            endpoint = self.vpc_end_points.pop(endpoint_id, None)
-            if endpoint:
-                _remove_interfaces(self, endpoint, list(endpoint.subnet_ids))
-                for table_id in endpoint.route_table_ids:
-                    _remove_route(self, endpoint, table_id)
-
-    setattr(backend_class, "delete_vpc_endpoints", delete_vpc_endpoints)  # noqa: B010
+    for endpoint_id in vpce_ids or ():
+        endpoint = self.vpc_end_points.pop(endpoint_id, None)
+        if endpoint:
+            _remove_interfaces(self, endpoint, list(endpoint.subnet_ids))
+            for table_id in endpoint.route_table_ids:
+                _remove_route(self, endpoint, table_id)
 
 
 def _add_interfaces(backend: MotoBackend, endpoint: MotoModel, subnet_ids: Iterable[str]) -> None:
@@ -311,8 +287,6 @@ def _remove_interfaces(backend: MotoBackend, endpoint: MotoModel, subnet_ids: It
 
 
 def _remove_route(backend: MotoBackend, endpoint: MotoModel, table_id: str) -> None:
-    from moto.ec2.exceptions import EC2ClientError
-
     with contextlib.suppress(EC2ClientError):
         backend.delete_route(table_id, None, destination_prefix_list_id=endpoint.destination_prefix_list_id)
 

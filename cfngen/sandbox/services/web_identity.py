@@ -12,14 +12,17 @@ exists already "Unknown".
 
 from __future__ import annotations
 
-import functools
 import re
 import urllib.parse
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.core.responses import ActionResult, EmptyResult
+from moto.iam.responses import IamResponse
+from moto.sts.responses import TokenResponse
 
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
+from cfngen.sandbox.moto_patches.registry import patches, replaces
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
 from cfngen.sandbox.services import json_web_tokens, policy_documents
 from cfngen.sandbox.services.distributions import find_distribution
 from cfngen.sandbox.services.issuer_documents import DISCOVERY_PATH, read_document
@@ -46,26 +49,17 @@ MAX_CLIENT_IDS = 100
 CLOUDFRONT_DOMAIN = ".cloudfront.net"
 
 
-@functools.cache
-def apply() -> None:
-    """Patch moto to answer whom the token names, as STS does, for the rest of the process."""
-    from moto.core.responses import ActionResult
-    from moto.sts.responses import TokenResponse
-
-    original = TokenResponse.assume_role_with_web_identity
-
-    def assume_role_with_web_identity(self: MotoResponse) -> ActionResult:
-        answer: MotoResponse = original(self)
-        claims = json_web_tokens.parse(self._get_param("WebIdentityToken")).claims
-        result = {
-            **answer.result,
-            "SubjectFromWebIdentityToken": claims["sub"],
-            "Provider": claims["iss"],
-            "Audience": policy_documents.as_list(claims["aud"])[0],
-        }
-        return ActionResult(result)
-
-    setattr(TokenResponse, "assume_role_with_web_identity", assume_role_with_web_identity)  # noqa: B010
+@patches(TokenResponse, "assume_role_with_web_identity")
+def _answer_whom_the_token_names(original: Original, self: MotoResponse) -> ActionResult:
+    answer: MotoResponse = original(self)
+    claims = json_web_tokens.parse(self._get_param("WebIdentityToken")).claims
+    result = {
+        **answer.result,
+        "SubjectFromWebIdentityToken": claims["sub"],
+        "Provider": claims["iss"],
+        "Audience": policy_documents.as_list(claims["aud"])[0],
+    }
+    return ActionResult(result)
 
 
 @rule("sts", "AssumeRoleWithWebIdentity")
@@ -168,27 +162,21 @@ def _trusts(role: MotoModel, provider_arn: str, context: Context) -> bool:
     return decision([{"Statement": matching}], ACTION, role.arn, context) == "allowed"
 
 
-@functools.cache
-def add_client_id_operations() -> None:
-    """Add the operations for single client ids to moto's IAM, for the rest of the process."""
-    from moto.core.responses import EmptyResult
-    from moto.iam.responses import IamResponse
+@replaces(IamResponse, "add_client_id_to_open_id_connect_provider")
+def _add_client_id(self: MotoResponse) -> EmptyResult:
+    provider = _get_provider(self.backend, self._get_param("OpenIDConnectProviderArn"))
+    client_id = self._get_param("ClientID")
+    if client_id not in provider.client_id_list:
+        provider.client_id_list = [*provider.client_id_list, client_id]
+    return EmptyResult()
 
-    def add(self: MotoResponse) -> EmptyResult:
-        provider = _get_provider(self.backend, self._get_param("OpenIDConnectProviderArn"))
-        client_id = self._get_param("ClientID")
-        if client_id not in provider.client_id_list:
-            provider.client_id_list = [*provider.client_id_list, client_id]
-        return EmptyResult()
 
-    def remove(self: MotoResponse) -> EmptyResult:
-        provider = _get_provider(self.backend, self._get_param("OpenIDConnectProviderArn"))
-        client_id = self._get_param("ClientID")
-        provider.client_id_list = [item for item in provider.client_id_list if item != client_id]
-        return EmptyResult()
-
-    setattr(IamResponse, "add_client_id_to_open_id_connect_provider", add)  # noqa: B010
-    setattr(IamResponse, "remove_client_id_from_open_id_connect_provider", remove)  # noqa: B010
+@replaces(IamResponse, "remove_client_id_from_open_id_connect_provider")
+def _remove_client_id(self: MotoResponse) -> EmptyResult:
+    provider = _get_provider(self.backend, self._get_param("OpenIDConnectProviderArn"))
+    client_id = self._get_param("ClientID")
+    provider.client_id_list = [item for item in provider.client_id_list if item != client_id]
+    return EmptyResult()
 
 
 @rule("iam", "CreateOpenIDConnectProvider")

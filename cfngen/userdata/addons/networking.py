@@ -122,12 +122,7 @@ def _amazon_vpc(cluster: Cluster) -> list[Release]:
 
 
 def _release(
-    cluster: Cluster,
-    chart: str,
-    name: str,
-    namespace: str,
-    values: JsonObject,
-    patches: tuple[JsonObject, ...] = (),
+    cluster: Cluster, chart: str, name: str, namespace: str, values: JsonObject, patches: tuple[JsonObject, ...] = ()
 ) -> Release:
     """Return the essential release `name` of the catalogue's chart `chart`."""
     return release_of_chart(

@@ -70,12 +70,7 @@ def aws_load_balancer_controller(cluster: Cluster) -> Release:
 def _load_balancer_controller_place(cluster: Cluster, name: str) -> JsonObject:
     """Return the values that say where the controller's pods run, and in which network."""
     if not has_role(cluster, LOAD_BALANCER_CONTROLLER):
-        return {
-            "hostNetwork": True,
-            "dnsPolicy": "Default",
-            "updateStrategy": DELETE_OLD_POD_FIRST,
-            **on_masters(),
-        }
+        return {"hostNetwork": True, "dnsPolicy": "Default", "updateStrategy": DELETE_OLD_POD_FIRST, **on_masters()}
     # The chart's own affinity, which it leaves out if values have another one.
     same_name = {"matchExpressions": [{"key": "app.kubernetes.io/name", "operator": "In", "values": [name]}]}
     same_host = {"labelSelector": same_name, "topologyKey": "kubernetes.io/hostname"}

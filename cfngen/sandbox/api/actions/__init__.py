@@ -43,15 +43,7 @@ ACTIONS: Mapping[str, Callable[[ActionRequest], Result]] = {
 }
 
 # The actions that have a client request token.
-ACTIONS_WITH_TOKEN = frozenset(
-    {
-        "CancelUpdateStack",
-        "ContinueUpdateRollback",
-        "CreateChangeSet",
-        "CreateStack",
-        "DeleteStack",
-        "ExecuteChangeSet",
-        "RollbackStack",
-        "UpdateStack",
-    }
-)
+ACTIONS_WITH_TOKEN = frozenset({
+    "CancelUpdateStack", "ContinueUpdateRollback", "CreateChangeSet", "CreateStack", "DeleteStack",
+    "ExecuteChangeSet", "RollbackStack", "UpdateStack",
+})  # fmt: skip

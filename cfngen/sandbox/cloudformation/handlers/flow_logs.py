@@ -24,19 +24,10 @@ def _logs(call: HandlerCall) -> AwsClient:
 class FlowLog(Handler):
     """A flow log: only its tags can be changed, everything else replaces it."""
 
-    supported_properties = frozenset(
-        {
-            "DeliverLogsPermissionArn",
-            "LogDestination",
-            "LogDestinationType",
-            "LogGroupName",
-            "MaxAggregationInterval",
-            "ResourceId",
-            "ResourceType",
-            "Tags",
-            "TrafficType",
-        }
-    )
+    supported_properties = frozenset({
+        "DeliverLogsPermissionArn", "LogDestination", "LogDestinationType", "LogGroupName",
+        "MaxAggregationInterval", "ResourceId", "ResourceType", "Tags", "TrafficType",
+    })  # fmt: skip
     updatable_properties = frozenset({"Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:

@@ -219,8 +219,6 @@ class Ec2Resource(Handler):
 
     Args:
         properties: the properties, all of which the creating call takes as arguments; only the tags can be updated.
-        create: the call that creates the resource.
-        delete: the call that deletes it.
         path: where the response has the id; the last key is the argument of the deleting call.
         attribute: the name by which GetAtt returns the id; by default, the last key of the path.
         tagged_as: the resource type of its tags; "" if it has none.

@@ -25,18 +25,10 @@ MAX_PROFILE_NAME_LENGTH = 128
 
 
 class Role(Handler):
-    supported_properties = frozenset(
-        {
-            "AssumeRolePolicyDocument",
-            "Description",
-            "ManagedPolicyArns",
-            "MaxSessionDuration",
-            "PermissionsBoundary",
-            "Policies",
-            "RoleName",
-            "Tags",
-        }
-    )
+    supported_properties = frozenset({
+        "AssumeRolePolicyDocument", "Description", "ManagedPolicyArns", "MaxSessionDuration",
+        "PermissionsBoundary", "Policies", "RoleName", "Tags",
+    })  # fmt: skip
     updatable_properties = supported_properties - {"RoleName"}
 
     def create(self, call: HandlerCall) -> CreatedResource:

@@ -13,18 +13,10 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
 from cfngen.sandbox.json_types import AwsClient, Properties
 
 MAX_NAME_LENGTH = 32
-HEALTH_CHECK_KEYS = frozenset(
-    {
-        "HealthCheckEnabled",
-        "HealthCheckIntervalSeconds",
-        "HealthCheckPath",
-        "HealthCheckPort",
-        "HealthCheckProtocol",
-        "HealthCheckTimeoutSeconds",
-        "HealthyThresholdCount",
-        "UnhealthyThresholdCount",
-    }
-)
+HEALTH_CHECK_KEYS = frozenset({
+    "HealthCheckEnabled", "HealthCheckIntervalSeconds", "HealthCheckPath", "HealthCheckPort",
+    "HealthCheckProtocol", "HealthCheckTimeoutSeconds", "HealthyThresholdCount", "UnhealthyThresholdCount",
+})  # fmt: skip
 
 
 def _elbv2(call: HandlerCall) -> AwsClient:

@@ -16,23 +16,11 @@ TARGET_GROUPS_KEY = "TargetGroupARNs"
 class AutoScalingGroup(Handler):
     """An Auto Scaling group; this handler updates only the group itself, and `rolling` replaces its instances."""
 
-    supported_properties = frozenset(
-        {
-            "MinSize",
-            "MaxSize",
-            "DesiredCapacity",
-            "AvailabilityZones",
-            "VPCZoneIdentifier",
-            "LaunchTemplate",
-            "MixedInstancesPolicy",
-            "CapacityRebalance",
-            "CapacityReservationSpecification",
-            "MaxInstanceLifetime",
-            TARGET_GROUPS_KEY,
-            "Tags",
-            HOOKS_KEY,
-        }
-    )
+    supported_properties = frozenset({
+        "MinSize", "MaxSize", "DesiredCapacity", "AvailabilityZones", "VPCZoneIdentifier", "LaunchTemplate",
+        "MixedInstancesPolicy", "CapacityRebalance", "CapacityReservationSpecification", "MaxInstanceLifetime",
+        TARGET_GROUPS_KEY, "Tags", HOOKS_KEY,
+    })  # fmt: skip
     updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:

@@ -70,18 +70,10 @@ class SecurityGroup(Handler):
 
 
 class SecurityGroupIngress(Handler):
-    supported_properties = frozenset(
-        {
-            "GroupId",
-            "SourceSecurityGroupId",
-            "SourcePrefixListId",
-            "CidrIp",
-            "IpProtocol",
-            "FromPort",
-            "ToPort",
-            "Description",
-        }
-    )
+    supported_properties = frozenset({
+        "GroupId", "SourceSecurityGroupId", "SourcePrefixListId", "CidrIp", "IpProtocol", "FromPort", "ToPort",
+        "Description",
+    })  # fmt: skip
     updatable_properties = frozenset({"Description"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
@@ -161,7 +153,6 @@ def _read_rules(call: HandlerCall, group_id: str, *, egress: bool) -> list[JsonD
     """Read a security group's actual rules, and return them in the format of a template; None without such a group.
 
     Args:
-        group_id: the security group
         egress: whether to read the egress rules instead of the ingress rules
     """
     groups = call.ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": [group_id]}])["SecurityGroups"]

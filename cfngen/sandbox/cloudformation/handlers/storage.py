@@ -25,13 +25,7 @@ class Bucket(Handler):
     """A bucket with a generated name; as in S3, deleting it fails if it is not empty."""
 
     supported_properties = frozenset(
-        {
-            "BucketEncryption",
-            "LifecycleConfiguration",
-            "OwnershipControls",
-            "PublicAccessBlockConfiguration",
-            "Tags",
-        }
+        {"BucketEncryption", "LifecycleConfiguration", "OwnershipControls", "PublicAccessBlockConfiguration", "Tags"}
     )
     updatable_properties = supported_properties
 

@@ -11,6 +11,7 @@ security group of it; afterwards it can. That is why this check needs the stack,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.model import Cluster
@@ -52,8 +53,30 @@ def check(
     Raises:
         ForeignObjectsError: some belong to another VPC or account, or cannot be used.
     """
+    checks = _checks(account, cluster, values, existing, is_network_judged=is_network_judged)
+    findings = [finding for what, found in checks for finding in _carry_out(what, found)]
+    for finding in findings:
+        if finding.severity is Severity.WARNING:
+            report(finding.notice)
+    if problems := tuple(finding for finding in findings if finding.severity is Severity.PROBLEM):
+        raise ForeignObjectsError(problems)
+
+
+_Checks: TypeAlias = list[tuple[str, Iterable[Finding]]]
+"""What each check reads, in words, and what it finds; it reads only when it is carried out."""
+
+
+def _checks(
+    account: Account,
+    cluster: Cluster,
+    values: Mapping[str, str],
+    existing: StackView | None,
+    *,
+    is_network_judged: bool,
+) -> _Checks:
+    """Return the checks of a cluster, with a VPC of its own or in an existing one."""
     vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    checks: list[tuple[str, Iterable[Finding]]] = [
+    checks: _Checks = [
         ("existing policies", _find_policy_problems(account, cluster)),
         ("existing roles", roles.find_role_problems(account, cluster)),
         ("the secrets' key", services.find_key_problems(account, cluster)),
@@ -75,17 +98,12 @@ def check(
         ]
     if vpc_id:
         checks.append(("the target groups", services.find_target_group_problems(account, cluster, vpc_id)))
-    checks += [
+    return [
+        *checks,
         ("the Elastic IPs", _find_elastic_ip_problems(account, values)),
         ("the services for endpoints", services.find_service_problems(account, cluster)),
         ("the buckets", services.find_bucket_problems(account, cluster)),
     ]
-    findings = [finding for what, found in checks for finding in _carry_out(what, found)]
-    for finding in findings:
-        if finding.severity is Severity.WARNING:
-            report(finding.notice)
-    if problems := tuple(finding for finding in findings if finding.severity is Severity.PROBLEM):
-        raise ForeignObjectsError(problems)
 
 
 def _carry_out(what: str, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -130,10 +148,8 @@ def find_network_problems(
         yield from findings
 
 
-def _network_checks(
-    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
-) -> list[tuple[str, Iterable[Finding]]]:
-    """Return the checks of an existing network: what each reads, and what it finds."""
+def _network_checks(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> _Checks:
+    """Return the checks of an existing network."""
     return [
         ("the security groups", _find_security_group_problems(account, cluster, values, vpc_id)),
         ("the subnets", _find_subnet_problems(account, cluster, values, vpc_id)),

@@ -21,6 +21,7 @@ from cfngen.cluster.paths import Path, dotted
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.roles import is_of_cluster, removal_command
+from cfngen.deploy.aws.services import blocks_public_buckets
 from cfngen.deploy.aws.stacks import StackView, list_resource_tree
 from cfngen.deploy.aws.tags import tag_map
 from cfngen.deploy.aws.types import AwsObject
@@ -124,18 +125,13 @@ def _find_public_access_problem(account: Account) -> Iterator[Finding]:
     account's and the bucket's settings applies.
     """
     key = "serviceAccountIssuer.discovery"
-    # Where nothing is blocked there is no configuration.
-    absent = ("NoSuchPublicAccessBlockConfiguration",)
     try:
         with translate_aws_errors():
-            settings = account.read("s3control.get_public_access_block", absent=absent, AccountId=account.id)
+            is_blocked = blocks_public_buckets(account)
     except AwsError as error:
         yield unread("whether the account blocks public buckets", error, key)
         return
-    if settings is None:
-        return
-    configuration = settings["PublicAccessBlockConfiguration"]
-    if configuration.get("BlockPublicPolicy") or configuration.get("RestrictPublicBuckets"):
+    if is_blocked:
         yield refusal(
             key,
             f"account {account.id} blocks public buckets (S3 Block Public Access), so "

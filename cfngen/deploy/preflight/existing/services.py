@@ -17,6 +17,7 @@ from cfngen.cluster.network.endpoints import interface_endpoints, service_name
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.network import list_endpoint_services
 from cfngen.deploy.aws.services import KeyView, find_hosted_zone, find_key, is_bucket_missing, read_key_policy
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
@@ -193,9 +194,7 @@ def find_service_problems(account: Account, cluster: Cluster) -> Iterator[Findin
     if not additional or not interface_endpoints(cluster):
         return
     names = [service_name(service, cluster.region) for service in additional]
-    # All services, since a call with names fails if one of them does not exist. Of other accounts' services these are
-    # the ones that admit this account (DescribeVpcEndpointServices, EC2 API Reference).
-    known = set(map(str, account.items("ec2.describe_vpc_endpoint_services", "ServiceNames")))
+    known = list_endpoint_services(account)
     for index, name in enumerate(names):
         if name not in known:
             yield refusal(

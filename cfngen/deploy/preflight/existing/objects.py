@@ -19,6 +19,7 @@ from cfngen.cluster.naming.network_ids import SubnetId, ZoneId, zone_id
 from cfngen.cluster.network.existing_parts import existing_groups, group_key, group_parameter
 from cfngen.cluster.paths import Path, dotted
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.addresses import find_elastic_ip
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.network import (
     find_internet_gateway_vpc,
@@ -286,9 +287,7 @@ def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> It
         address = values.get(address_parameter, "")
         if not allocation_id:
             continue
-        filters = {"allocation-id": [allocation_id]}
-        elastic_ips = list(account.items("ec2.describe_addresses", "Addresses", filters=filters))
-        actual_address = str(elastic_ips[0]["PublicIp"]) if elastic_ips else ""
+        actual_address = find_elastic_ip(account, allocation_id)
         if not actual_address:
             yield refusal(f"{key}.allocationId", f"there is no Elastic IP {allocation_id} in {account.region}")
         elif actual_address != address:

@@ -17,6 +17,7 @@ from cfngen.cluster.network.endpoints import interface_endpoints, service_name
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.load_balancers import find_target_group
 from cfngen.deploy.aws.network import list_endpoint_services
 from cfngen.deploy.aws.services import KeyView, find_hosted_zone, find_key, is_bucket_missing, read_key_policy
 from cfngen.deploy.aws.types import AwsObject
@@ -105,17 +106,15 @@ def _as_list(value: Any) -> list[Any]:
 def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[Finding]:
     """Yield a problem for each target group with which Auto Scaling could not register nodes."""
     for key, arn in _target_groups(cluster):
-        absent = ("TargetGroupNotFound",)
-        described = account.read("elbv2.describe_target_groups", absent=absent, TargetGroupArns=[arn])
-        if described is None:
+        group = find_target_group(account, arn)
+        if group is None:
             yield refusal(key, f"there is no target group {arn} in {account.region}")
-            continue
-        [description] = described["TargetGroups"]
-        target_type = description["TargetType"]
-        if target_type != "instance":
-            yield refusal(key, f"{arn} takes targets of the type {target_type}; Auto Scaling registers instances only")
-        elif description.get("VpcId") != vpc_id:
-            yield refusal(key, f"{arn} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}")
+        elif group.target_type != "instance":
+            yield refusal(
+                key, f"{arn} takes targets of the type {group.target_type}; Auto Scaling registers instances only"
+            )
+        elif group.vpc_id != vpc_id:
+            yield refusal(key, f"{arn} belongs to {group.vpc_id}, and the cluster is in {vpc_id}")
 
 
 def find_older_than_vpc(cluster: Cluster) -> Iterator[Finding]:

@@ -186,20 +186,20 @@ def find_tag_problems(situation: Situation) -> Iterator[Finding]:
                 )
             continue
         for key, command in commands.items():
-            if key in SUBNET_ROLES:
-                kind = "internal" if key == INTERNAL_SUBNET_ROLE else "internet-facing"
-                text = f"{subnet.id} has no tag {key}, by which controllers find subnets for {kind} load balancers"
-                remedy = f"add it, set {_TAGGING_KEY}, or name the subnets in each service's annotations"
-            else:
-                others = other_clusters(cluster, tags)
-                owners = (
-                    f"tag of the cluster {others[0]}"
-                    if len(others) == 1
-                    else f"tags of the clusters {join_and(others)}"
-                )
-                text = (
-                    f"{subnet.id} has the {owners} and not that of {cluster.name}, so it gets no load balancers of "
-                    "services"
-                )
-                remedy = f"share it with this cluster, or set {_TAGGING_KEY}"
-            yield warning(subnet.id_key, text, remedy, command)
+            yield _judge_missing_tag(cluster, subnet, tags, key, command)
+
+
+def _judge_missing_tag(
+    cluster: Cluster, subnet: NamedSubnet, tags: Mapping[str, str], key: str, command: str
+) -> Finding:
+    """Return a warning that an existing subnet lacks a tag, which a command adds."""
+    if key in SUBNET_ROLES:
+        kind = "internal" if key == INTERNAL_SUBNET_ROLE else "internet-facing"
+        text = f"{subnet.id} has no tag {key}, by which controllers find subnets for {kind} load balancers"
+        remedy = f"add it, set {_TAGGING_KEY}, or name the subnets in each service's annotations"
+    else:
+        others = other_clusters(cluster, tags)
+        owners = f"tag of the cluster {others[0]}" if len(others) == 1 else f"tags of the clusters {join_and(others)}"
+        text = f"{subnet.id} has the {owners} and not that of {cluster.name}, so it gets no load balancers of services"
+        remedy = f"share it with this cluster, or set {_TAGGING_KEY}"
+    return warning(subnet.id_key, text, remedy, command)

@@ -1,4 +1,4 @@
-"""Finds Elastic IPs that are no longer associated with their master, or with the bastion.
+"""Elastic IPs: which exist, and which are no longer associated with their master, or with the bastion.
 
 A private address has at most one Elastic IP: when an update associates another one, EC2 drops the former association.
 A rollback of the update removes the new association, but CloudFormation believes that the former one still exists and
@@ -24,6 +24,12 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code, translate_aws_errors
 from cfngen.deploy.aws.stacks import ResourceView, StackView, list_resource_tree
 from cfngen.deploy.aws.types import AwsObject
+
+
+def find_elastic_ip(account: Account, allocation_id: str) -> str:
+    """Return the address of an Elastic IP; empty if there is none. Errors of boto3 are not translated."""
+    addresses = account.items("ec2.describe_addresses", "Addresses", filters={"allocation-id": [allocation_id]})
+    return next((str(address["PublicIp"]) for address in addresses), "")
 
 
 @dataclass(frozen=True)

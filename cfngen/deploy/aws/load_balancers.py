@@ -1,4 +1,4 @@
-"""Load balancers and target groups that Kubernetes created for a cluster's Services, Ingresses and Gateways."""
+"""Load balancers and target groups, above all those that Kubernetes created for Services, Ingresses and Gateways."""
 
 from __future__ import annotations
 
@@ -29,6 +29,24 @@ class LoadBalancerView:
     name: str
     vpc_id: str
     own_addresses: int = 0
+
+
+@dataclass(frozen=True)
+class TargetGroupView:
+    """A target group: the type of its targets, e.g. `instance`, and its VPC; None if ELB names none."""
+
+    target_type: str
+    vpc_id: str | None
+
+
+def find_target_group(account: Account, arn: str) -> TargetGroupView | None:
+    """Return a target group; None if there is none with this ARN. Other errors of boto3 are not translated."""
+    absent = ("TargetGroupNotFound",)
+    described = account.read("elbv2.describe_target_groups", absent=absent, TargetGroupArns=[arn])
+    if described is None:
+        return None
+    [group] = described["TargetGroups"]
+    return TargetGroupView(group["TargetType"], group.get("VpcId"))
 
 
 def find_orphaned_load_balancers(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.account import Account, Filters
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.groups import describe_instances
 from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
@@ -121,6 +121,85 @@ def _list_peerings(account: Account, vpc_id: str) -> tuple[AwsObject, ...]:
 def _read_vpc_attribute(account: Account, vpc_id: str, name: str) -> bool:
     response = account.client("ec2").describe_vpc_attribute(VpcId=vpc_id, Attribute=name)
     return bool(response[f"{name[0].upper()}{name[1:]}"]["Value"])
+
+
+def list_route_tables(account: Account, vpc_id: str) -> list[AwsObject]:
+    """Return the route tables of a VPC, as EC2 describes them."""
+    return list(account.items("ec2.describe_route_tables", "RouteTables", filters={"vpc-id": [vpc_id]}))
+
+
+def find_route_tables(account: Account, ids: Collection[str]) -> list[AwsObject]:
+    """Return the route tables that exist of some ids, as EC2 describes them."""
+    return list(account.items("ec2.describe_route_tables", "RouteTables", filters={"route-table-id": ids}))
+
+
+@dataclass(frozen=True)
+class SubnetView:
+    """A subnet with its Availability Zone, its IPv4 range and its tags."""
+
+    id: str
+    vpc_id: str
+    zone: str
+    cidr: str
+    tags: Mapping[str, str]
+
+
+def list_subnets(account: Account, vpc_id: str) -> list[SubnetView]:
+    """Return the subnets of a VPC."""
+    return _describe_subnets(account, {"vpc-id": [vpc_id]})
+
+
+def find_subnets(account: Account, ids: Collection[str]) -> dict[str, SubnetView]:
+    """Return the subnets that exist of some ids, by id."""
+    return {subnet.id: subnet for subnet in _describe_subnets(account, {"subnet-id": ids})}
+
+
+def _describe_subnets(account: Account, filters: Filters) -> list[SubnetView]:
+    return [
+        SubnetView(
+            id=subnet["SubnetId"],
+            vpc_id=subnet["VpcId"],
+            zone=subnet["AvailabilityZone"],
+            cidr=subnet["CidrBlock"],
+            tags=tag_map(subnet.get("Tags")),
+        )
+        for subnet in account.items("ec2.describe_subnets", "Subnets", filters=filters)
+    ]
+
+
+@dataclass(frozen=True)
+class SecurityGroupView:
+    """A security group; its VPC is None if EC2 names none."""
+
+    id: str
+    vpc_id: str | None
+    tags: Mapping[str, str]
+
+
+def find_security_groups(account: Account, ids: Collection[str]) -> dict[str, SecurityGroupView]:
+    """Return the security groups that exist of some ids, by id."""
+    groups = account.items("ec2.describe_security_groups", "SecurityGroups", filters={"group-id": ids})
+    return {
+        group["GroupId"]: SecurityGroupView(group["GroupId"], group.get("VpcId"), tag_map(group.get("Tags")))
+        for group in groups
+    }
+
+
+def find_internet_gateway_vpc(account: Account, gateway_id: str) -> str | None:
+    """Return the VPC of an internet gateway; empty if it is attached to none, None if there is no such gateway."""
+    filters = {"internet-gateway-id": [gateway_id]}
+    for gateway in account.items("ec2.describe_internet_gateways", "InternetGateways", filters=filters):
+        return next((attachment["VpcId"] for attachment in gateway["Attachments"]), "")
+    return None
+
+
+def list_endpoint_services(account: Account) -> frozenset[str]:
+    """Return the names of all services to which the account can create endpoints in the region.
+
+    A call with names fails if one of them does not exist. Of other accounts' services these are the ones that admit
+    this account (DescribeVpcEndpointServices, EC2 API Reference).
+    """
+    return frozenset(map(str, account.items("ec2.describe_vpc_endpoint_services", "ServiceNames")))
 
 
 def list_instances(account: Account, cluster: str, vpc_id: str) -> frozenset[str]:

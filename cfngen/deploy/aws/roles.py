@@ -1,14 +1,66 @@
-"""IAM roles of a cluster, and how to delete one by hand."""
+"""Roles, instance profiles and OIDC providers of IAM, and how to delete a role by hand.
+
+IAM deletes no role that still has policies ("DeleteRole", IAM API Reference). Where it is not said otherwise, errors of
+boto3 are not translated.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.existing_resources import NOT_FOUND_CODES
 from cfngen.deploy.aws.stacks import CLUSTER_TAG
 from cfngen.deploy.aws.tags import LEGACY_CLUSTER_TAG, tag_map
+from cfngen.deploy.aws.types import AwsObject
+
+_MISSING = "NoSuchEntity"  # the error code of each operation, see the IAM API Reference
+
+
+@dataclass(frozen=True)
+class RoleView:
+    """A role; its trust policy as boto3 decodes it."""
+
+    name: str
+    arn: str
+    trust_policy: AwsObject
+    tags: Mapping[str, str]
+
+
+def find_role(account: Account, name: str) -> RoleView | None:
+    """Return a role; None if there is none of this name."""
+    response = account.read("iam.get_role", absent=(_MISSING,), RoleName=name)
+    if response is None:
+        return None
+    role = response["Role"]
+    return RoleView(role["RoleName"], role["Arn"], role["AssumeRolePolicyDocument"], tag_map(role.get("Tags")))
+
+
+@dataclass(frozen=True)
+class InstanceProfileView:
+    """An instance profile, and the ARN of its role; empty if it has none."""
+
+    arn: str
+    role: str
+
+
+def find_instance_profile(account: Account, name: str) -> InstanceProfileView | None:
+    """Return an instance profile; None if there is none of this name."""
+    response = account.read("iam.get_instance_profile", absent=(_MISSING,), InstanceProfileName=name)
+    if response is None:
+        return None
+    profile = response["InstanceProfile"]
+    # An instance profile holds one role at most ("IAM and AWS STS quotas", IAM User Guide).
+    return InstanceProfileView(profile["Arn"], next((role["Arn"] for role in profile["Roles"]), ""))
+
+
+def has_provider(account: Account, arn: str) -> bool:
+    """Return whether the account has an OIDC provider."""
+    return (
+        account.read("iam.get_open_id_connect_provider", absent=(_MISSING,), OpenIDConnectProviderArn=arn) is not None
+    )
 
 
 def removal_command(account: Account, role: str) -> str:

@@ -15,7 +15,7 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.kubernetes_made import INSTANCE_ID_TAG
 from cfngen.deploy.aws.load_balancers import LoadBalancerView
-from cfngen.deploy.aws.network import describe_live_instances
+from cfngen.deploy.aws.network import describe_live_instances, find_route_tables
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.stacks import CLUSTER_TAG
 from cfngen.deploy.aws.tags import is_owned_by, tag_map
@@ -158,8 +158,7 @@ def _find_subnets_using_route_tables(account: Account, inventory: Inventory) -> 
     """
     if inventory.own_vpc:
         return
-    filters = {"route-table-id": sorted(inventory.existing_ids("AWS::EC2::RouteTable"))}
-    for route_table in account.items("ec2.describe_route_tables", "RouteTables", filters=filters):
+    for route_table in find_route_tables(account, sorted(inventory.existing_ids("AWS::EC2::RouteTable"))):
         for association in route_table.get("Associations", ()):
             if association.get("SubnetId", "") not in inventory.ids() | {""}:
                 yield Blocker(

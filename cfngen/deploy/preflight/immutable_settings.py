@@ -78,44 +78,48 @@ def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> t
         )
         for key in changed_keys
     ]
-    restoring_steps = [_restoring_step(key, recorded[key]) for key in changed_keys]
+    old, new = recorded.get(VERSION_KEY, requested[VERSION_KEY]), requested[VERSION_KEY]
     problems += _master_problems(recorded, requested)
-    version_impact, hint = None, ""
-    if recorded.get(VERSION_KEY, requested[VERSION_KEY]) != requested[VERSION_KEY]:
-        old, new = recorded[VERSION_KEY], requested[VERSION_KEY]
-        old_minor, new_minor = _minor_version(old), _minor_version(new)
-        if new_minor < old_minor:
-            problems.append(
-                refusal(
-                    VERSION_KEY,
-                    f"is {old} and cannot be changed to {new}: Kubernetes has no downgrade to an older minor version",
-                )
-            )
-        elif new_minor > old_minor + 1:
-            next_minor = f"1.{old_minor + 1}"
-            hint = "" if problems else f"set {VERSION_KEY} to {next_minor}, deploy, and continue from there."
-            problems.append(
-                refusal(
-                    VERSION_KEY,
-                    f"is {old} and cannot be changed to {new} in one step: upgrade to {next_minor} first "
-                    f"({_VERSION_SKEW_POLICY})",
-                )
-            )
-        elif new_minor > old_minor:
-            version_impact = Impact(
-                f"Kubernetes {old} becomes {new}: masters are replaced one at a time, and new nodes wait for the last "
-                "master; the only way back is an etcd snapshot from before the upgrade, also if the update fails "
-                "half-way",
-                Danger.DANGEROUS,
-            )
-        else:
-            version_impact = Impact(f"Kubernetes {old} becomes {new}", Danger.DISRUPTIVE)
+    problems += _version_problems(old, new)
     if problems:
-        if not hint and len(restoring_steps) == len(problems):
-            hint = f"in the cluster file, {', and '.join(restoring_steps)}; or create a new cluster."
+        hint = ""
+        if len(problems) == len(changed_keys):
+            steps = ", and ".join(_restoring_step(key, recorded[key]) for key in changed_keys)
+            hint = f"in the cluster file, {steps}; or create a new cluster."
+        elif len(problems) == 1 and _minor_version(new) > _minor_version(old) + 1:
+            hint = f"set {VERSION_KEY} to {_next_minor(old)}, deploy, and continue from there."
         raise ImmutableSettingError(tuple(problems), hint)
-    impacts = (version_impact, _added_masters_impact(recorded, requested, cluster))
+    impacts = (_version_impact(old, new), _added_masters_impact(recorded, requested, cluster))
     return tuple(impact for impact in impacts if impact)
+
+
+def _version_problems(old: str, new: str) -> Iterator[Finding]:
+    """Yield a problem if Kubernetes cannot change from one version to another."""
+    if _minor_version(new) < _minor_version(old):
+        yield refusal(
+            VERSION_KEY,
+            f"is {old} and cannot be changed to {new}: Kubernetes has no downgrade to an older minor version",
+        )
+    elif _minor_version(new) > _minor_version(old) + 1:
+        yield refusal(
+            VERSION_KEY,
+            f"is {old} and cannot be changed to {new} in one step: upgrade to {_next_minor(old)} first "
+            f"({_VERSION_SKEW_POLICY})",
+        )
+
+
+def _version_impact(old: str, new: str) -> Impact | None:
+    """Return the impact of another version of Kubernetes; None if it stays."""
+    if old == new:
+        return None
+    if _minor_version(old) == _minor_version(new):
+        return Impact(f"Kubernetes {old} becomes {new}", Danger.DISRUPTIVE)
+    return Impact(
+        f"Kubernetes {old} becomes {new}: masters are replaced one at a time, and new nodes wait for the last "
+        "master; the only way back is an etcd snapshot from before the upgrade, also if the update fails "
+        "half-way",
+        Danger.DANGEROUS,
+    )
 
 
 def _restoring_step(key: str, recorded_value: str) -> str:
@@ -197,6 +201,11 @@ def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, s
 def _minor_version(version: str) -> int:
     """Return the minor version, e.g. 36 for `1.36.3`."""
     return int(version.split(".")[1])
+
+
+def _next_minor(version: str) -> str:
+    """Return the next minor version, e.g. `1.37` for `1.36.3`."""
+    return f"1.{_minor_version(version) + 1}"
 
 
 _SUBNET_REASON = "the instances and network interfaces in this subnet cannot move"

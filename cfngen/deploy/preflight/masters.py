@@ -69,13 +69,7 @@ def check(
     Raises:
         AddressesInUseError: an address is in use.
     """
-    deployed_parameters = existing.parameters if existing else {}
-    letters_by_parameter = {str(MasterId(slot.letter, "Address")): slot.letter for slot in cluster.slots}
-    letters_by_new_address = {
-        value: letters_by_parameter[name]
-        for name, value in values.items()
-        if name in letters_by_parameter and deployed_parameters.get(name) != value
-    }
+    letters_by_new_address = _letters_by_new_address(cluster, values, existing)
     vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
     if not (letters_by_new_address and vpc_id):
         return
@@ -97,6 +91,17 @@ def check(
     ]
     if conflicts:
         raise AddressesInUseError(conflicts)
+
+
+def _letters_by_new_address(cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> dict[str, str]:
+    """Return the letters of the masters whose address is not deployed yet, by that address."""
+    deployed_parameters = existing.parameters if existing else {}
+    letters_by_parameter = {str(MasterId(slot.letter, "Address")): slot.letter for slot in cluster.slots}
+    return {
+        value: letters_by_parameter[name]
+        for name, value in values.items()
+        if name in letters_by_parameter and deployed_parameters.get(name) != value
+    }
 
 
 SIZE_PARAMETER = "MasterVolumeSize"

@@ -16,7 +16,17 @@ from cfngen.cluster.network.routes import destination_range, target_ids
 from cfngen.cluster.network.topology import is_private
 from cfngen.cluster.sections.network import Subnet
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.network import SubnetView, find_route_tables, find_subnets, list_route_tables
 from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.aws.vpc_connections import (
+    find_interface_vpc,
+    find_nat_gateway,
+    find_peering_connection,
+    find_vpn_gateway_vpcs,
+    has_prefix_list,
+    has_transit_gateway,
+    list_transit_gateway_attachments,
+)
 from cfngen.deploy.preflight.findings import Finding, refusal
 
 ROUTES = "routes"
@@ -91,30 +101,27 @@ class _Network:
     def __init__(self, account: Account, vpc_id: str) -> None:
         self._account = account
         self._vpc_id = vpc_id
-        tables = account.items("ec2.describe_route_tables", "RouteTables", filters={"vpc-id": [vpc_id]})
-        self._tables = {table["RouteTableId"]: table for table in tables}
+        self._tables = {table["RouteTableId"]: table for table in list_route_tables(account, vpc_id)}
 
     def public_subnet_problems(self, part: _ExistingPart) -> Iterator[Finding]:
         """Yield what is wrong with an existing public subnet."""
         subnet = self._subnet(part.id)
         if subnet is None:
             yield refusal(part.key, f"there is no subnet {part.id} in {self._account.region}; enter an existing one")
-        elif subnet["VpcId"] != self._vpc_id:
-            yield self._other_vpc_problem(part, subnet["VpcId"])
-        elif subnet["AvailabilityZone"] != part.zone:
+        elif subnet.vpc_id != self._vpc_id:
+            yield self._other_vpc_problem(part, subnet.vpc_id)
+        elif subnet.zone != part.zone:
             yield refusal(
                 part.key,
-                f"{part.id} is in {subnet['AvailabilityZone']} and not in {part.zone}; use a public subnet "
-                f"in {part.zone}",
+                f"{part.id} is in {subnet.zone} and not in {part.zone}; use a public subnet in {part.zone}",
             )
         else:
             public = part.subnet.public
-            if public and public.id == part.id and public.cidr and subnet["CidrBlock"] != str(public.cidr):
+            if public and public.id == part.id and public.cidr and subnet.cidr != str(public.cidr):
                 key = part.key.removesuffix("id") + "cidr"
                 yield refusal(
                     key,
-                    f"{part.id} has the range {subnet['CidrBlock']} and not {public.cidr}; correct it, or "
-                    "remove the key",
+                    f"{part.id} has the range {subnet.cidr} and not {public.cidr}; correct it, or remove the key",
                 )
             if not self._is_public(part.id):
                 yield refusal(
@@ -126,39 +133,34 @@ class _Network:
 
     def nat_gateway_problems(self, part: _ExistingPart) -> Iterator[Finding]:
         """Yield what is wrong with an existing NAT gateway."""
-        filters = {"nat-gateway-id": [part.id]}
-        gateways = list(self._account.items("ec2.describe_nat_gateways", "NatGateways", filters=filters))
-        # EC2 describes a deleted gateway for about an hour (DescribeNatGateways, EC2 API Reference).
-        if not gateways or gateways[0]["State"] == "deleted":
+        gateway = find_nat_gateway(self._account, part.id)
+        if gateway is None:
             yield refusal(
                 part.key, f"there is no NAT gateway {part.id} in {self._account.region}; enter an existing one"
             )
-            return
-        gateway = gateways[0]
-        if gateway["VpcId"] != self._vpc_id:
-            yield self._other_vpc_problem(part, gateway["VpcId"])
-            return
-        if gateway["State"] != "available":
+        elif gateway.vpc_id != self._vpc_id:
+            yield self._other_vpc_problem(part, gateway.vpc_id)
+        elif gateway.state != "available":
             yield refusal(
                 part.key,
-                f"{part.id} is {gateway['State']} and not available; wait until it is, or use another NAT gateway",
+                f"{part.id} is {gateway.state} and not available; wait until it is, or use another NAT gateway",
             )
-            return
-        if gateway.get("ConnectivityType", "public") == "private":
+        elif gateway.is_private:
             yield refusal(
                 part.key,
                 f"{part.id} is a private NAT gateway, which does not lead to the internet itself; use a "
                 "public one, or enter a route table of your own (routeTable)",
             )
-            return
-        # A regional NAT gateway belongs to the whole VPC.
-        subnet_id = gateway.get("SubnetId")
-        if subnet_id is None:
-            return
-        subnet = self._subnet(subnet_id) or {}
-        zone = subnet.get("AvailabilityZone", part.zone)
-        if zone != part.zone:
-            yield refusal(part.key, f"{part.id} is in {zone} and not in {part.zone}; use a NAT gateway in {part.zone}")
+        elif gateway.subnet_id is not None:
+            yield from self._nat_subnet_problems(part, gateway.subnet_id)
+
+    def _nat_subnet_problems(self, part: _ExistingPart, subnet_id: str) -> Iterator[Finding]:
+        """Yield what is wrong with the subnet of an existing NAT gateway."""
+        subnet = self._subnet(subnet_id)
+        if subnet is not None and subnet.zone != part.zone:
+            yield refusal(
+                part.key, f"{part.id} is in {subnet.zone} and not in {part.zone}; use a NAT gateway in {part.zone}"
+            )
         if not self._is_public(subnet_id):
             yield refusal(
                 part.key,
@@ -170,8 +172,7 @@ class _Network:
     def route_table_problems(self, part: _ExistingPart, *, is_private: bool) -> Iterator[Finding]:
         """Yield what is wrong with the existing route table of a subnet, whose instances may have public addresses."""
         if part.id not in self._tables:
-            filters = {"route-table-id": [part.id]}
-            elsewhere = list(self._account.items("ec2.describe_route_tables", "RouteTables", filters=filters))
+            elsewhere = find_route_tables(self._account, [part.id])
             if elsewhere:
                 yield self._other_vpc_problem(part, elsewhere[0]["VpcId"])
             else:
@@ -212,10 +213,8 @@ class _Network:
             for route in table["Routes"]
         )
 
-    def _subnet(self, subnet_id: str) -> AwsObject | None:
-        """Return the description of a subnet, or None if there is none with this id."""
-        filters = {"subnet-id": [subnet_id]}
-        return next(self._account.items("ec2.describe_subnets", "Subnets", filters=filters), None)
+    def _subnet(self, subnet_id: str) -> SubnetView | None:
+        return find_subnets(self._account, [subnet_id]).get(subnet_id)
 
 
 # Routes lead through an attachment in these states (TransitGatewayVpcAttachment, EC2 API Reference).
@@ -243,7 +242,7 @@ def find_route_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iter
     targets = _Targets(account, vpc_id)
     for index, route in enumerate(cluster.network.routes):
         path = f"network.routes[{index}]"
-        if destination_range(route) is None and not targets.has_prefix_list(route.destination):
+        if destination_range(route) is None and not has_prefix_list(account, route.destination):
             yield refusal(
                 f"{path}.destination", f"there is no prefix list {route.destination} in {account.region}; correct it"
             )
@@ -269,59 +268,40 @@ class _Targets:
         }
         return problems_by_key[key](target_id)
 
-    def has_prefix_list(self, list_id: str) -> bool:
-        """Return whether there is a prefix list with this id: one of the account, of AWS, or a shared one."""
-        return bool(self._find("describe_managed_prefix_lists", "PrefixLists", "prefix-list-id", list_id))
-
     def _transit_gateway_problem(self, gateway_id: str) -> str:
-        if not self._find("describe_transit_gateways", "TransitGateways", "transit-gateway-id", gateway_id):
+        if not has_transit_gateway(self._account, gateway_id):
             return self._missing("transit gateway", gateway_id)
-        attachments = self._find(
-            "describe_transit_gateway_vpc_attachments",
-            "TransitGatewayVpcAttachments",
-            "transit-gateway-id",
-            gateway_id,
-            in_vpc=True,
-        )
-        if any(attachment["State"] in _USABLE_ATTACHMENTS for attachment in attachments):
+        attachments = list_transit_gateway_attachments(self._account, gateway_id, self._vpc_id)
+        if any(attachment.state in _USABLE_ATTACHMENTS for attachment in attachments):
             return ""
-        if pending := next((each for each in attachments if each["State"].startswith("pending")), None):
+        if pending := next((each for each in attachments if each.state.startswith("pending")), None):
             return (
-                f"the attachment {pending['TransitGatewayAttachmentId']} of {self._vpc_id} to {gateway_id} is "
-                f"{pending['State']} and not available; have it accepted, or wait until it is available"
+                f"the attachment {pending.id} of {self._vpc_id} to {gateway_id} is {pending.state} and not available; "
+                "have it accepted, or wait until it is available"
             )
         return (
             f"{self._vpc_id} is not attached to {gateway_id}; attach the VPC, with a subnet in each zone of the cluster"
         )
 
     def _peering_problem(self, connection_id: str) -> str:
-        found = self._find(
-            "describe_vpc_peering_connections",
-            "VpcPeeringConnections",
-            "vpc-peering-connection-id",
-            connection_id,
-        )
-        connection = next((each for each in found if each["VpcPeeringConnectionId"] == connection_id), None)
-        # EC2 describes a deleted connection for some time (VpcPeeringConnectionStateReason, EC2 API Reference).
-        if connection is None or connection["Status"]["Code"] == "deleted":
+        connection = find_peering_connection(self._account, connection_id)
+        if connection is None:
             return self._missing("peering connection", connection_id)
-        sides = [connection[side].get("VpcId") for side in ("RequesterVpcInfo", "AccepterVpcInfo")]
-        if self._vpc_id not in sides:
+        if self._vpc_id not in connection.vpc_ids:
+            sides = " and ".join(map(str, connection.vpc_ids))
             return (
-                f"{connection_id} connects {' and '.join(map(str, sides))}, and the cluster is in {self._vpc_id}; use "
-                f"a connection of {self._vpc_id}"
+                f"{connection_id} connects {sides}, and the cluster is in {self._vpc_id}; use a connection of "
+                f"{self._vpc_id}"
             )
-        state = connection["Status"]["Code"]
-        if state != "active":
-            remedy = "have it accepted" if state == "pending-acceptance" else "use another one"
-            return f"{connection_id} is {state} and not active; {remedy}"
+        if connection.state != "active":
+            remedy = "have it accepted" if connection.state == "pending-acceptance" else "use another one"
+            return f"{connection_id} is {connection.state} and not active; {remedy}"
         return ""
 
     def _vpn_gateway_problem(self, gateway_id: str) -> str:
-        found = self._find("describe_vpn_gateways", "VpnGateways", "vpn-gateway-id", gateway_id)
-        if not found or found[0]["State"] == "deleted":
+        attached = find_vpn_gateway_vpcs(self._account, gateway_id)
+        if attached is None:
             return self._missing("virtual private gateway", gateway_id)
-        attached = [each["VpcId"] for each in found[0]["VpcAttachments"] if each["State"] == "attached"]
         if self._vpc_id in attached:
             return ""
         return (
@@ -330,23 +310,15 @@ class _Targets:
         )
 
     def _interface_problem(self, interface_id: str) -> str:
-        found = self._find("describe_network_interfaces", "NetworkInterfaces", "network-interface-id", interface_id)
-        if not found:
+        vpc_id = find_interface_vpc(self._account, interface_id)
+        if vpc_id is None:
             return self._missing("network interface", interface_id)
-        if found[0]["VpcId"] != self._vpc_id:
+        if vpc_id != self._vpc_id:
             return (
-                f"{interface_id} belongs to {found[0]['VpcId']}, and the cluster is in {self._vpc_id}; use one of "
-                f"{self._vpc_id}"
+                f"{interface_id} belongs to {vpc_id}, and the cluster is in {self._vpc_id}; use one of {self._vpc_id}"
             )
         return ""
 
     def _missing(self, kind: str, object_id: str) -> str:
         """Return the problem of an object that does not exist."""
         return f"there is no {kind} {object_id} in {self._account.region}; enter an existing one"
-
-    def _find(
-        self, operation: str, key: str, id_filter: str, object_id: str, *, in_vpc: bool = False
-    ) -> list[AwsObject]:
-        """Return EC2's descriptions of an object, or of what belongs to it and the VPC."""
-        filters = {id_filter: [object_id], **({"vpc-id": [self._vpc_id]} if in_vpc else {})}
-        return list(self._account.items(f"ec2.{operation}", key, filters=filters))

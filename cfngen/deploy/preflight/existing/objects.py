@@ -11,6 +11,7 @@ security group of it; afterwards it can. That is why this check needs the stack,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.model import Cluster
@@ -18,7 +19,14 @@ from cfngen.cluster.naming.network_ids import SubnetId, ZoneId, zone_id
 from cfngen.cluster.network.existing_parts import existing_groups, group_key, group_parameter
 from cfngen.cluster.paths import Path, dotted
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.addresses import find_elastic_ip
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.network import (
+    find_internet_gateway_vpc,
+    find_route_tables,
+    find_security_groups,
+    find_subnets,
+)
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.preflight.existing import network, roles, services
@@ -52,8 +60,30 @@ def check(
     Raises:
         ForeignObjectsError: some belong to another VPC or account, or cannot be used.
     """
+    checks = _checks(account, cluster, values, existing, is_network_judged=is_network_judged)
+    findings = [finding for what, found in checks for finding in _carry_out(what, found)]
+    for finding in findings:
+        if finding.severity is Severity.WARNING:
+            report(finding.notice)
+    if problems := tuple(finding for finding in findings if finding.severity is Severity.PROBLEM):
+        raise ForeignObjectsError(problems)
+
+
+_Checks: TypeAlias = list[tuple[str, Iterable[Finding]]]
+"""What each check reads, in words, and what it finds; it reads only when it is carried out."""
+
+
+def _checks(
+    account: Account,
+    cluster: Cluster,
+    values: Mapping[str, str],
+    existing: StackView | None,
+    *,
+    is_network_judged: bool,
+) -> _Checks:
+    """Return the checks of a cluster, with a VPC of its own or in an existing one."""
     vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    checks: list[tuple[str, Iterable[Finding]]] = [
+    checks: _Checks = [
         ("existing policies", _find_policy_problems(account, cluster)),
         ("existing roles", roles.find_role_problems(account, cluster)),
         ("the secrets' key", services.find_key_problems(account, cluster)),
@@ -75,17 +105,12 @@ def check(
         ]
     if vpc_id:
         checks.append(("the target groups", services.find_target_group_problems(account, cluster, vpc_id)))
-    checks += [
+    return [
+        *checks,
         ("the Elastic IPs", _find_elastic_ip_problems(account, values)),
         ("the services for endpoints", services.find_service_problems(account, cluster)),
         ("the buckets", services.find_bucket_problems(account, cluster)),
     ]
-    findings = [finding for what, found in checks for finding in _carry_out(what, found)]
-    for finding in findings:
-        if finding.severity is Severity.WARNING:
-            report(finding.notice)
-    if problems := tuple(finding for finding in findings if finding.severity is Severity.PROBLEM):
-        raise ForeignObjectsError(problems)
 
 
 def _carry_out(what: str, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -130,10 +155,8 @@ def find_network_problems(
         yield from findings
 
 
-def _network_checks(
-    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
-) -> list[tuple[str, Iterable[Finding]]]:
-    """Return the checks of an existing network: what each reads, and what it finds."""
+def _network_checks(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> _Checks:
+    """Return the checks of an existing network."""
     return [
         ("the security groups", _find_security_group_problems(account, cluster, values, vpc_id)),
         ("the subnets", _find_subnet_problems(account, cluster, values, vpc_id)),
@@ -189,22 +212,16 @@ def _find_security_group_problems(
     first_groups = {role: values.get(group_parameter(role)) or id_ for role, id_ in existing_groups(cluster).items()}
     keys_by_first_group = {group_id: group_key(role) for role, group_id in reversed(first_groups.items())}
     all_keys = {**keys_by_group, **keys_by_first_group}
-    descriptions = account.items("ec2.describe_security_groups", "SecurityGroups", filters={"group-id": all_keys})
-    description_by_id = {description["GroupId"]: description for description in descriptions}
-    tagged_groups = {
-        group_id
-        for group_id, description in description_by_id.items()
-        if any(tag["Key"] == f"kubernetes.io/cluster/{cluster.name}" for tag in description.get("Tags", ()))
-    }
+    groups = find_security_groups(account, all_keys)
+    tag = f"kubernetes.io/cluster/{cluster.name}"
+    tagged_groups = {group_id for group_id, group in groups.items() if tag in group.tags}
     for group_id, key in all_keys.items():
-        description = description_by_id.get(group_id)
-        if description is None:
+        group = groups.get(group_id)
+        if group is None:
             yield refusal(key, f"there is no security group {group_id} in {account.region}")
-        elif description.get("VpcId") != vpc_id:
+        elif group.vpc_id != vpc_id:
             yield refusal(
-                key,
-                f"{group_id} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}; "
-                f"use one of {vpc_id}",
+                key, f"{group_id} belongs to {group.vpc_id}, and the cluster is in {vpc_id}; use one of {vpc_id}"
             )
         elif group_id in tagged_groups and group_id in keys_by_group:
             first_group = first_groups.get("Master" if key.startswith("controlPlane") else "Node")
@@ -212,9 +229,8 @@ def _find_security_group_problems(
             if first_group is None or first_group in tagged_groups:
                 yield refusal(
                     key,
-                    f"{group_id} has the tag kubernetes.io/cluster/{cluster.name}; only one security group of "
-                    f"an instance may have this tag, and {first_group or 'the one that cfngen creates'} has it: "
-                    "remove the tag",
+                    f"{group_id} has the tag {tag}; only one security group of an instance may have this tag, and "
+                    f"{first_group or 'the one that cfngen creates'} has it: remove the tag",
                 )
 
 
@@ -223,53 +239,42 @@ def _find_subnet_problems(
 ) -> Iterator[Finding]:
     """Yield a problem for each existing subnet whose VPC, zone or range is not the one in the cluster file."""
     subnet_ids = [values.get(str(SubnetId(zone_id(subnet.zone), "Id")), "") for subnet in cluster.network.subnets]
-    existing_ids = [subnet_id for subnet_id in subnet_ids if subnet_id]
-    descriptions = account.items("ec2.describe_subnets", "Subnets", filters={"subnet-id": existing_ids})
-    description_by_id = {description["SubnetId"]: description for description in descriptions}
+    existing = find_subnets(account, [subnet_id for subnet_id in subnet_ids if subnet_id])
     for index, (subnet, subnet_id) in enumerate(zip(cluster.network.subnets, subnet_ids, strict=True)):
         if not subnet_id:
             continue
         key = f"network.subnets[{index}].id"
-        actual = description_by_id.get(subnet_id, {})
+        actual = existing.get(subnet_id)
         zone = values.get(str(ZoneId(zone_id(subnet.zone))), subnet.zone)
-        if not actual:
+        if actual is None:
             yield refusal(key, f"there is no subnet {subnet_id} in {account.region}")
-        elif actual["VpcId"] != vpc_id:
+        elif actual.vpc_id != vpc_id:
             yield refusal(
-                key, f"{subnet_id} belongs to {actual['VpcId']}, and the cluster is in {vpc_id}; use one of {vpc_id}"
+                key, f"{subnet_id} belongs to {actual.vpc_id}, and the cluster is in {vpc_id}; use one of {vpc_id}"
             )
-        elif actual["AvailabilityZone"] != zone:
-            yield refusal(key, f"{subnet_id} is in {actual['AvailabilityZone']} and not in {zone}; correct its zone")
-        elif actual["CidrBlock"] != str(subnet.cidr):
-            yield refusal(
-                key, f"{subnet_id} has the range {actual['CidrBlock']} and not {subnet.cidr}; correct its cidr"
-            )
+        elif actual.zone != zone:
+            yield refusal(key, f"{subnet_id} is in {actual.zone} and not in {zone}; correct its zone")
+        elif actual.cidr != str(subnet.cidr):
+            yield refusal(key, f"{subnet_id} has the range {actual.cidr} and not {subnet.cidr}; correct its cidr")
 
 
 def _find_routing_problems(account: Account, values: Mapping[str, str], vpc_id: str) -> Iterator[Finding]:
     """Yield a problem if the existing route table or internet gateway does not exist or is in another VPC."""
     if table_id := values.get("RouteTableId", ""):
-        tables = account.items("ec2.describe_route_tables", "RouteTables", filters={"route-table-id": [table_id]})
-        table_vpcs = [table["VpcId"] for table in tables]
-        yield from _find_vpc_problem("network.routeTable", table_id, table_vpcs, vpc_id, account.region)
+        table_vpc = next((table["VpcId"] for table in find_route_tables(account, [table_id])), None)
+        yield from _find_vpc_problem("network.routeTable", table_id, table_vpc, vpc_id, account.region)
     if gateway_id := values.get("InternetGatewayId", ""):
-        filters = {"internet-gateway-id": [gateway_id]}
-        gateways = account.items("ec2.describe_internet_gateways", "InternetGateways", filters=filters)
-        gateway_vpcs = [
-            next((attachment["VpcId"] for attachment in gateway["Attachments"]), "no VPC: it is not attached")
-            for gateway in gateways
-        ]
-        yield from _find_vpc_problem("network.internetGateway", gateway_id, gateway_vpcs, vpc_id, account.region)
+        gateway_vpc = find_internet_gateway_vpc(account, gateway_id)
+        yield from _find_vpc_problem("network.internetGateway", gateway_id, gateway_vpc, vpc_id, account.region)
 
 
-def _find_vpc_problem(key: str, object_id: str, actual_vpcs: list[str], vpc_id: str, region: str) -> Iterator[Finding]:
-    """Yield a problem if an object does not exist (`actual_vpcs` is empty) or is not in the cluster's VPC."""
-    if not actual_vpcs:
+def _find_vpc_problem(key: str, object_id: str, actual_vpc: str | None, vpc_id: str, region: str) -> Iterator[Finding]:
+    """Yield a problem if an object does not exist (`actual_vpc` is None) or is not in the cluster's VPC."""
+    if actual_vpc is None:
         yield refusal(key, f"there is no {object_id} in {region}")
-    elif vpc_id not in actual_vpcs:
-        yield refusal(
-            key, f"{object_id} belongs to {actual_vpcs[0]}, and the cluster is in {vpc_id}; use the one of {vpc_id}"
-        )
+    elif actual_vpc != vpc_id:
+        owner = actual_vpc or "no VPC: it is not attached"
+        yield refusal(key, f"{object_id} belongs to {owner}, and the cluster is in {vpc_id}; use the one of {vpc_id}")
 
 
 def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> Iterator[Finding]:
@@ -282,9 +287,7 @@ def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> It
         address = values.get(address_parameter, "")
         if not allocation_id:
             continue
-        filters = {"allocation-id": [allocation_id]}
-        elastic_ips = list(account.items("ec2.describe_addresses", "Addresses", filters=filters))
-        actual_address = str(elastic_ips[0]["PublicIp"]) if elastic_ips else ""
+        actual_address = find_elastic_ip(account, allocation_id)
         if not actual_address:
             yield refusal(f"{key}.allocationId", f"there is no Elastic IP {allocation_id} in {account.region}")
         elif actual_address != address:

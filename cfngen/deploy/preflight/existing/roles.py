@@ -20,9 +20,16 @@ from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.paths import Path, dotted
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
-from cfngen.deploy.aws.roles import is_of_cluster, removal_command
+from cfngen.deploy.aws.roles import (
+    RoleView,
+    find_instance_profile,
+    find_role,
+    has_provider,
+    is_of_cluster,
+    removal_command,
+)
+from cfngen.deploy.aws.services import blocks_public_buckets
 from cfngen.deploy.aws.stacks import StackView, list_resource_tree
-from cfngen.deploy.aws.tags import tag_map
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.findings import Finding, refusal, unread
@@ -55,7 +62,7 @@ def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView 
             own_ids = _own_ids(account, stack)
             for key, service_account in accounts_with_made_roles(cluster):
                 name = role_name(cluster, service_account)
-                role = None if name in own_ids else _read_role(account, name)
+                role = None if name in own_ids else find_role(account, name)
                 if role is not None:
                     yield refusal(key, _describe_taken_role(account, cluster, name, role))
             if issuer.url:
@@ -72,15 +79,10 @@ def _own_ids(account: Account, stack: StackView | None) -> frozenset[str]:
     return frozenset(resource.view.physical_id for resource in list_resource_tree(account, stack.id) if resource.exists)
 
 
-def _read_role(account: Account, name: str) -> AwsObject | None:
-    response = account.read("iam.get_role", absent=(_MISSING,), RoleName=name)
-    return None if response is None else dict(response["Role"])
-
-
-def _describe_taken_role(account: Account, cluster: Cluster, name: str, role: AwsObject) -> str:
+def _describe_taken_role(account: Account, cluster: Cluster, name: str, role: RoleView) -> str:
     """Return that a role's name is taken, by whom as far as its tags say, and what to do."""
     origin = "which is not this stack's"
-    if is_of_cluster(tag_map(role.get("Tags")), cluster.name):
+    if is_of_cluster(role.tags, cluster.name):
         origin += f" but has the tag of a cluster {cluster.name}: an earlier stack may have left it"
     with translate_aws_errors():
         command = removal_command(account, name)
@@ -94,9 +96,7 @@ def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) 
     """Yield a problem if the account has a provider for the issuer's URL that is not the stack's."""
     name = url.removeprefix("https://")
     arn = f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{name}"
-    if arn in own_ids:
-        return
-    if account.read("iam.get_open_id_connect_provider", absent=(_MISSING,), OpenIDConnectProviderArn=arn) is None:
+    if arn in own_ids or not has_provider(account, arn):
         return
     yield refusal(
         "serviceAccountIssuer.url",
@@ -112,7 +112,7 @@ def _find_existing_role_problems(account: Account, cluster: Cluster) -> Iterator
         if entry.role is None or entry.role.split(":")[4] != account.id:
             continue
         name = entry.role.rpartition("/")[2]
-        if _read_role(account, name) is None:
+        if find_role(account, name) is None:
             key = dotted(("iam", "serviceAccounts", index, "role"))
             yield refusal(key, f"there is no role {name} in account {account.id}")
 
@@ -124,18 +124,13 @@ def _find_public_access_problem(account: Account) -> Iterator[Finding]:
     account's and the bucket's settings applies.
     """
     key = "serviceAccountIssuer.discovery"
-    # Where nothing is blocked there is no configuration.
-    absent = ("NoSuchPublicAccessBlockConfiguration",)
     try:
         with translate_aws_errors():
-            settings = account.read("s3control.get_public_access_block", absent=absent, AccountId=account.id)
+            is_blocked = blocks_public_buckets(account)
     except AwsError as error:
         yield unread("whether the account blocks public buckets", error, key)
         return
-    if settings is None:
-        return
-    configuration = settings["PublicAccessBlockConfiguration"]
-    if configuration.get("BlockPublicPolicy") or configuration.get("RestrictPublicBuckets"):
+    if is_blocked:
         yield refusal(
             key,
             f"account {account.id} blocks public buckets (S3 Block Public Access), so "
@@ -244,8 +239,6 @@ def _is_allowed(result: AwsObject) -> bool:
 
 
 _ASSUME_ROLE_PATTERNS = frozenset({"sts:assumerole", "sts:assume*", "sts:*", "*"})
-# The error code of each operation, see the IAM API Reference.
-_MISSING = "NoSuchEntity"
 
 
 def find_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
@@ -278,13 +271,13 @@ def _judge(key: str, arn: str, find_problem: Callable[[str], str]) -> Iterator[F
 
 def _find_role_problem(account: Account, arn: str, region: str) -> str:
     """Return what is wrong with a role; empty if nothing is."""
-    role = _read_role(account, last_name(arn))
+    role = find_role(account, last_name(arn))
     if role is None:
         return f"there is no role {last_name(arn)} in account {account.id}"
-    if role["Arn"] != arn:
-        return f"the role {role['RoleName']} has the ARN {role['Arn']}; correct the path"
+    if role.arn != arn:
+        return f"the role {role.name} has the ARN {role.arn}; correct the path"
     principal = ec2_principal(region)
-    if not trusts(role["AssumeRolePolicyDocument"], principal):
+    if not trusts(role.trust_policy, principal):
         return (
             f"{arn} does not trust {principal}, so EC2 could give instances no credentials; set the trust policy in "
             "docs/operate/security.md"
@@ -295,27 +288,22 @@ def _find_role_problem(account: Account, arn: str, region: str) -> str:
 def _find_profile_problem(account: Account, arn: str, role: str) -> str:
     """Return what is wrong with the instance profile of a role; empty if nothing is."""
     name = last_name(arn)
-    response = account.read("iam.get_instance_profile", absent=(_MISSING,), InstanceProfileName=name)
-    if response is None:
+    profile = find_instance_profile(account, name)
+    if profile is None:
         return f"there is no instance profile {name} in account {account.id}"
-    profile = response["InstanceProfile"]
-    if profile["Arn"] != arn:
-        return f"the instance profile {name} has the ARN {profile['Arn']}; correct the path"
-    # An instance profile holds one role at most ("IAM and AWS STS quotas", IAM User Guide).
-    held = next((held_role["Arn"] for held_role in profile["Roles"]), "")
-    if not held:
+    if profile.arn != arn:
+        return f"the instance profile {name} has the ARN {profile.arn}; correct the path"
+    if not profile.role:
         return f"{arn} holds no role; add the role {role} to it"
-    if held != role:
-        return f"{arn} holds the role {held} and not {role}; correct one of the two"
+    if profile.role != role:
+        return f"{arn} holds the role {profile.role} and not {role}; correct one of the two"
     return ""
 
 
-def trusts(trust_policy: Mapping[str, Any], principal: str) -> bool:
-    """Return whether a trust policy lets a service assume the role; conditions are taken for met.
+def trusts(trust_policy: AwsObject, principal: str) -> bool:
+    """Return whether a trust policy lets a service, e.g. `ec2.amazonaws.com`, assume the role.
 
-    Args:
-        trust_policy: the document, as boto3 decodes it.
-        principal: the service's principal, e.g. `ec2.amazonaws.com`.
+    Conditions are taken for met.
     """
     return any(
         statement.get("Effect") == "Allow"

@@ -8,24 +8,23 @@ symmetric encryption KMS keys", AWS Secrets Manager User Guide, "Secret encrypti
 from __future__ import annotations
 
 import fnmatch
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
-
-from botocore.exceptions import ClientError
 
 from cfngen.cluster.iam.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.endpoints import interface_endpoints, service_name
 from cfngen.cluster.paths import dotted
-from cfngen.cluster.sections.network import DnsZone
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.load_balancers import find_target_group
+from cfngen.deploy.aws.network import list_endpoint_services
+from cfngen.deploy.aws.services import KeyView, find_hosted_zone, find_key, is_bucket_missing, read_key_policy
+from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.findings import Finding, refusal, unread
 
 _KEY = "secrets.kmsKey"
-_ENCRYPTION, _SYMMETRIC = "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT"
 _HINT = 'docs/operate/security.md shows the key policy ("Your own key").'
 
 
@@ -36,35 +35,29 @@ def find_key_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
         return
     try:
         with translate_aws_errors():
-            described = account.read("kms.describe_key", absent=("NotFoundException",), KeyId=arn)
+            key = find_key(account, arn)
     except AwsError as error:
         yield unread(f"the key {arn}", error, _KEY)
         return
-    if described is None:
+    if key is None:
         yield refusal(_KEY, f"there is no key {arn}; correct the ARN")
-        return
-    key = described["KeyMetadata"]
-    state_problem = _state_problem(arn, key)
-    if state_problem:
-        yield refusal(_KEY, state_problem)
-        return
-    # KMS may leave out what a symmetric key for encryption has (KeyMetadata, AWS KMS API Reference: not required).
-    usage, spec = key.get("KeyUsage", _ENCRYPTION), key.get("KeySpec", _SYMMETRIC)
-    if (usage, spec) != (_ENCRYPTION, _SYMMETRIC):
-        yield refusal(
-            _KEY,
-            f"{arn} is no symmetric key for encryption ({spec}, {usage}), which Secrets Manager needs; use another key",
-        )
+    elif key_problem := _key_problem(arn, key):
+        yield refusal(_KEY, key_problem)
 
 
-def _state_problem(arn: str, key: Mapping[str, Any]) -> str:
-    """Return why a key of any kind cannot be used; empty if it can."""
-    if key.get("KeyManager") == "AWS":
+def _key_problem(arn: str, key: KeyView) -> str:
+    """Return why a key cannot encrypt secrets; empty if it can."""
+    if key.is_managed_by_aws:
         return f"{arn} is managed by AWS; use a customer managed key, or remove the setting"
-    if key["KeyState"] == "PendingDeletion":
+    if key.state == "PendingDeletion":
         return f"{arn} is going to be deleted; cancel that (aws kms cancel-key-deletion), or use another key"
-    if key["KeyState"] != "Enabled":
-        return f"{arn} is in the state {key['KeyState']}; enable it, or use another key"
+    if key.state != "Enabled":
+        return f"{arn} is in the state {key.state}; enable it, or use another key"
+    if not key.is_symmetric_for_encryption:
+        return (
+            f"{arn} is no symmetric key for encryption ({key.spec}, {key.usage}), which Secrets Manager needs; use "
+            "another key"
+        )
     return ""
 
 
@@ -75,12 +68,11 @@ def notices(account: Account, cluster: Cluster) -> Iterator[Notice]:
         return
     try:
         with translate_aws_errors():
-            # "default" is the name of every key policy (GetKeyPolicy, AWS KMS API Reference).
-            response = account.read("kms.get_key_policy", KeyId=arn, PolicyName="default") or {}
+            policy = read_key_policy(account, arn)
     except AwsError as error:
         yield Notice(f"{_KEY}: whether the key's policy lets instances use it is not known: {error}", _HINT)
         return
-    principals = _principals_that_may_decrypt(json.loads(response.get("Policy", "{}")))
+    principals = _principals_that_may_decrypt(policy)
     if principals & {"*", account.id, f"arn:{account.partition}:iam::{account.id}:root"}:
         return
     roles = {existing.role for _, existing in existing_roles(cluster)}
@@ -93,7 +85,7 @@ def notices(account: Account, cluster: Cluster) -> Iterator[Notice]:
     )
 
 
-def _principals_that_may_decrypt(policy: Mapping[str, Any]) -> set[str]:
+def _principals_that_may_decrypt(policy: AwsObject) -> set[str]:
     """Return the AWS principals that a key policy lets decrypt; conditions are taken for met."""
     principals: set[str] = set()
     for statement in _as_list(policy.get("Statement", ())):
@@ -114,17 +106,15 @@ def _as_list(value: Any) -> list[Any]:
 def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[Finding]:
     """Yield a problem for each target group with which Auto Scaling could not register nodes."""
     for key, arn in _target_groups(cluster):
-        absent = ("TargetGroupNotFound",)
-        described = account.read("elbv2.describe_target_groups", absent=absent, TargetGroupArns=[arn])
-        if described is None:
+        group = find_target_group(account, arn)
+        if group is None:
             yield refusal(key, f"there is no target group {arn} in {account.region}")
-            continue
-        [description] = described["TargetGroups"]
-        target_type = description["TargetType"]
-        if target_type != "instance":
-            yield refusal(key, f"{arn} takes targets of the type {target_type}; Auto Scaling registers instances only")
-        elif description.get("VpcId") != vpc_id:
-            yield refusal(key, f"{arn} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}")
+        elif group.target_type != "instance":
+            yield refusal(
+                key, f"{arn} takes targets of the type {group.target_type}; Auto Scaling registers instances only"
+            )
+        elif group.vpc_id != vpc_id:
+            yield refusal(key, f"{arn} belongs to {group.vpc_id}, and the cluster is in {vpc_id}")
 
 
 def find_older_than_vpc(cluster: Cluster) -> Iterator[Finding]:
@@ -154,7 +144,7 @@ def find_zone_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
             path = f"api.dns.{key}.id"
             try:
                 with translate_aws_errors():
-                    problem = _find_zone_problem(account, dns.name, zone, is_private=is_private)
+                    problem = _find_zone_problem(account, dns.name, zone.id, is_private=is_private)
             except AwsError as error:
                 yield unread(f"the hosted zone {zone.id}", error, path)
             else:
@@ -162,53 +152,39 @@ def find_zone_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
                     yield refusal(path, problem)
 
 
-def _find_zone_problem(account: Account, name: str, zone: DnsZone, *, is_private: bool) -> str:
+def _find_zone_problem(account: Account, name: str, zone_id: str, *, is_private: bool) -> str:
     """Return what is wrong with an existing zone for the API's name; empty if nothing is.
 
     Args:
         name: the API's name.
         is_private: whether it should be a private zone.
     """
-    described = account.read("route53.get_hosted_zone", absent=("NoSuchHostedZone",), Id=zone.id)
-    if described is None:
-        return f"there is no hosted zone {zone.id} in account {account.id}"
-    hosted_zone = described["HostedZone"]
-    domain = hosted_zone["Name"].rstrip(".")
-    if hosted_zone["Config"]["PrivateZone"] is not is_private:
+    found = find_hosted_zone(account, zone_id)
+    if found is None:
+        return f"there is no hosted zone {zone_id} in account {account.id}"
+    if found.is_private is not is_private:
         kind, right_key = ("public", "publicZone") if is_private else ("private", "privateZone")
-        return f"{zone.id} ({domain}) is a {kind} zone; use a zone of the other kind, or the key {right_key}"
-    if name != domain and not name.endswith(f".{domain}"):
-        return f"{zone.id} is the zone of {domain}, and {name} is not in it"
+        return f"{zone_id} ({found.domain}) is a {kind} zone; use a zone of the other kind, or the key {right_key}"
+    if name != found.domain and not name.endswith(f".{found.domain}"):
+        return f"{zone_id} is the zone of {found.domain}, and {name} is not in it"
     return ""
-
-
-# HeadBucket answers without a body, so its error code is the HTTP status.
-_MISSING_CODES = frozenset({"404", "NoSuchBucket"})
 
 
 def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem if there is no such bucket. A bucket that the caller may not look at exists."""
     flow_logs, issuer = cluster.network.flow_logs, cluster.service_account_issuer
-    if flow_logs and flow_logs.bucket and _is_missing(account, flow_logs.bucket):
+    if flow_logs and flow_logs.bucket and is_bucket_missing(account, flow_logs.bucket):
         yield refusal(
             "network.flowLogs.bucket",
             f"there is no bucket {flow_logs.bucket}; create it with a policy that lets "
             "AWS deliver logs, or enter another one",
         )
-    if issuer and issuer.bucket and _is_missing(account, issuer.bucket):
+    if issuer and issuer.bucket and is_bucket_missing(account, issuer.bucket):
         yield refusal(
             "serviceAccountIssuer.bucket",
             f"there is no bucket {issuer.bucket}; enter the bucket that the web server "
             "reads, or remove the key and publish the documents yourself",
         )
-
-
-def _is_missing(account: Account, bucket: str) -> bool:
-
-    try:
-        return account.read("s3.head_bucket", absent=_MISSING_CODES, Bucket=bucket) is None
-    except ClientError:
-        return False
 
 
 def find_service_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
@@ -217,9 +193,7 @@ def find_service_problems(account: Account, cluster: Cluster) -> Iterator[Findin
     if not additional or not interface_endpoints(cluster):
         return
     names = [service_name(service, cluster.region) for service in additional]
-    # All services, since a call with names fails if one of them does not exist. Of other accounts' services these are
-    # the ones that admit this account (DescribeVpcEndpointServices, EC2 API Reference).
-    known = set(map(str, account.items("ec2.describe_vpc_endpoint_services", "ServiceNames")))
+    known = list_endpoint_services(account)
     for index, name in enumerate(names):
         if name not in known:
             yield refusal(

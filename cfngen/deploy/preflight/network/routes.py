@@ -10,7 +10,7 @@ from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import is_private, masters_have_elastic_ips
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
-from cfngen.deploy.aws.network import route_table_of
+from cfngen.deploy.aws.network import list_route_tables, route_table_of
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Report
 from cfngen.deploy.preflight.findings import Finding, problem, unread, warning
@@ -257,10 +257,9 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], report:
     # Only some network plug-ins need routes of the VPC, and only subnets that exist already have a route table.
     if not (network_plugin(cluster).uses_vpc_routes and route_table and subnets):
         return
-    filters = {"vpc-id": [values.get("VpcId", "")]}
     try:
         with translate_aws_errors():
-            tables = list(account.items("ec2.describe_route_tables", "RouteTables", filters=filters))
+            tables = list_route_tables(account, values.get("VpcId", ""))
     except AwsError as error:
         report(unread("which route tables the subnets use", error).notice)
         return

@@ -14,7 +14,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.tag_keys import INTERNAL_SUBNET_ROLE, PUBLIC_SUBNET_ROLE, SUBNET_ROLES, added_tags_note
 from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.network import route_table_of
+from cfngen.deploy.aws.network import list_route_tables, list_subnets, route_table_of
 from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, FindingsError, Severity, problem, refusal, warning
@@ -124,15 +124,14 @@ def read_missing(
     subnets = {subnet.id: subnet for subnet in named_subnets(cluster, values) if subnet.id}
     if not cluster.network.tag_existing or not vpc_id or not subnets:
         return []
-    in_vpc = {"vpc-id": [vpc_id]}
-    tables = list(account.items("ec2.describe_route_tables", "RouteTables", filters=in_vpc))
+    tables = list_route_tables(account, vpc_id)
     rows: list[tuple[str, dict[str, str], Sequence[SubnetTag]]] = []
     problems: list[Finding] = []
-    for described in account.items("ec2.describe_subnets", "Subnets", filters=in_vpc):
-        subnet = subnets.get(described["SubnetId"])
+    for described in list_subnets(account, vpc_id):
+        subnet = subnets.get(described.id)
         if subnet is None:
             continue
-        tags = tag_map(described.get("Tags"))
+        tags = dict(described.tags)
         table_id = route_table_of(tables, subnet.id)
         table = next((table for table in tables if table["RouteTableId"] == table_id), None)
         needed = needed_tags(cluster, subnet, tags, table)
@@ -187,20 +186,20 @@ def find_tag_problems(situation: Situation) -> Iterator[Finding]:
                 )
             continue
         for key, command in commands.items():
-            if key in SUBNET_ROLES:
-                kind = "internal" if key == INTERNAL_SUBNET_ROLE else "internet-facing"
-                text = f"{subnet.id} has no tag {key}, by which controllers find subnets for {kind} load balancers"
-                remedy = f"add it, set {_TAGGING_KEY}, or name the subnets in each service's annotations"
-            else:
-                others = other_clusters(cluster, tags)
-                owners = (
-                    f"tag of the cluster {others[0]}"
-                    if len(others) == 1
-                    else f"tags of the clusters {join_and(others)}"
-                )
-                text = (
-                    f"{subnet.id} has the {owners} and not that of {cluster.name}, so it gets no load balancers of "
-                    "services"
-                )
-                remedy = f"share it with this cluster, or set {_TAGGING_KEY}"
-            yield warning(subnet.id_key, text, remedy, command)
+            yield _judge_missing_tag(cluster, subnet, tags, key, command)
+
+
+def _judge_missing_tag(
+    cluster: Cluster, subnet: NamedSubnet, tags: Mapping[str, str], key: str, command: str
+) -> Finding:
+    """Return a warning that an existing subnet lacks a tag, which a command adds."""
+    if key in SUBNET_ROLES:
+        kind = "internal" if key == INTERNAL_SUBNET_ROLE else "internet-facing"
+        text = f"{subnet.id} has no tag {key}, by which controllers find subnets for {kind} load balancers"
+        remedy = f"add it, set {_TAGGING_KEY}, or name the subnets in each service's annotations"
+    else:
+        others = other_clusters(cluster, tags)
+        owners = f"tag of the cluster {others[0]}" if len(others) == 1 else f"tags of the clusters {join_and(others)}"
+        text = f"{subnet.id} has the {owners} and not that of {cluster.name}, so it gets no load balancers of services"
+        remedy = f"share it with this cluster, or set {_TAGGING_KEY}"
+    return warning(subnet.id_key, text, remedy, command)

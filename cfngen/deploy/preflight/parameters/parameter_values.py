@@ -102,48 +102,17 @@ def choose_values(
         ParameterError: parameters are unknown, or values are not allowed.
     """
     definitions: Mapping[str, TemplatePart] = root_template.get("Parameters", {})
-    option_values = option_values or {}
-    file = file or ParameterFile()
     stack_values = deployed_stack.parameters if deployed_stack else {}
-    problems = list(
-        _misnamed_parameters(definitions, left_out or {}, option_values, file, kept_parameters, stack_values)
-    )
-    values: dict[str, str] = {}
-    sources: dict[str, str] = {}
-    kept_names: list[str] = []  # parameters that keep the value that the stack has
-    missing_names: list[str] = []
-    for name, definition in definitions.items():
-        choice = _choose_value(name, definition, option_values, file, kept_parameters, stack_values)
-        if choice is None:
-            missing_names.append(name)
-            continue
-        value, source = choice.value, choice.source
-        if choice.is_kept:
-            kept_names.append(name)
-        values[name] = value
-        if not ("Default" in definition and value == str(definition["Default"])):
-            sources[name] = source
-        # CloudFormation shows the current value of a NoEcho parameter only as asterisks, which need not fit the rules.
-        is_no_echo = _is_no_echo(definition)
-        is_hidden = is_no_echo and choice.is_kept
-        if not is_hidden and (problem := broken_rule(name, definition, value)):
-            problems.append(f"{source}: {MASK if is_no_echo else repr(value)} {problem}")
-    _raise_problems(problems, missing_names, definitions)
-    explicit_names = {*option_values, *file.values, *kept_names}
-    # CloudFormation shows the current value of a NoEcho parameter only as asterisks.
-    visible_values = {
-        name: value for name, value in values.items() if not (name in kept_names and _is_no_echo(definitions[name]))
-    }
+    given = _GivenValues(option_values or {}, file or ParameterFile(), kept_parameters, stack_values)
+    choices = {name: given.choose(name, definition) for name, definition in definitions.items()}
+    chosen = {name: choice for name, choice in choices.items() if choice}
+    problems = [*given.misnamed_parameters(definitions, left_out or {}), *_broken_rules(definitions, chosen)]
+    _raise_problems(problems, [name for name, choice in choices.items() if choice is None], definitions)
     return ParameterValues(
-        request_parameters=tuple(
-            _request_parameter(name, value, uses_previous_value=name in kept_names) for name, value in values.items()
-        ),
-        values=visible_values,
-        sources=sources,
-        notices=(
-            *_open_api_notices(values, explicit_names),
-            *_reset_notices(definitions, values, explicit_names, stack_values, deployed_root_template),
-        ),
+        request_parameters=tuple(_request_parameter(name, choice) for name, choice in chosen.items()),
+        values={name: choice.value for name, choice in chosen.items() if not _is_hidden(definitions[name], choice)},
+        sources={name: choice.source for name, choice in chosen.items() if not _is_default(definitions[name], choice)},
+        notices=tuple(_notices(definitions, chosen, given, deployed_root_template)),
     )
 
 
@@ -155,42 +124,58 @@ class _Choice(NamedTuple):
     is_kept: bool = False
 
 
-def _choose_value(
-    name: str,
-    definition: TemplatePart,
-    option_values: Mapping[str, str],
-    file: ParameterFile,
-    kept_parameters: Collection[str],
-    stack_values: Mapping[str, str],
-) -> _Choice | None:
-    """Return the value of a parameter; None if it has neither a value nor a default."""
-    keeps_value = name in kept_parameters or (name in file.kept_parameters and name not in option_values)
-    if name in option_values:
-        return _Choice(option_values[name], f"--parameter {name}")
-    if name in file.values and not keeps_value:
-        return _Choice(file.values[name], f"{file.name}: {name}")
-    # A NoEcho parameter is never reset to its default, since nobody could see the lost value.
-    if name in stack_values and (keeps_value or "Default" not in definition or _is_no_echo(definition)):
-        return _Choice(stack_values[name], f"{name}, from the stack", is_kept=True)
-    if "Default" in definition:
-        return _Choice(str(definition["Default"]), f"{name}, from its default")
-    return None
+class _GivenValues(NamedTuple):
+    """What the command line, the parameter file and the stack say about parameters."""
+
+    option_values: Mapping[str, str]
+    file: ParameterFile
+    kept_parameters: Collection[str]
+    stack_values: Mapping[str, str]
+
+    def choose(self, name: str, definition: TemplatePart) -> _Choice | None:
+        """Return the value of a parameter; None if it has neither a value nor a default."""
+        is_option = name in self.option_values
+        keeps_value = name in self.kept_parameters or (name in self.file.kept_parameters and not is_option)
+        if is_option:
+            return _Choice(self.option_values[name], f"--parameter {name}")
+        if name in self.file.values and not keeps_value:
+            return _Choice(self.file.values[name], f"{self.file.name}: {name}")
+        # A NoEcho parameter is never reset to its default, since nobody could see the lost value.
+        if name in self.stack_values and (keeps_value or "Default" not in definition or _is_no_echo(definition)):
+            return _Choice(self.stack_values[name], f"{name}, from the stack", is_kept=True)
+        if "Default" in definition:
+            return _Choice(str(definition["Default"]), f"{name}, from its default")
+        return None
+
+    def misnamed_parameters(
+        self, definitions: Mapping[str, TemplatePart], left_out: Mapping[str, str]
+    ) -> Iterator[str]:
+        """Yield a problem for each name that the root lacks, and for each value to keep that the stack lacks."""
+        file_names = self.file.values.keys() | self.file.kept_parameters
+        yield from _unknown_parameters(definitions, left_out, self.option_values, "--parameter ")
+        yield from _unknown_parameters(definitions, left_out, file_names, f"{self.file.name}: ")
+        yield from _unknown_parameters(definitions, left_out, self.kept_parameters, "--keep ")
+        kept_names = set(self.kept_parameters) | self.file.kept_parameters
+        for name in sorted(kept_names & definitions.keys() - self.stack_values.keys()):
+            yield f"--keep {name}: the stack has no value to keep; set one with --parameter {name}=…"
 
 
-def _misnamed_parameters(
-    definitions: Mapping[str, TemplatePart],
-    left_out: Mapping[str, str],
-    option_values: Mapping[str, str],
-    file: ParameterFile,
-    kept_parameters: Collection[str],
-    stack_values: Mapping[str, str],
-) -> Iterator[str]:
-    """Yield a problem for each name that is no parameter of the root, and for each value to keep that there is not."""
-    yield from _unknown_parameters(definitions, left_out, option_values, "--parameter ")
-    yield from _unknown_parameters(definitions, left_out, file.values.keys() | file.kept_parameters, f"{file.name}: ")
-    yield from _unknown_parameters(definitions, left_out, kept_parameters, "--keep ")
-    for name in sorted((set(kept_parameters) | file.kept_parameters) & definitions.keys() - stack_values.keys()):
-        yield f"--keep {name}: the stack has no value to keep; set one with --parameter {name}=…"
+def _broken_rules(definitions: Mapping[str, TemplatePart], choices: Mapping[str, _Choice]) -> Iterator[str]:
+    """Yield a problem for each value that its parameter does not allow."""
+    for name, choice in choices.items():
+        definition = definitions[name]
+        # What CloudFormation shows of a hidden value need not fit the rules.
+        if not _is_hidden(definition, choice) and (problem := broken_rule(name, definition, choice.value)):
+            yield f"{choice.source}: {MASK if _is_no_echo(definition) else repr(choice.value)} {problem}"
+
+
+def _is_hidden(definition: TemplatePart, choice: _Choice) -> bool:
+    """Return whether a value is not known: CloudFormation shows a NoEcho parameter of the stack only as asterisks."""
+    return choice.is_kept and _is_no_echo(definition)
+
+
+def _is_default(definition: TemplatePart, choice: _Choice) -> bool:
+    return "Default" in definition and choice.value == str(definition["Default"])
 
 
 def _raise_problems(problems: list[str], missing_names: Sequence[str], definitions: Mapping[str, TemplatePart]) -> None:
@@ -202,10 +187,10 @@ def _raise_problems(problems: list[str], missing_names: Sequence[str], definitio
         raise MissingParameterError(missing, missing_names, hint=f"set a value for each: {options}")
 
 
-def _request_parameter(name: str, value: str, *, uses_previous_value: bool) -> AwsArguments:
-    if uses_previous_value:
+def _request_parameter(name: str, choice: _Choice) -> AwsArguments:
+    if choice.is_kept:
         return {"ParameterKey": name, "UsePreviousValue": True}
-    return {"ParameterKey": name, "ParameterValue": value}
+    return {"ParameterKey": name, "ParameterValue": choice.value}
 
 
 def _is_no_echo(definition: TemplatePart) -> bool:
@@ -245,54 +230,58 @@ def _matches_ignoring_case(name: str, existing_names: Iterable[str]) -> list[str
     return [existing_name for existing_name in existing_names if existing_name.lower() == name.lower()]
 
 
-def _open_api_notices(values: Mapping[str, str], explicit_names: Collection[str]) -> list[Notice]:
-    """Return a warning if a parameter opens the API to everybody.
+def _notices(
+    definitions: Mapping[str, TemplatePart],
+    choices: Mapping[str, _Choice],
+    given: _GivenValues,
+    deployed_root_template: TemplatePart | None,
+) -> Iterator[Notice]:
+    """Yield warnings about values that open the API to everybody, or reset what someone has changed in the stack."""
+    kept_names = [name for name, choice in choices.items() if choice.is_kept]
+    explicit_names = {*given.option_values, *given.file.values, *kept_names}
+    values = {name: choice.value for name, choice in choices.items()}
+    yield from _open_api_notices(values, explicit_names)
+    implicit_values = {name: value for name, value in values.items() if name not in explicit_names}
+    yield from _reset_notices(definitions, implicit_values, given.stack_values, deployed_root_template)
+
+
+def _open_api_notices(values: Mapping[str, str], explicit_names: Collection[str]) -> Iterator[Notice]:
+    """Yield a warning if a parameter opens the API to everybody.
 
     The key `api.allowedCidrs` of the cluster file is checked elsewhere.
     """
-    if API_CIDR_PARAMETER not in explicit_names or not values.get(API_CIDR_PARAMETER, "").endswith("/0"):
-        return []
-    return [
-        Notice(
+    if API_CIDR_PARAMETER in explicit_names and values.get(API_CIDR_PARAMETER, "").endswith("/0"):
+        yield Notice(
             f"the Kubernetes API is open to everybody: {API_CIDR_PARAMETER} is {values[API_CIDR_PARAMETER]}",
             f"set your own address range with --parameter {API_CIDR_PARAMETER}=…, e.g. 203.0.113.7/32.",
         )
-    ]
 
 
 def _reset_notices(
     definitions: Mapping[str, TemplatePart],
     values: Mapping[str, str],
-    explicit_names: Collection[str],
     stack_values: Mapping[str, str],
     deployed_root_template: TemplatePart | None,
-) -> list[Notice]:
-    """Return a notice for each parameter that someone has changed in the stack and this deployment resets.
+) -> Iterator[Notice]:
+    """Yield a notice for each parameter that someone has changed in the stack and this deployment resets.
 
     Args:
-        definitions: the parameters of the root's template to deploy.
-        explicit_names: parameters whose values come from the user or are kept, and not from a default.
+        values: the values that neither come from the user nor are kept.
         deployed_root_template: the root's template as it is deployed; None if there is none.
     """
     deployed_definitions = (deployed_root_template or {}).get("Parameters", {})
-    notices = []
     for name, value in values.items():
-        if name in explicit_names or _is_no_echo(definitions[name]):
-            continue
         current_value = stack_values.get(name)
-        if current_value is None or current_value == value:
+        if _is_no_echo(definitions[name]) or current_value is None or current_value == value:
             continue
         default = deployed_definitions.get(name, {}).get("Default")
         # A value that is the deployed default was not changed in the stack: the cluster file has changed since.
         if default is not None and str(default) == current_value:
             continue
-        notices.append(
-            Notice(
-                f"{name} was changed to {current_value} in the stack and is reset to {value} from the cluster file",
-                f"--keep {name} keeps {current_value}; to keep it in later deployments too, change the cluster file.",
-            )
+        yield Notice(
+            f"{name} was changed to {current_value} in the stack and is reset to {value} from the cluster file",
+            f"--keep {name} keeps {current_value}; to keep it in later deployments too, change the cluster file.",
         )
-    return notices
 
 
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")

@@ -1,0 +1,90 @@
+"""Keys of KMS, hosted zones of Route 53, and buckets of S3 that exist already.
+
+What may not exist is None, or the function says so in its name. Errors of boto3 are not translated.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.types import AwsObject
+
+_ENCRYPTION, _SYMMETRIC = "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT"
+# HeadBucket answers without a body, so its error code is the HTTP status.
+_MISSING_BUCKET_CODES = frozenset({"404", "NoSuchBucket"})
+
+
+@dataclass(frozen=True)
+class KeyView:
+    """A key of KMS; state, usage and spec as KMS names them, e.g. `Enabled`, `ENCRYPT_DECRYPT`, `SYMMETRIC_DEFAULT`."""
+
+    is_managed_by_aws: bool
+    state: str
+    usage: str
+    spec: str
+
+    @property
+    def is_symmetric_for_encryption(self) -> bool:
+        """Whether it is of the only kind that Secrets Manager takes."""
+        return (self.usage, self.spec) == (_ENCRYPTION, _SYMMETRIC)
+
+
+def find_key(account: Account, arn: str) -> KeyView | None:
+    """Return a key of KMS."""
+    described = account.read("kms.describe_key", absent=("NotFoundException",), KeyId=arn)
+    if described is None:
+        return None
+    key = described["KeyMetadata"]
+    # KMS may leave out what a symmetric key for encryption has (KeyMetadata, AWS KMS API Reference: not required).
+    return KeyView(
+        is_managed_by_aws=key.get("KeyManager") == "AWS",
+        state=key["KeyState"],
+        usage=key.get("KeyUsage", _ENCRYPTION),
+        spec=key.get("KeySpec", _SYMMETRIC),
+    )
+
+
+def read_key_policy(account: Account, arn: str) -> AwsObject:
+    """Return the policy of a key of KMS, decoded."""
+    # "default" is the name of every key policy (GetKeyPolicy, AWS KMS API Reference).
+    response = account.read("kms.get_key_policy", KeyId=arn, PolicyName="default") or {}
+    policy: AwsObject = json.loads(response.get("Policy", "{}"))
+    return policy
+
+
+@dataclass(frozen=True)
+class HostedZoneView:
+    """A hosted zone; its domain has no dot at the end."""
+
+    domain: str
+    is_private: bool
+
+
+def find_hosted_zone(account: Account, zone_id: str) -> HostedZoneView | None:
+    """Return a hosted zone."""
+    described = account.read("route53.get_hosted_zone", absent=("NoSuchHostedZone",), Id=zone_id)
+    if described is None:
+        return None
+    zone = described["HostedZone"]
+    return HostedZoneView(domain=zone["Name"].rstrip("."), is_private=zone["Config"]["PrivateZone"])
+
+
+def is_bucket_missing(account: Account, bucket: str) -> bool:
+    """Return whether there is no such bucket. A bucket that the caller may not look at exists."""
+    from botocore.exceptions import ClientError
+
+    try:
+        return account.read("s3.head_bucket", absent=_MISSING_BUCKET_CODES, Bucket=bucket) is None
+    except ClientError:
+        return False
+
+
+def blocks_public_buckets(account: Account) -> bool:
+    """Return whether the account's Block Public Access refuses the policy of a public bucket, or what it allows."""
+    # Where nothing is blocked there is no configuration.
+    absent = ("NoSuchPublicAccessBlockConfiguration",)
+    settings = account.read("s3control.get_public_access_block", absent=absent, AccountId=account.id)
+    configuration = settings["PublicAccessBlockConfiguration"] if settings else {}
+    return bool(configuration.get("BlockPublicPolicy") or configuration.get("RestrictPublicBuckets"))

@@ -300,10 +300,7 @@ def issuer_document_statements(cluster: Cluster, references: References) -> list
         # The user's own bucket may be encrypted with a KMS key, see `_backup_statements`.
         bucket = arn(references, "s3", "${Bucket}", region="", account="", Bucket=references.issuer_bucket_name)
         only_this_bucket: Condition = {
-            "StringEquals": {
-                **via_service(references, "s3"),
-                "kms:EncryptionContext:aws:s3:arn": [bucket, *documents],
-            }
+            "StringEquals": {**via_service(references, "s3"), "kms:EncryptionContext:aws:s3:arn": [bucket, *documents]}
         }
         statements.append(
             allow(

@@ -43,9 +43,7 @@ def private_network_statements(scope: Scope) -> list[Statement]:
 def _nat_gateway_statements(scope: Scope) -> list[Statement]:
     return [
         allow(
-            sid="NewNatGateways",
-            actions="ec2:CreateNatGateway",
-            resources=scope.ec2_arns("natgateway/*", "subnet/*"),
+            sid="NewNatGateways", actions="ec2:CreateNatGateway", resources=scope.ec2_arns("natgateway/*", "subnet/*")
         ),
         allow(
             sid="NatGatewaysWithOwnAddresses",
@@ -189,10 +187,7 @@ def subnet_tag_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     own_keys = [shared_with(cluster.name), added_tags_note(cluster.name)]
     return [
         allow(
-            sid="TagSubnets",
-            actions="ec2:CreateTags",
-            resources=arns,
-            condition=_only_keys([*SUBNET_ROLES, *own_keys]),
+            sid="TagSubnets", actions="ec2:CreateTags", resources=arns, condition=_only_keys([*SUBNET_ROLES, *own_keys])
         ),
         allow(sid="UntagSubnets", actions="ec2:DeleteTags", resources=arns, condition=_only_keys(own_keys)),
     ]

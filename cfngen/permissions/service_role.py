@@ -233,12 +233,7 @@ def _secret_statements(scope: Scope) -> list[Statement]:
             resources=scope.secret_arns,
         ),
         *_key_statements(scope),
-        allow(
-            sid="UseKeys",
-            actions="kms:Decrypt kms:GenerateDataKey*",
-            resources=used_keys,
-            condition=via_services,
-        ),
+        allow(sid="UseKeys", actions="kms:Decrypt kms:GenerateDataKey*", resources=used_keys, condition=via_services),
         allow(
             sid="GrantKeys",
             actions="kms:CreateGrant",

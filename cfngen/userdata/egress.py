@@ -263,11 +263,7 @@ REGISTRIES_BY_RELEASE: Mapping[str, tuple[str, ...]] = {
 _REDIRECTS: Mapping[str, tuple[str, ...]] = {
     "dl.k8s.io": ("cdn.dl.k8s.io",),
     "github.com": ("release-assets.githubusercontent.com", "objects.githubusercontent.com"),
-    "registry.k8s.io": (
-        "cdn.registry.k8s.io",
-        "*.pkg.dev",
-        "prod-registry-k8s-io-*.s3.dualstack.*.amazonaws.com",
-    ),
+    "registry.k8s.io": ("cdn.registry.k8s.io", "*.pkg.dev", "prod-registry-k8s-io-*.s3.dualstack.*.amazonaws.com"),
     "quay.io": ("cdn.quay.io", "*.quay.io"),
     "docker.io": (
         "registry-1.docker.io",

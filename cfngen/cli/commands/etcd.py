@@ -35,9 +35,7 @@ def command() -> None:
     "list",
     short_help="Show the snapshots.",
     epilog=examples_epilog(
-        "cfngen etcd list",
-        "cfngen etcd list --all",
-        "cfngen etcd list --output json | jq -r '.snapshots[0].key'",
+        "cfngen etcd list", "cfngen etcd list --all", "cfngen etcd list --output json | jq -r '.snapshots[0].key'"
     ),
 )
 @target_options

@@ -11,17 +11,11 @@ from cfngen.cli.input.target import Target, target_options
 @click.command(
     "status",
     short_help="Show the deployed cluster on one screen.",
-    epilog=examples_epilog(
-        "cfngen status",
-        "cfngen status --drift",
-        "cfngen status --output json | jq .stack.status",
-    ),
+    epilog=examples_epilog("cfngen status", "cfngen status --drift", "cfngen status --output json | jq .stack.status"),
 )
 @target_options
 @click.option(
-    "--drift",
-    is_flag=True,
-    help="Also detect drift: compare every resource with its template. Takes about a minute.",
+    "--drift", is_flag=True, help="Also detect drift: compare every resource with its template. Takes about a minute."
 )
 def command(target: Target, drift: bool) -> None:
     """Show the stack, the API, masters, node groups, certificates and volumes, and what to do next.

@@ -29,8 +29,7 @@ REASON = (
 _REASON_OFF = "pods must not hold a token any more that API servers then refuse"
 _UP = {
     ACCEPTED: PlannedUpdate(
-        "API servers accept the issuer's tokens",
-        "masters are replaced one at a time; tokens are issued as before",
+        "API servers accept the issuer's tokens", "masters are replaced one at a time; tokens are issued as before"
     ),
     SIGNING: PlannedUpdate(
         "API servers issue the issuer's tokens",

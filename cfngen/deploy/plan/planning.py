@@ -189,10 +189,7 @@ class _StackPlanner:
             return []
         return [
             ResourceChange(
-                action="Remove",
-                logical_id=resource.logical_id,
-                physical_id=resource.physical_id,
-                type=resource.type,
+                action="Remove", logical_id=resource.logical_id, physical_id=resource.physical_id, type=resource.type
             )
             for resource in resources
             if not resource.status.startswith("DELETE_")
@@ -209,8 +206,7 @@ class _StackPlanner:
             # CloudFormation spells the policy of a replaced resource e.g. `ReplaceAndSnapshot`.
             policy = _DELETION_POLICY_VERBS.get(resource_change.policy.removeprefix("ReplaceAnd"), "")
         property_changes = sorted(
-            self._property_changes(resource_change, analyzed_changes),
-            key=lambda property_change: property_change.path,
+            self._property_changes(resource_change, analyzed_changes), key=lambda property_change: property_change.path
         )
         change = Change(
             logical_id=resource_change.logical_id,

@@ -87,9 +87,7 @@ class ReplacementAnalysis:
             if certainty is Certainty.NO:
                 continue
             analyzed = AnalyzedChange(
-                detail,
-                certain=certainty is Certainty.WILL,
-                replaces=self._replaces(detail, resource_change, certainty),
+                detail, certain=certainty is Certainty.WILL, replaces=self._replaces(detail, resource_change, certainty)
             )
             # Of several details with the same path, the most certain is used, preferably one that names its cause.
             weight = 2 * analyzed.certain + bool(detail.cause)

@@ -340,6 +340,5 @@ def _ensure_same_issuer(deployed: IssuerState, final: IssuerState) -> None:
         "current issuer, and their roles trust it",
     )
     raise ImmutableSettingError(
-        (problem,),
-        "remove serviceAccountIssuer and what needs it, deploy, and add the other issuer afterwards.",
+        (problem,), "remove serviceAccountIssuer and what needs it, deploy, and add the other issuer afterwards."
     )

@@ -88,9 +88,7 @@ def resolve_references(account: Account, cluster: Cluster, values: Mapping[str, 
     if repetitions:
         raise UnresolvedReferenceError(repetitions)
     return ResolvedReferences(
-        cluster=resolved_cluster,
-        values={**values, **{part.name: ids[part.path] for part in parts}},
-        parts=parts,
+        cluster=resolved_cluster, values={**values, **{part.name: ids[part.path] for part in parts}}, parts=parts
     )
 
 

@@ -11,12 +11,7 @@ from cfngen.graph.layout.routing import Grid, Rectangle, Route
 from cfngen.graph.layout.text_metrics import LABEL, width, wrapped
 from cfngen.graph.picture import Change
 
-SIGNS: dict[Change, str] = {
-    "added": "+",
-    "changed": "~",
-    "replaced": "!",
-    "removed": "\N{MINUS SIGN}",
-}
+SIGNS: dict[Change, str] = {"added": "+", "changed": "~", "replaced": "!", "removed": "\N{MINUS SIGN}"}
 _WIDEST = 118  # pixels, of a line of several
 _WIDEST_ALONE = 230  # of a label with one line
 _INSET = 4

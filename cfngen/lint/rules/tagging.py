@@ -24,7 +24,7 @@ class Untagged(CloudFormationLintRule):  # type: ignore[misc]
     tags: ClassVar = ["resources", "tags"]
 
     EXCEPTIONS: Mapping[str, str] = {
-        "AWS::CloudFormation::Stack": "a nested stack takes over the tags of the stack that nests it",
+        "AWS::CloudFormation::Stack": "a nested stack takes over the tags of the stack that nests it"
     }
     # Property that has the tags, for resource types whose schema does not declare it as tags.
     _UNDECLARED_TAG_PROPERTIES: Mapping[str, str] = {

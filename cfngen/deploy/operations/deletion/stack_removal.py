@@ -137,12 +137,7 @@ def start_deletion(account: Account, stack: StackView, report: Report, **argumen
 
 
 def _delete_and_retain_failed_resources(
-    account: Account,
-    stack: StackView,
-    failure: DeletionFailed,
-    interaction: Interaction,
-    *,
-    already_confirmed: bool,
+    account: Account, stack: StackView, failure: DeletionFailed, interaction: Interaction, *, already_confirmed: bool
 ) -> StackView | None:
     """Delete a stack but retain what cannot be deleted, after confirmation; return the stack if it still exists."""
     question = Question(

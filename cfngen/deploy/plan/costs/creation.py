@@ -196,10 +196,7 @@ class _Launches:
 
 
 def _add_instances(
-    cluster: Cluster,
-    instance_group: _InstanceGroup,
-    resource_changes: Mapping[str, ResourceChange],
-    usage: _Usage,
+    cluster: Cluster, instance_group: _InstanceGroup, resource_changes: Mapping[str, ResourceChange], usage: _Usage
 ) -> ComponentCount:
     """Add the instances of an Auto Scaling group to the usage, and return them as a component."""
     node_group = instance_group.node_group
@@ -225,10 +222,7 @@ def _add_instances(
 
 
 def _launches(
-    cluster: Cluster,
-    instance_group: _InstanceGroup,
-    launch_template_data: TemplatePart,
-    group_properties: TemplatePart,
+    cluster: Cluster, instance_group: _InstanceGroup, launch_template_data: TemplatePart, group_properties: TemplatePart
 ) -> _Launches:
     node_group = instance_group.node_group
     # The cluster file's value, if the change set does not contain it.
@@ -246,10 +240,7 @@ def _launches(
 
 
 def _add_types(usage: _Usage, instance_group: _InstanceGroup, launches: _Launches) -> None:
-    count_by_key = {
-        launches.type: launches.count - launches.spot_count,
-        f"{launches.type} (spot)": launches.spot_count,
-    }
+    count_by_key = {launches.type: launches.count - launches.spot_count, f"{launches.type} (spot)": launches.spot_count}
     for key, count in count_by_key.items():
         # A group without instances is named with the type that it will launch.
         if count or (key == launches.type) != launches.is_spot:

@@ -154,10 +154,7 @@ class DeletionPlan(Message):
     @property
     def data_to_delete(self) -> tuple[OrphanedResource, ...]:
         """The volumes and snapshots of PersistentVolumeClaims that are deleted on request."""
-        return (
-            *(self.volumes if self.delete_volumes else ()),
-            *(self.snapshots if self.delete_snapshots else ()),
-        )
+        return (*(self.volumes if self.delete_volumes else ()), *(self.snapshots if self.delete_snapshots else ()))
 
 
 @dataclass(frozen=True)

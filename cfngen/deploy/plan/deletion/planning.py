@@ -13,13 +13,7 @@ from cfngen.deploy.aws import templates as template_objects
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.inventory import Inventory, read_inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
-from cfngen.deploy.aws.stacks import (
-    AUTO_SCALING_GROUP,
-    NESTED_STACK,
-    find_last_deleted,
-    find_live_stacks,
-    find_stack,
-)
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, find_last_deleted, find_live_stacks, find_stack
 from cfngen.deploy.aws.templates import TemplateObjects
 from cfngen.deploy.plan.deletion import remaining_by_kind, remaining_resources
 from cfngen.deploy.plan.deletion.plan import DeletedResources, DeletionPlan, DeletionRequest, PreparedDeletion

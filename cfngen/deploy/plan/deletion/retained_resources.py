@@ -179,10 +179,7 @@ def list_existing_resources(
     cluster_ids = inventory.ids()
     retained = [
         RetainedResource(
-            kind=kind,
-            id=value,
-            why="yours: it existed before the cluster",
-            cost=_COST_BY_EXISTING_KIND.get(kind, ""),
+            kind=kind, id=value, why="yours: it existed before the cluster", cost=_COST_BY_EXISTING_KIND.get(kind, "")
         )
         for name, value in parameters
         if value and value not in cluster_ids and (kind := _existing_kind(name))

@@ -194,8 +194,7 @@ def _association_impact(context: ChangeContext) -> Impact | None:
     subnet = SubnetId.parse(context.change.logical_id)
     zone = subnet.zone_in(context.cluster.region) if subnet else context.change.logical_id
     return Impact(
-        f"network: the subnet in {zone} uses another route table at once; open connections may break",
-        Danger.DISRUPTIVE,
+        f"network: the subnet in {zone} uses another route table at once; open connections may break", Danger.DISRUPTIVE
     )
 
 

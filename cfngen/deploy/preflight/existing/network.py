@@ -112,16 +112,14 @@ class _Network:
             yield self._other_vpc_problem(part, subnet.vpc_id)
         elif subnet.zone != part.zone:
             yield refusal(
-                part.key,
-                f"{part.id} is in {subnet.zone} and not in {part.zone}; use a public subnet in {part.zone}",
+                part.key, f"{part.id} is in {subnet.zone} and not in {part.zone}; use a public subnet in {part.zone}"
             )
         else:
             public = part.subnet.public
             if public and public.id == part.id and public.cidr and subnet.cidr != str(public.cidr):
                 key = part.key.removesuffix("id") + "cidr"
                 yield refusal(
-                    key,
-                    f"{part.id} has the range {subnet.cidr} and not {public.cidr}; correct it, or remove the key",
+                    key, f"{part.id} has the range {subnet.cidr} and not {public.cidr}; correct it, or remove the key"
                 )
             if not self._is_public(part.id):
                 yield refusal(

@@ -21,12 +21,7 @@ from cfngen.cluster.paths import Path, dotted
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.addresses import find_elastic_ip
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
-from cfngen.deploy.aws.network import (
-    find_internet_gateway_vpc,
-    find_route_tables,
-    find_security_groups,
-    find_subnets,
-)
+from cfngen.deploy.aws.network import find_internet_gateway_vpc, find_route_tables, find_security_groups, find_subnets
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.preflight.existing import network, roles, services

@@ -82,8 +82,7 @@ def _quotas(
         )
     ]
     table_id = values.get("RouteTableId") or next(
-        (route_table_of(route_tables, subnet.id) for subnet in named_subnets(cluster, values) if subnet.id),
-        "",
+        (route_table_of(route_tables, subnet.id) for subnet in named_subnets(cluster, values) if subnet.id), ""
     )
     tables = [table for table in route_tables if table["RouteTableId"] == table_id]
     if network_plugin(cluster).uses_vpc_routes and tables:

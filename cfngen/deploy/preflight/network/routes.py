@@ -203,9 +203,7 @@ def find_divided_route_tables(situation: Situation) -> Iterator[Finding]:
         users = "the subnet uses" if len(subnets) == 1 else "the subnets use"
         table = route_table_of(tables, subnets[0])
         yield warning(
-            key,
-            f"is not in the cluster file, so it is a stack parameter; {users} {table}",
-            f"set it to {table}",
+            key, f"is not in the cluster file, so it is a stack parameter; {users} {table}", f"set it to {table}"
         )
 
 

@@ -304,8 +304,7 @@ def read_deployed_demand(account: Account, stack: StackView) -> Demand:
         return Demand()
     # The root outputs the id of a VPC that it has created.
     return replace(
-        count_demand(documents, stack.parameters),
-        vpc_id=stack.values.get("VpcId") or stack.outputs.get("VpcId", ""),
+        count_demand(documents, stack.parameters), vpc_id=stack.values.get("VpcId") or stack.outputs.get("VpcId", "")
     )
 
 

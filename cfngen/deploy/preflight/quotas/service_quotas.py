@@ -92,11 +92,7 @@ class _CountedResource(NamedTuple):
 
 _COUNTED_RESOURCES = (
     _CountedResource(
-        "AWS::EC2::VPC",
-        "VPCs",
-        service="vpc",
-        code="L-F678F1CE",
-        used=count_listed("ec2.describe_vpcs", "Vpcs"),
+        "AWS::EC2::VPC", "VPCs", service="vpc", code="L-F678F1CE", used=count_listed("ec2.describe_vpcs", "Vpcs")
     ),
     _CountedResource(
         "AWS::EC2::InternetGateway",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
-from cfngen.graph.scopes import Scope, scope
+from cfngen.graph.grant_limits import Scope, scope
 from cfngen.graph.values import items, mapping
 from cfngen.templates.expressions import references
 

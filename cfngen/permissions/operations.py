@@ -1,7 +1,7 @@
 """Statements of an operator for operations with policies of their own: snapshots of etcd, replacing instances, pausing.
 
 Not everybody who deploys should be allowed to do these; a job that pauses every night need not be allowed to deploy.
-Resources and conditions: "Actions, resources, and condition keys" for Amazon EC2 and for Amazon EC2 Auto Scaling,
+Resources and conditions: "Actions, resources, and condition keys for Amazon EC2" and the same page for Auto Scaling,
 Service Authorization Reference; "Tags for security", Amazon EC2 Auto Scaling User Guide.
 """
 

@@ -8,7 +8,7 @@ from cfngen.deploy.aws.account import connect
 from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.operations import stack_protection
 from cfngen.deploy.plan.publishing.publish import publish
-from cfngen.deploy.preflight.quotas import service_quotas
+from cfngen.deploy.preflight.quotas import checks
 from cfngen.deploy.preflight.quotas.demand import count_demand
 from cfngen.permissions.scope import Scope
 from cfngen.templates import generate
@@ -24,4 +24,4 @@ def test_an_operator_with_the_policy_can_prepare_a_deployment(cloud, said):
         assert publish(account, documents, cluster="kubernetes", report=said.append).written == 7
         stack_protection.protect_stack(account, find_stack(account, "kubernetes"), report=said.append)
         assert find_stack(account, "kubernetes").protected
-        assert {quota.sufficient for quota in service_quotas.check(account, count_demand(documents, {}))} == {True}
+        assert {quota.sufficient for quota in checks.check(account, count_demand(documents, {}))} == {True}

@@ -21,8 +21,8 @@ from cfngen.cli.render.events import event_lines
 from cfngen.cli.render.layout import Piece, Style
 from cfngen.cli.render.operations import OPERATION_VERBS
 from cfngen.cli.render.resource_names import resource_name, stack_title
-from cfngen.deploy.aws.event_lists import is_at_rest
 from cfngen.deploy.aws.events import is_worth_showing
+from cfngen.deploy.aws.operation_events import is_at_rest
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.aws.types import Clock
 from cfngen.deploy.messages.message import Event, Message

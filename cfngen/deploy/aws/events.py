@@ -14,7 +14,7 @@ from typing import Literal
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import error_code, translate_aws_errors
-from cfngen.deploy.aws.event_lists import (
+from cfngen.deploy.aws.operation_events import (
     Scope,
     all_events,
     is_at_rest,

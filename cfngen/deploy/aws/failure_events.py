@@ -7,8 +7,8 @@ from datetime import datetime
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import DeniedError, as_aws_error, error_code
-from cfngen.deploy.aws.event_lists import last_operation_and_failure
 from cfngen.deploy.aws.events import StackEvents, parse_event
+from cfngen.deploy.aws.operation_events import last_operation_and_failure
 from cfngen.deploy.aws.stacks import NESTED_STACK, stack_name
 from cfngen.deploy.messages.message import Event
 

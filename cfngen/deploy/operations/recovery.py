@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.events import read_last_event
-from cfngen.deploy.aws.last_operation import DESCRIPTION_PATTERN, describe_time, find_rollback_blockers
 from cfngen.deploy.aws.launched_versions import find_stale_groups
+from cfngen.deploy.aws.operation_origin import DESCRIPTION_PATTERN, describe_time
 from cfngen.deploy.aws.protection import disable_termination_protection
+from cfngen.deploy.aws.rollback_blockers import find_rollback_blockers
 from cfngen.deploy.aws.stacks import (
     StackView,
     find_stack,

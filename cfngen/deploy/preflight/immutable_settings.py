@@ -1,7 +1,7 @@
-"""Compares settings that a change set does not show: immutable settings, number of masters and Kubernetes version.
+"""Refuses changes of what a cluster keeps: immutable settings, the issuer, the VPC, and the subnet of a zone.
 
-The root's metadata records them (`cfngen.templates.immutable_settings`); a stack without that record is not checked.
-The VPC and its subnets are parameters and are checked in `cfngen.deploy.preflight.immutable_settings`.
+A change set does not show the settings. The root's metadata records them (`cfngen.templates.immutable_settings`); a
+stack without that record is not checked. VPC and subnets are parameters of the root: the stack's are compared.
 """
 
 from __future__ import annotations
@@ -233,6 +233,9 @@ def check(
     current: Mapping[str, str], requested: Mapping[str, str], references: Mapping[str, str] | None = None
 ) -> None:
     """Refuse a deployment that would replace the VPC, or the subnet of a zone that the cluster keeps using.
+
+    CloudFormation would try, and fail half-way: network interfaces and volumes of masters cannot move, and a NAT
+    gateway in a new public subnet cannot have the Elastic IP that the old one still has.
 
     Args:
         current: current values of the root's parameters, with ids in place of references; empty if the stack is new.

@@ -1,4 +1,4 @@
-"""Checks that the private addresses of new masters are free.
+"""Checks that the private addresses of new masters are free, and how large the masters' volumes really are.
 
 EC2 assigns any free address of a subnet to nodes and, with the network plug-in `amazon-vpc`, to pods. That may be an
 address that the cluster file reserves for a master that is added later. The update would then fail half-way with
@@ -123,6 +123,9 @@ class VolumeFindings:
 
 def check_volume_sizes(account: Account, existing: StackView, values: Mapping[str, str]) -> VolumeFindings:
     """Compare the real sizes of the volumes with the stack's parameter and with the requested size.
+
+    EBS cannot shrink a volume ("Request modifications to your EBS volumes", EC2 User Guide). A rollback that would have
+    to shrink one completes only if it skips the volume. From then on the stack records the former size.
 
     Args:
         values: parameters of the deployment.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cfngen.deploy.aws import last_operation
+from cfngen.deploy.aws import operation_origin
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import read_change_set_clusters
 from cfngen.deploy.aws.errors import AwsError
@@ -109,13 +109,13 @@ class BusyError(CfngenError):
 def busy_error(account: Account, stack: StackView) -> BusyError:
     """Return the error for a stack with an operation in progress; it says who started it and when, if that is known."""
     try:
-        origin = last_operation.read_origin(account, stack)
+        origin = operation_origin.read_origin(account, stack)
     except AwsError:
         return BusyError(stack)
     if origin is None:
         return BusyError(stack)
     author = f"started by {origin.caller}" if origin.caller else "not started by a deployment of cfngen"
-    return BusyError(stack, f"since {last_operation.describe_time(account, origin.time)}, {author}")
+    return BusyError(stack, f"since {operation_origin.describe_time(account, origin.time)}, {author}")
 
 
 def require_idle_stack(account: Account, stack_name: str, cluster: str) -> StackView:

@@ -18,10 +18,10 @@ from cfngen.deploy.aws import consoles as console_output
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.consoles import ConsoleExcerpt
 from cfngen.deploy.aws.errors import AwsError, as_aws_error, translate_aws_errors
-from cfngen.deploy.aws.event_lists import is_at_rest, merge_events, since_time
 from cfngen.deploy.aws.events import is_cancelled, read_all_events, repeats_another_failure
 from cfngen.deploy.aws.failure_events import find_failed_instance, read_failures, read_operation
 from cfngen.deploy.aws.network import list_interfaces
+from cfngen.deploy.aws.operation_events import is_at_rest, merge_events, since_time
 from cfngen.deploy.aws.stacks import (
     AUTO_SCALING_GROUP,
     NESTED_STACK,

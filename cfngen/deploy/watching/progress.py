@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
-from cfngen.deploy.aws.event_lists import is_at_rest
 from cfngen.deploy.aws.events import is_cancelled
+from cfngen.deploy.aws.operation_events import is_at_rest
 from cfngen.deploy.aws.stacks import NESTED_STACK
 from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.watching.expectations import Expectation, ResourceAction, StackPath, usual_seconds

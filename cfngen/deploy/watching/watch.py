@@ -15,8 +15,8 @@ from enum import StrEnum
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, ThrottledError, UnreachableError, as_aws_error, is_transient
-from cfngen.deploy.aws.event_lists import LastOperation, Scope, since_change_set, since_event
 from cfngen.deploy.aws.events import TreeEvents
+from cfngen.deploy.aws.operation_events import LastOperation, Scope, since_change_set, since_event
 from cfngen.deploy.aws.stacks import NoStackError, StackView, find_stack, stack_name
 from cfngen.deploy.messages.message import Event, Finished, Notice, Report
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus

@@ -11,8 +11,8 @@ import pytest
 from watched import NAME, Operator, lines, operating
 
 from cfngen.deploy.aws.errors import DeniedError
-from cfngen.deploy.aws.event_lists import LastOperation, merge_events
 from cfngen.deploy.aws.events import is_worth_showing, parse_event, read_history, read_last_event
+from cfngen.deploy.aws.operation_events import LastOperation, merge_events
 from cfngen.deploy.messages.message import Event
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=UTC)

@@ -10,7 +10,6 @@ from recorded import NESTED, NOW, STACK_ID, Recorded, RefusedError
 from recorded_stack import NAME, arn, event
 
 from cfngen.deploy.aws.errors import AwsError
-from cfngen.deploy.aws.event_lists import LastOperation, all_events, is_at_rest, since_event, since_time
 from cfngen.deploy.aws.events import (
     MAX_EMPTY_READS,
     StackEvents,
@@ -20,6 +19,7 @@ from cfngen.deploy.aws.events import (
     read_history,
     read_last_event,
 )
+from cfngen.deploy.aws.operation_events import LastOperation, all_events, is_at_rest, since_event, since_time
 from cfngen.deploy.messages.message import Event
 
 CHILD = f"{NAME}-VpcStack-1"

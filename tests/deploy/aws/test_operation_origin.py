@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from recorded import CHANGE_SET, NOW, STACK_ID, Recorded, RefusedError, description
 
-from cfngen.deploy.aws import last_operation
+from cfngen.deploy.aws import operation_origin
 from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Message, Notice
@@ -58,9 +58,9 @@ def updating(token: str, text: str | None = None) -> Recorded:
 
 @pytest.mark.parametrize("protect", [True, False])
 def test_who_began_an_operation_and_what_is_due_at_its_end_is_read_from_its_change_set(protect: bool) -> None:
-    text = last_operation.change_set_description(Recorded().account, "kubernetes", protect=protect)
-    begun = last_operation.read_origin(updating("cfngen-plan-one", text).account, STACK)
-    assert begun == last_operation.OperationOrigin(
+    text = operation_origin.change_set_description(Recorded().account, "kubernetes", protect=protect)
+    begun = operation_origin.read_origin(updating("cfngen-plan-one", text).account, STACK)
+    assert begun == operation_origin.OperationOrigin(
         NOW - timedelta(minutes=7), "arn:aws:iam::123456789012:user/operator", protect
     )
 
@@ -69,7 +69,7 @@ def test_who_began_an_operation_and_what_is_due_at_its_end_is_read_from_its_chan
     ("token", "text"), [("cfngen-plan-one", None), ("cfngen-plan-one", "by hand"), ("Console-Update-1", "x"), ("", "x")]
 )
 def test_an_operation_of_which_nobody_knows_who_began_it_has_its_time_alone(token: str, text: str | None) -> None:
-    assert last_operation.read_origin(updating(token, text).account, STACK) == last_operation.OperationOrigin(
+    assert operation_origin.read_origin(updating(token, text).account, STACK) == operation_origin.OperationOrigin(
         NOW - timedelta(minutes=7)
     )
 
@@ -166,8 +166,8 @@ def history(*events: dict[str, Any]) -> Recorded:
     ],
 )  # fmt: skip
 def test_when_the_newest_operation_began(events: list[dict[str, Any]], minutes: int | None) -> None:
-    expected = None if minutes is None else last_operation.OperationOrigin(NOW - timedelta(minutes=minutes))
-    assert last_operation.read_origin(history(*events).account, STACK) == expected
+    expected = None if minutes is None else operation_origin.OperationOrigin(NOW - timedelta(minutes=minutes))
+    assert operation_origin.read_origin(history(*events).account, STACK) == expected
 
 
 def test_events_that_may_not_be_read_are_an_error() -> None:
@@ -178,7 +178,7 @@ def test_events_that_may_not_be_read_are_an_error() -> None:
 
     api.answers["DescribeStackEvents"] = refused
     with pytest.raises(AwsError, match="DescribeStackEvents"):
-        last_operation.read_origin(api.account, STACK)
+        operation_origin.read_origin(api.account, STACK)
 
 
 @pytest.mark.parametrize(
@@ -192,4 +192,4 @@ def test_events_that_may_not_be_read_are_an_error() -> None:
     ],
 )
 def test_a_moment_is_told_with_how_long_ago_it_is(seconds: int, words: str) -> None:
-    assert last_operation.describe_time(Recorded().account, NOW - timedelta(seconds=seconds)) == words
+    assert operation_origin.describe_time(Recorded().account, NOW - timedelta(seconds=seconds)) == words

@@ -10,7 +10,7 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.deploy.aws.last_operation import find_rollback_blockers
+from cfngen.deploy.aws.rollback_blockers import find_rollback_blockers
 from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Notice, Step
 from cfngen.deploy.operations.interaction import DeclinedError

@@ -9,7 +9,7 @@ from recorded import STACK_ID, RefusedError
 from recorded_stack import NAME, End, RecordedStack, Told, event, resource
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.deploy.aws.last_operation import find_rollback_blockers
+from cfngen.deploy.aws.rollback_blockers import find_rollback_blockers
 from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.deploy.messages.message import Event, Notice
 from cfngen.deploy.operations.interaction import DeclinedError

@@ -12,8 +12,8 @@ from watched import NAME, OFTEN, SECONDS, Operator, lines, operating
 
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.aws.errors import DeniedError, ExpiredCredentialsError
-from cfngen.deploy.aws.event_lists import all_events
 from cfngen.deploy.aws.events import TreeEvents
+from cfngen.deploy.aws.operation_events import all_events
 from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.deploy.messages.message import Event
 from cfngen.deploy.watching.watch import MAX_STALE_READS, READS_AFTER_END, PollingBudget, WatchEndedError

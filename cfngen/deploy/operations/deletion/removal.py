@@ -246,7 +246,10 @@ def remove_each(
 
 
 def remove_issuer_buckets(account: Account, buckets: tuple[str, ...], report: Report) -> None:
-    """Delete the documents in these buckets, and the buckets; what AWS refuses is reported and remains."""
+    """Delete the documents in these buckets, and the buckets; what AWS refuses is reported and remains.
+
+    CloudFormation cannot delete them, since masters write the documents as long as the cluster exists.
+    """
     for bucket in buckets:
         try:
             with translate_aws_errors():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cfngen.deploy.aws import last_operation, protection
+from cfngen.deploy.aws import operation_origin, protection
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.events import read_last_event
@@ -82,7 +82,7 @@ def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult,
         return
     # The stack policies are also set after a failed update, because the update's deployment may have lifted them.
     try:
-        origin = last_operation.read_origin(account, stack)
+        origin = operation_origin.read_origin(account, stack)
         # Deployments with --no-protect, and operations not started by cfngen, leave termination protection as it is.
         enable_termination_protection = origin is not None and origin.protect is True
         stack_protection.protect_stack(account, stack, termination=enable_termination_protection, report=report)

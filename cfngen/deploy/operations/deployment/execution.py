@@ -103,6 +103,9 @@ def _replacement_refused(plan: Plan) -> ReplacementRefusedError:
 def retry(account: Account, plan: Plan) -> None:
     """Update the stack with its current template and parameters, which retries the failed resources.
 
+    A change set of such a stack is empty (aws/aws-cdk-cli#1972). The user guide has this call instead ("Choose how to
+    handle failures when provisioning resources"): UpdateStack with rollback disabled continues from there.
+
     Args:
         plan: a plan with `retries`.
     """

@@ -13,7 +13,7 @@ from typing import Literal
 
 from cfngen.cluster.iam.issuer_stages import IssuerState
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.aws import last_operation
+from cfngen.deploy.aws import operation_origin
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.pause import read_pause
@@ -41,7 +41,7 @@ from cfngen.deploy.preflight.parameters import parameter_values
 from cfngen.deploy.preflight.parameters.parameter_file import ParameterFile
 from cfngen.deploy.preflight.parameters.parameter_values import ParameterValues
 from cfngen.deploy.preflight.pausing import PausedError
-from cfngen.deploy.preflight.quotas import service_quotas
+from cfngen.deploy.preflight.quotas import checks
 from cfngen.deploy.preflight.quotas.demand import Demand, count_demand, read_deployed_demand
 from cfngen.deploy.preflight.quotas.quota import Quota
 from cfngen.deploy.preflight.references import ResolvedReferences, moved_parts, resolve_references
@@ -249,7 +249,7 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
         volume_impacts=volumes.impacts,
         demand=demand,
         current_demand=current_demand,
-        quotas=() if current_demand is None else service_quotas.check(account, demand, current_demand),
+        quotas=() if current_demand is None else checks.check(account, demand, current_demand),
         root_tags=stack_checks.root_stack_tags(cluster.name, request.tags, deployed_stack),
     )
 
@@ -338,7 +338,7 @@ def _plan_request(account: Account, settled: _Settled, checked: _Checked, templa
             *settled.program_impacts,
             *checked.volume_impacts,
         ),
-        note=last_operation.change_set_description(account, request.cluster.name, protect=request.protect),
+        note=operation_origin.change_set_description(account, request.cluster.name, protect=request.protect),
         quotas=checked.quotas,
         quotas_ignored=request.ignore_quotas,
         costs=cost_differences(current_demand, demand) if current_demand and settled.deployed_stack else (),

@@ -272,7 +272,9 @@ _NAME_PROPERTIES = {
 
 
 def capabilities(documents: Sequence[Document]) -> tuple[str, ...]:
-    """Return the capabilities that the templates require.
+    """Return the capabilities that the templates require ("CreateChangeSet", CloudFormation API Reference).
+
+    A change set of a root needs those of its nested templates too.
 
     Args:
         documents: the root and the nested templates; `standalone` may be among them.

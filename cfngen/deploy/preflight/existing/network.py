@@ -16,17 +16,20 @@ from cfngen.cluster.network.routes import destination_range, target_ids
 from cfngen.cluster.network.topology import is_private
 from cfngen.cluster.sections.network import Subnet
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.network import SubnetView, find_route_tables, find_subnets, list_route_tables
-from cfngen.deploy.aws.types import AwsObject
-from cfngen.deploy.aws.vpc_connections import (
+from cfngen.deploy.aws.network import (
+    SubnetView,
     find_interface_vpc,
     find_nat_gateway,
     find_peering_connection,
+    find_route_tables,
+    find_subnets,
     find_vpn_gateway_vpcs,
     has_prefix_list,
     has_transit_gateway,
+    list_route_tables,
     list_transit_gateway_attachments,
 )
+from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, refusal
 
 ROUTES = "routes"
@@ -233,6 +236,9 @@ def find_unconnected_targets(cluster: Cluster) -> Iterator[Finding]:
 
 def find_route_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[Finding]:
     """Yield a problem for each prefix list or target of a route that does not exist, or does not lead out of the VPC.
+
+    EC2 refuses such a route in the middle of an operation; to a peering connection that is not accepted it makes one
+    that leads nowhere ("Update your route tables for a VPC peering connection", Amazon VPC Peering Guide).
 
     Raises:
         cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.

@@ -242,7 +242,10 @@ _ASSUME_ROLE_PATTERNS = frozenset({"sts:assumerole", "sts:assume*", "sts:*", "*"
 
 
 def find_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
-    """Yield a problem for each existing role or instance profile that instances cannot have."""
+    """Yield a problem for each existing role or instance profile that instances cannot have.
+
+    EC2 must be trusted to assume the role, and the instance profile must hold it; else instances get no credentials.
+    """
     for path, existing in existing_roles(cluster):
         key = dotted(path)
         role_account = existing.role.split(":")[4]

@@ -135,7 +135,11 @@ def _target_groups(cluster: Cluster) -> Iterator[tuple[str, str]]:
 
 
 def find_zone_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
-    """Yield a problem for each existing zone that does not exist, is of the other kind, or is of another domain."""
+    """Yield a problem for each existing zone that does not exist, is of the other kind, or is of another domain.
+
+    Route 53 would refuse the record in the middle of an operation, or clients would not find the API: a name in a
+    public zone leads to the public endpoint, one in a private zone leads clients in its VPCs to the internal one.
+    """
     dns = cluster.api.dns
     if dns is None:
         return

@@ -23,7 +23,15 @@ from cfngen.deploy.preflight.findings import (
     unread,
     warning,
 )
-from cfngen.deploy.preflight.network import access_lists, endpoints, ranges, routes, security_groups, subnet_tags
+from cfngen.deploy.preflight.network import (
+    access_lists,
+    endpoints,
+    ranges,
+    routes,
+    security_groups,
+    subnet_tags,
+    vpc,
+)
 from cfngen.deploy.preflight.network.reading import read
 from cfngen.deploy.preflight.network.situation import Situation, parameter_values
 from cfngen.deploy.preflight.references import resolve_references
@@ -120,7 +128,7 @@ class Check(NamedTuple):
     reads: tuple[str, ...] = ()
 
 
-_EXISTENCE = Check("vpc", "the VPC exists", _always, ranges.find_missing_vpc)
+_EXISTENCE = Check("vpc", "the VPC exists", _always, vpc.find_missing_vpc)
 CHECKS: tuple[Check, ...] = (
     _EXISTENCE,
     Check("range", "the VPC has the range in the cluster file", _always, ranges.find_range_problems),
@@ -128,14 +136,14 @@ CHECKS: tuple[Check, ...] = (
         "dns",
         "the VPC has DNS support and DNS host names",
         _always,
-        ranges.find_dns_problems,
+        vpc.find_dns_problems,
         reads=("has_dns_support", "has_dns_host_names"),
     ),
     Check(
         "objects",
         "what the cluster file names exists, in the VPC, and in its zone and range",
         _always,
-        ranges.find_foreign_objects,
+        vpc.find_foreign_objects,
         reads=("foreign",),
     ),
     Check(
@@ -226,7 +234,7 @@ def judge(situation: Situation, *, without: Collection[str] = ()) -> tuple[Findi
     """
     checks = [check for check in CHECKS if check.name not in without] if situation.facts.vpc else [_EXISTENCE]
     findings = [finding for check in checks if check.applies(situation) for finding in _carry_out(check, situation)]
-    findings += [unread(_LABELS[name], reason, ranges.VPC_ID_KEY) for name, reason in situation.unread]
+    findings += [unread(_LABELS[name], reason, vpc.VPC_ID_KEY) for name, reason in situation.unread]
     return tuple(sorted(findings, key=lambda finding: _ORDER.index(finding.severity)))
 
 
@@ -304,7 +312,7 @@ def ensure_network(
         result = check_network(account, cluster, report, values=values, without=without)
     except AwsError as error:
         vpc_id = values.get("VpcId", "")
-        findings: tuple[Finding, ...] = (unread(f"the VPC {vpc_id}", error, source_of(ranges.VPC_ID_KEY)),)
+        findings: tuple[Finding, ...] = (unread(f"the VPC {vpc_id}", error, source_of(vpc.VPC_ID_KEY)),)
         report(NetworkCheck(cluster.name, account.region, vpc_id, findings))
         return False
     findings = tuple(replace(finding, key=source_of(finding.key)) for finding in result.findings)

@@ -190,7 +190,11 @@ def _judge_gateway_state(situation: Situation, key: str, gateway_id: str) -> Ite
 
 
 def find_divided_route_tables(situation: Situation) -> Iterator[Finding]:
-    """Yield a finding if pods' routes would not be in the one route table that all existing subnets use."""
+    """Yield a finding if pods' routes would not be in the one route table that all existing subnets use.
+
+    The cloud controller manager writes routes to one table only (cloud-provider-aws#432). Pods in a subnet with another
+    one could not be reached, and no error would say so.
+    """
     key = "network.routeTable"
     tables = situation.facts.route_tables
     subnets = [subnet.id for subnet, _ in situation.existing_subnets if not subnet.is_public]

@@ -102,6 +102,9 @@ def last_operation_and_failure() -> Boundary:
 def merge_events(events: Iterable[Event]) -> list[Event]:
     """Return the events of several stacks as one list, oldest first.
 
+    Of events at the same time, the parent's "nested stack in progress" comes first, then the nested stack's, then the
+    parent's "complete".
+
     Args:
         events: the events; those of one stack oldest first, and those of a parent before those of its nested stacks.
     """

@@ -8,7 +8,6 @@ the stack's events and leads back to the description. Operations started elsewhe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -16,9 +15,9 @@ from typing import NamedTuple
 from cfngen.cluster.naming.names import CHANGE_SET_PREFIX
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
-from cfngen.deploy.aws.event_lists import LastOperation
-from cfngen.deploy.aws.events import is_cancelled, parse_event
-from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackView, find_stack, list_resources
+from cfngen.deploy.aws.events import parse_event
+from cfngen.deploy.aws.operation_events import LastOperation
+from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Event
 from cfngen.text import pluralize
 
@@ -97,53 +96,3 @@ def describe_time(account: Account, time: datetime) -> str:
     """Return a time and how long ago it was, e.g. `12:03 UTC (4 minutes ago)`."""
     minutes = round((account.clock.now() - time).total_seconds() / 60)
     return f"{time:%H:%M} UTC ({pluralize(minutes, 'minute') if minutes > 0 else 'less than a minute'} ago)"
-
-
-# A nested stack in one of these statuses can be skipped as a whole (API reference, ContinueUpdateRollback).
-SKIPPABLE_STACK_STATUSES = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
-
-
-def find_rollback_blockers(account: Account, root: StackView) -> dict[str, str]:
-    """Return the resources that made a rollback fail; keys are as `ResourcesToSkip` spells them, values the reasons.
-
-    A resource in a nested stack is spelled as the nested stack's *name*, a dot and the logical id. A nested stack
-    itself is included only if it is being deleted, because skipping it skips all of its resources.
-    """
-    return dict(_find_blockers(account, root, ""))
-
-
-def _find_blockers(account: Account, stack: StackView, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield the resources that made a stack's rollback fail: (entry for `ResourcesToSkip`, reason of the failure).
-
-    `prefix` is the beginning of the entries: the stack's name and a dot, or empty for the root.
-    """
-    failed = [resource for resource in list_resources(account, stack.id) if resource.status == "UPDATE_FAILED"]
-    rollback_failures = _find_failed_in_rollback(account, stack) if failed else frozenset[str]()
-    for resource in failed:
-        if resource.type == NESTED_STACK and resource.physical_id:
-            yield from _find_nested_blockers(account, resource, prefix)
-        elif resource.logical_id in rollback_failures:
-            yield f"{prefix}{resource.logical_id}", resource.reason
-
-
-def _find_nested_blockers(account: Account, resource: ResourceView, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield the same as `_find_blockers` for a nested stack, or only the nested stack itself if it is being deleted."""
-    child = find_stack(account, resource.physical_id)
-    if child is None or child.status.name in SKIPPABLE_STACK_STATUSES:
-        yield f"{prefix}{resource.logical_id}", resource.reason
-    else:
-        yield from _find_blockers(account, child, f"{child.name}.")
-
-
-def _find_failed_in_rollback(account: Account, stack: StackView) -> frozenset[str]:
-    """Return the logical ids of the resources that failed after the latest rollback started or was continued."""
-    # Events are listed newest first; only the newest event of each resource counts.
-    has_failed_by_id: dict[str, bool] = {}
-    pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
-    for entry in (entry for page in pages for entry in page["StackEvents"]):
-        event = parse_event(entry, ())
-        if event.of_stack and event.status == "UPDATE_ROLLBACK_IN_PROGRESS":
-            break
-        has_failed = event.status == "UPDATE_FAILED" and not is_cancelled(event)
-        has_failed_by_id.setdefault(event.logical_id, has_failed)
-    return frozenset(logical_id for logical_id, has_failed in has_failed_by_id.items() if has_failed)

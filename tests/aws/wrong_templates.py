@@ -176,7 +176,8 @@ class Attempt:
         if stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
             return None
         failed = failures(stack, seen)
-        return Refused("\n".join(reason for _, reason in failed), tuple(key for key, _ in failed))
+        words = "\n".join(reason for _, reason in failed)
+        return Refused(words, tuple(key for key, _ in failed), modelled="(NotModelled)" not in words)
 
     def url(self, body: Mapping[str, Any]) -> str:
         """Where a template is, once it is uploaded."""

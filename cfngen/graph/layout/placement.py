@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from cfngen.graph.layout.edges import Edge
 from cfngen.graph.layout.nodes import NARROWEST, TRACK, Node, tracks
 from cfngen.graph.layout.ranks import ranks
+from cfngen.graph.layout.text_metrics import Size
 from cfngen.graph.picture import BoxKind
 
 WIDEST = 98  # tracks
@@ -65,7 +66,7 @@ class Placement:
     """Places the nodes of a picture."""
 
     def __init__(
-        self, roots: list[Node], edges: Sequence[Edge], spacing: Spacing, label_sizes: dict[Edge, tuple[float, float]]
+        self, roots: list[Node], edges: Sequence[Edge], spacing: Spacing, label_sizes: dict[Edge, Size]
     ) -> None:
         self._spacing = spacing
         self._label_sizes = label_sizes
@@ -202,13 +203,13 @@ class Placement:
         gap = self._spacing.gap
         if any(node.children for node in nodes):
             return gap
-        widths = [self._label_sizes[edge][0] for edge in self._between(nodes, nodes)]
+        widths = [self._label_sizes[edge].width for edge in self._between(nodes, nodes)]
         return max(gap, min(tracks(max(widths, default=0)) + 2, 16))
 
     def _vertical_gap(self, above: Sequence[Node], below: Sequence[Node], least: int) -> int:
         """Return the tracks between two rows: more if there are labels between them."""
         between = self._between(above, below)
-        heights = [self._label_sizes[edge][1] + 4 for edge in between if self._label_sizes[edge][1]]
+        heights = [self._label_sizes[edge].height + 4 for edge in between if self._label_sizes[edge].height]
         return max(least, min(tracks(sum(heights) + 22), 7) if heights else 0)
 
     def _between(self, some: Sequence[Node], others: Sequence[Node]) -> list[Edge]:
@@ -286,10 +287,10 @@ class Placement:
         for node in nodes:
             self._place(node, widest, aspect)
         pairs = self._pairs(nodes)
-        widths = [self._label_sizes[edge][0] for edge in self._edges if self._among(edge, nodes)]
+        widths = [self._label_sizes[edge].width for edge in self._edges if self._among(edge, nodes)]
         between = tracks(max(widths, default=0)) + 2 + self._spacing.lanes + min(len(widths) // 6, 6)
         gap = max(self._spacing.gap - 1, 2)
-        arranged = ranks(nodes, pairs, (between, gap), widest, aspect)
+        arranged = ranks(nodes, pairs, widest, aspect, column_gap=between, node_gap=gap)
         gaps = [[self._vertical_gap([one], [other], gap) for one, other in itertools.pairwise(col)] for col in arranged]
         heights = [sum(node.height for node in col) + sum(below) for col, below in zip(arranged, gaps, strict=True)]
         x = 0
@@ -335,7 +336,7 @@ class Placement:
         self._enclose(node, block)
 
 
-def _align(zones: list[Node], arranger: Placement) -> None:
+def _align(zones: list[Node], placement: Placement) -> None:
     """Give the rows of zones the same heights, so that subnets stand side by side."""
     if len(zones) < 2 or len({len(zone.rows) for zone in zones}) != 1:
         return
@@ -345,7 +346,7 @@ def _align(zones: list[Node], arranger: Placement) -> None:
         max(child.height for row in rows for child in row) for rows in zip(*(z.rows for z in zones), strict=True)
     ]
     for zone in zones:
-        arranger.align_rows(zone, heights)
+        placement.align_rows(zone, heights)
 
 
 def _stretch(node: Node, w: int, h: int) -> None:

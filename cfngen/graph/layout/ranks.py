@@ -15,15 +15,17 @@ from cfngen.graph.layout.nodes import Node
 _SWEEPS = 6
 
 
-def ranks(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], spacing: tuple[int, int], widest: int,
-            aspect: float) -> list[list[Node]]:  # fmt: skip
+def ranks(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], widest: int, aspect: float, *,
+          column_gap: int, node_gap: int) -> list[list[Node]]:  # fmt: skip
     """Return nodes as columns, each from top to bottom.
 
     Args:
         nodes: the nodes; each has its size.
         pairs: ids of nodes from and to which arrows lead.
-        spacing: tracks between columns, and between the nodes of a column.
+        widest: tracks that the columns may take together.
         aspect: width by height that is wanted.
+        column_gap: tracks between columns.
+        node_gap: tracks between the nodes of a column.
     """
     by_id = {node.box.id: node for node in nodes}
     edges = sorted({(source, target) for source, target in pairs if source != target})
@@ -31,11 +33,11 @@ def ranks(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], spacing: tupl
     best: tuple[float, list[list[str]]] | None = None
     for candidate in _candidates(assigned, edges):
         ordered = _ordered_by_barycentre(candidate, edges)
-        width = sum(max(by_id[name].width for name in column) for column in ordered) + spacing[0] * (len(ordered) - 1)
-        height = max(sum(by_id[name].height + spacing[1] for name in column) for column in ordered)
+        width = sum(max(by_id[name].width for name in column) for column in ordered) + column_gap * (len(ordered) - 1)
+        height = max(sum(by_id[name].height + node_gap for name in column) for column in ordered)
         score = abs(math.log(width / height / aspect)) + (10 * width / widest if width > widest else 0)
-        same = {name: index for index, column in enumerate(ordered) for name in column}
-        score += 1.5 * sum(same[source] == same[target] for source, target in edges) / max(len(edges), 1)
+        column_of = {name: index for index, column in enumerate(ordered) for name in column}
+        score += 1.5 * sum(column_of[source] == column_of[target] for source, target in edges) / max(len(edges), 1)
         if best is None or score < best[0]:
             best = score, ordered
     return [[by_id[name] for name in column] for column in best[1]] if best else []

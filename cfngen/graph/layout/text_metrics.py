@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import unicodedata
 from dataclasses import dataclass
+from typing import NamedTuple
 
 # Thousandths of the size of the font, from space to tilde, of DejaVu Sans and DejaVu Sans Bold, the last and
 # widest of FONTS in cfngen/graph/style.py. In Helvetica and Arial the same text takes about an eighth less.
@@ -39,6 +40,13 @@ class Font:
     size: float
     line: int
     bold: bool = False
+
+
+class Size(NamedTuple):
+    """Width and height of a text in pixels."""
+
+    width: float
+    height: float
 
 
 HEADING = Font(20, 28, bold=True)

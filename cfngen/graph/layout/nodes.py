@@ -156,6 +156,7 @@ class Node:
         return Rectangle(left, top, right - left, bottom - top)
 
     def _lines(self) -> Iterator[tuple[str, Font, Arrow | None]]:
+        """Yield the lines of title and text, each with its font and, of an arrow to the box itself, the arrow."""
         for line in wrapped(self.box.title, self.header_limit, TITLE) or ("",):
             yield line, TITLE, None
         for text in self.box.lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -72,23 +73,20 @@ class Labels:
             return None
         own_points = route.points()
         ends = self._ends(route)
-        best: tuple[float, Rectangle, tuple[str, ...]] | None = None
+        best: Label | None = None
+        lowest_price = math.inf
         candidates = ((*candidate, lines) for lines in shapes for candidate in self._candidates(route, lines))
         for area, price, lines in candidates:
-            if best is not None and price >= best[0]:
-                continue
-            if not self._is_free(area, number) or any(_is_near(area, end) for end in ends):
+            if price >= lowest_price or not self._is_free(area, number) or any(_is_near(area, end) for end in ends):
                 continue
             crossed = [border for border in self._borders if area.overlaps(border) and not area.is_within(border)]
             total = price + 25 * len(crossed) + 4 * len(own_points.intersection(self._grid.points(area)))
-            if best is None or total < best[0]:
-                best = total, area, lines
-        if best is None:
-            return None
-        _, area, lines = best
-        self._taken.append(area)
-        self._grid.block(area.enlarged(_APART))
-        return Label(lines, area)
+            if total < lowest_price:
+                lowest_price, best = total, Label(lines, area)
+        if best is not None:
+            self._taken.append(best.area)
+            self._grid.block(best.area.enlarged(_APART))
+        return best
 
     def _candidates(self, route: Route, lines: tuple[str, ...]) -> Iterator[tuple[Rectangle, float]]:
         """Yield areas that a label of these lines may take on a route, each with its price: less is better."""
@@ -98,9 +96,11 @@ class Labels:
             length = len(branch.points)
             for position, run_length, run_middle, across in _points_in_runs(branch.points):
                 x, y = self._grid.place(branch.points[position])
+                # In the middle of a run that is long enough; a label on an arrow up or down should be narrow.
                 needed = (w if across else h) / TRACK + 2
                 price = abs(position - run_middle) + (3 * (len(lines) - 1) if across else 2 + w / TRACK / 2)
                 price += max(needed - run_length, 0) * 3
+                # In the middle of an arrow; of a tree, on the trunk: near the root, on the branch that reaches it.
                 price += 0.5 * (length - position) if shared else 0.2 * abs(position - length / 2)
                 price += 25 if shared and branch.joins else 0
                 yield Rectangle(x * TRACK - w / 2, y * TRACK - h / 2, w, h), price

@@ -166,7 +166,7 @@ class Placement:
     def _rows(self, nodes: list[Node], widest: int, aspect: float) -> list[_Row]:
         """Place nodes as the rows of a grid whose proportions suit, and make their widths even."""
         zones = all(node.box.kind == "zone" for node in nodes)
-        best: tuple[float, int] | None = None
+        best_count, lowest_score = 1, math.inf
         gap = self._horizontal_gap(nodes)
         counts = range(1, max(min(len(nodes), (widest + gap) // (NARROWEST + gap)), 1) + 1)
         if zones:
@@ -177,11 +177,11 @@ class Placement:
             w, h = self._grid_size(nodes, count)
             score = abs(math.log(w / h / aspect)) + (10 * w / widest if w > widest else 0)
             score += 0.1 * (-len(nodes) % count)
-            if best is None or score < best[0]:
-                best = score, count
+            if score < lowest_score:
+                best_count, lowest_score = count, score
             if zones and w <= widest:  # as many zones side by side as there is room for
-                best = -1.0, count
-        count = best[1] if best else 1
+                best_count, lowest_score = count, -1.0
+        count = best_count
         self._place_in_rows(nodes, count, widest, aspect)
         widths = [max(node.width for node in nodes[column::count]) for column in range(count)]
         rows = [

@@ -30,7 +30,8 @@ def ranks(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], widest: int, 
     by_id = {node.box.id: node for node in nodes}
     edges = sorted({(source, target) for source, target in pairs if source != target})
     assigned = _assigned_ranks(list(by_id), edges)
-    best: tuple[float, list[list[str]]] | None = None
+    best: list[list[str]] = []
+    lowest_score = math.inf
     for candidate in _column_candidates(assigned, edges):
         ordered = _ordered_by_barycentre(candidate, edges)
         width = sum(max(by_id[name].width for name in column) for column in ordered) + column_gap * (len(ordered) - 1)
@@ -38,9 +39,9 @@ def ranks(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], widest: int, 
         score = abs(math.log(width / height / aspect)) + (10 * width / widest if width > widest else 0)
         column_of = {name: index for index, column in enumerate(ordered) for name in column}
         score += 1.5 * sum(column_of[source] == column_of[target] for source, target in edges) / max(len(edges), 1)
-        if best is None or score < best[0]:
-            best = score, ordered
-    return [[by_id[name] for name in column] for column in best[1]] if best else []
+        if score < lowest_score:
+            best, lowest_score = ordered, score
+    return [[by_id[name] for name in column] for column in best]
 
 
 def _assigned_ranks(names: list[str], edges: list[tuple[str, str]]) -> list[list[str]]:

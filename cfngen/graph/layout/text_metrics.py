@@ -74,6 +74,7 @@ def wrapped(text: str, limit: float, font: Font) -> tuple[str, ...]:
 
 
 def _first_line(text: str, limit: float, font: Font) -> str:
+    """Return as much of a text as fits on a line, with the space after which it is broken."""
     taken = 0.0
     after_space = after_sign = 0
     for index, character in enumerate(text):
@@ -89,6 +90,7 @@ def _first_line(text: str, limit: float, font: Font) -> str:
 
 
 def _width(character: str, bold: bool) -> int:
+    """Return an upper bound of the width of a character in thousandths of the size of the font."""
     if " " <= character <= "~":
         return (_BOLD if bold else _REGULAR)[ord(character) - 32]
     if unicodedata.combining(character):

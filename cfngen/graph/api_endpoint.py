@@ -57,6 +57,7 @@ def _masters_behind(templates: ClusterTemplates, target_group: Resource) -> Iter
         interface = templates.find(target.get("Id"))
         if interface is None:
             continue
+        # What belongs to one master has logical ids that begin alike.
         group = interface.logical_id.removesuffix("NetworkInterface") + "AutoScalingGroup"
         if group in templates.resources:
             yield group

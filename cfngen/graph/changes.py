@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from cfngen.graph.picture import Arrow, Box, Change, Picture
 
@@ -18,16 +18,23 @@ TEXTS: dict[Change, str] = {
     "replaced": "is replaced by a new one",
     "removed": "is removed",
 }
-COLOURS: dict[Change, tuple[str, str]] = {
-    "added": ("#dcf5e3", "#1a7f37"),
-    "changed": ("#fff4cc", "#9a6700"),
-    "replaced": ("#ffe0c7", "#bc4c00"),
-    "removed": ("#ffdcdc", "#cf222e"),
+
+
+class ChangeColours(NamedTuple):
+    """The colours of what a deployment changes."""
+
+    fill: str
+    line: str
+
+
+COLOURS: dict[Change, ChangeColours] = {
+    "added": ChangeColours("#dcf5e3", "#1a7f37"),
+    "changed": ChangeColours("#fff4cc", "#9a6700"),
+    "replaced": ChangeColours("#ffe0c7", "#bc4c00"),
+    "removed": ChangeColours("#ffdcdc", "#cf222e"),
 }
-"""The fill and the line of what a deployment adds, changes, replaces and removes."""
-NAMES: dict[Change, str] = {"added": "green", "changed": "yellow", "replaced": "orange", "removed": "red"}
-"""What these colours are called."""
-Part = TypeVar("Part", Box, Arrow)
+COLOUR_NAMES: dict[Change, str] = {"added": "green", "changed": "yellow", "replaced": "orange", "removed": "red"}
+BoxOrArrow = TypeVar("BoxOrArrow", Box, Arrow)
 
 
 def change_of(picture: Picture, part: Box | Arrow) -> Change | None:
@@ -60,7 +67,7 @@ def captions(picture: Picture) -> list[str]:
     """Return what is written below a picture in a format without a legend: what colours mean, and the notes."""
     shown = {change_of(picture, box) for box in picture.boxes}
     shown |= {change_of(picture, arrow) for arrow in picture.arrows}
-    meanings = [f"{NAMES[change]} {TEXTS[change]}" for change in COLOURS if change in shown]
+    meanings = [f"{COLOUR_NAMES[change]} {TEXTS[change]}" for change in COLOURS if change in shown]
     return [*([f"what is {', '.join(meanings)}"] if meanings else []), *picture.notes]
 
 
@@ -76,7 +83,7 @@ def compare(before: Picture, after: Picture) -> Picture:
     telling_arrows = [arrow for arrow in arrows if not _same_arrow(arrow, old_arrows.get(_key(arrow)))]
     shown = set(_logical_ids([*telling_boxes, *telling_arrows, *removed_arrows]))
 
-    def marked(part: Part, old: Part | None, telling: Sequence[Part]) -> Part:
+    def marked(part: BoxOrArrow, old: BoxOrArrow | None, telling: Sequence[BoxOrArrow]) -> BoxOrArrow:
         if old is None:
             return replace(part, difference="added")
         is_shown_elsewhere = all(logical_id in shown for logical_id in part.logical_ids if logical_id in changes)
@@ -107,7 +114,7 @@ def _removed_arrows(
     ]
 
 
-def _with_removed_resources(part: Part, old: Part | None, changes: Mapping[str, Change]) -> Part:
+def _with_removed_resources(part: BoxOrArrow, old: BoxOrArrow | None, changes: Mapping[str, Change]) -> BoxOrArrow:
     """Return a box or an arrow that also stands for the resources that the deployment removes from it."""
     old_ids = old.logical_ids if old is not None else ()
     further = tuple(name for name in old_ids if name in changes and name not in part.logical_ids)

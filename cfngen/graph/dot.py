@@ -85,5 +85,5 @@ def _arrow(picture: Picture, arrow: Arrow, containers: set[str]) -> str:
         attributes.append(f"lhead={quote(f'cluster_{arrow.target}')}")
     change = change_of(picture, arrow)
     if change:
-        attributes.append(f'color="{COLOURS[change][1]}" penwidth=2')
+        attributes.append(f'color="{COLOURS[change].line}" penwidth=2')
     return f"{quote(ends[0])} -> {quote(ends[1])} [{' '.join(attributes)}]"

@@ -26,8 +26,8 @@ _LINKED_SERVICE = "iam:AWSServiceName"
 _OWN_STACK = "stack/${StackName}"
 
 
-class Scope(NamedTuple):
-    """To what a statement is limited; each part is empty if it limits nothing.
+class GrantLimits(NamedTuple):
+    """To what a statement is limited, in words; each part is empty if it limits nothing.
 
     Attributes:
         objects: what it is about, after a verb: e.g. `what has the cluster's tag`.
@@ -40,7 +40,7 @@ class Scope(NamedTuple):
     manner: str
 
     def text(self, *, with_place: bool) -> str:
-        """Return the scope as one text, with or without the resources."""
+        """Return the limits as one text, with or without the resources."""
         return " ".join(filter(None, (self.objects, self.place if with_place else "", self.manner)))
 
 
@@ -63,7 +63,7 @@ class _Condition(NamedTuple):
         return "Not" in self.operator or (self.operator == "Null" and str(self.value).lower() == "true")
 
 
-def scope(templates: ClusterTemplates, statement: Mapping[str, object], service: str) -> Scope:
+def limits_of(templates: ClusterTemplates, statement: Mapping[str, object], service: str) -> GrantLimits:
     """Return to what a statement is limited in a service.
 
     Args:
@@ -81,7 +81,7 @@ def scope(templates: ClusterTemplates, statement: Mapping[str, object], service:
     manner = [_manner(templates, condition) for condition in others]
     # The ARN of a service-linked role says its service again.
     names_service = any(condition.key == _LINKED_SERVICE for condition in others)
-    return Scope(
+    return GrantLimits(
         " ".join(filter(None, objects)),
         "" if names_service else _place(templates, statement, service, has_conditions=bool(conditions)),
         " ".join(dict.fromkeys(filter(None, manner))),
@@ -145,7 +145,7 @@ def _manner(templates: ClusterTemplates, condition: _Condition) -> str:
 
 def _place(templates: ClusterTemplates, statement: Mapping[str, object], service: str, *, has_conditions: bool) -> str:
     """Return the resources of a statement in words, without the beginning of their ARNs; empty if it is about all."""
-    names = list(dict.fromkeys(_names(templates, statement, service)))
+    names = list(dict.fromkeys(_resource_names(templates, statement, service)))
     if "" in names:
         return ""
     types = [match[1] for name in names if service != "s3" and (match := _WHOLE_TYPE.fullmatch(name))]
@@ -169,13 +169,18 @@ def _shown(templates: ClusterTemplates, name: str) -> str:
     return f"the cluster's {words(logical_id)}" if logical_id in templates.resources else name
 
 
-def _names(templates: ClusterTemplates, statement: Mapping[str, object], service: str) -> Iterator[str]:
-    """Yield the resources of a statement that are of a service, each without the beginning of its ARN."""
+def _resource_names(templates: ClusterTemplates, statement: Mapping[str, object], service: str) -> Iterator[str]:
+    """Yield the resources of a service that a statement names, each without the beginning of its ARN.
+
+    Yields:
+        an empty text for all resources (`*`).
+    """
     for value in items(statement.get("Resource")):
-        # The text of a reference to an existing resource, or to one of the templates, is no ARN.
+        # `${AWS::Region}` becomes `${Region}`: its colons would divide the ARN.
         arn = templates.text(value).replace("${AWS::", "${")
         # arn:partition:service:region:account:resource
         parts = arn.split(":", 5)
+        # Not an ARN: a lone `*`, or a reference, whose text is the name of a parameter or resource.
         if len(parts) < 6:
             yield arn if arn.strip("*") else ""
         elif parts[2] in (service, "*"):

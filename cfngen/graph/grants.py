@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
-from cfngen.graph.grant_limits import Scope, scope
+from cfngen.graph.grant_limits import GrantLimits, limits_of
 from cfngen.graph.values import items, mapping
 from cfngen.templates.expressions import references
 
@@ -46,7 +46,7 @@ class Grant:
     Attributes:
         service: the service as policies name it, e.g. `ec2`.
         verbs: what may be done, e.g. `read`.
-        scope: to what it is limited, in words.
+        limits: to what it is limited, in words.
         resources: logical ids of the resources of the templates that it is about, and the ARNs of others.
         logical_id: logical id of the resource that holds the policy.
     """
@@ -54,7 +54,7 @@ class Grant:
     service: str
     verbs: frozenset[str]
     is_denied: bool
-    scope: Scope
+    limits: GrantLimits
     resources: tuple[str, ...]
     logical_id: str
 
@@ -75,27 +75,27 @@ def grants(templates: ClusterTemplates, policy: object, logical_id: str) -> Iter
         resources = tuple(dict.fromkeys(in_templates + others))
         is_denied = statement.get("Effect") == "Deny"
         for service, verbs in _verbs_by_service(statement).items():
-            limits = scope(templates, statement, service)
+            limits = limits_of(templates, statement, service)
             yield Grant(service, frozenset(verbs), is_denied, limits, resources, logical_id)
 
 
 def phrases(granted: Sequence[Grant], *, with_places: bool) -> tuple[str, ...]:
-    """Return grants in words, those with the same scope together; what is allowed without limit is not repeated.
+    """Return grants in words, joined where their limits are the same; what is allowed without limit is not repeated.
 
     Args:
         with_places: whether to say on which resources.
     """
-    verbs_by_scope: dict[tuple[bool, str], frozenset[str]] = {}
+    verbs_by_limits: dict[tuple[bool, str], frozenset[str]] = {}
     for grant in granted:
-        key = (grant.is_denied, grant.scope.text(with_place=with_places))
-        verbs_by_scope[key] = verbs_by_scope.get(key, frozenset()) | grant.verbs
-    unlimited = verbs_by_scope.get((False, ""), frozenset())
+        key = (grant.is_denied, grant.limits.text(with_place=with_places))
+        verbs_by_limits[key] = verbs_by_limits.get(key, frozenset()) | grant.verbs
+    unlimited = verbs_by_limits.get((False, ""), frozenset())
     texts = []
-    for (is_denied, scope_text), verbs in verbs_by_scope.items():
-        shown = verbs - unlimited if scope_text and not is_denied else verbs
+    for (is_denied, limits_text), verbs in verbs_by_limits.items():
+        shown = verbs - unlimited if limits_text and not is_denied else verbs
         if shown:
             verb_text = ", ".join(sorted(shown, key=_ORDER.index))
-            texts.append(" ".join(filter(None, ("never" if is_denied else "", verb_text, scope_text))))
+            texts.append(" ".join(filter(None, ("never" if is_denied else "", verb_text, limits_text))))
     return tuple(texts)
 
 

@@ -1,4 +1,4 @@
-"""The network in a picture: region, VPC, zones, subnets, gateways, endpoints, and which way is routed where."""
+"""The network in a picture: region, VPC, zones, subnets, gateways, endpoints, and where routes lead."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cfngen.graph.layout import Drawing
 from cfngen.graph.picture import ArrowKind, BoxKind, Change
@@ -40,34 +41,42 @@ class Scheme:
     on_change: str
 
 
-# By the kind of a box: fill and border on a light page, fill and border on a dark one.
-_BOXES: Mapping[BoxKind, tuple[str, str, str, str]] = {
-    "account": ("#fbfcfd", "#66727f", "#141a22", "#8d9bab"),
-    "region": ("#f8fafc", "#66727f", "#161d26", "#8d9bab"),
-    "vpc": ("#f7f5fd", "#7350b8", "#1a1b2b", "#a78be6"),
-    "zone": ("#f2f6fb", "#54759c", "#192431", "#84a8d3"),
-    "subnet": ("#edf7f1", "#2f7f54", "#16291f", "#5cba88"),
-    "instances": ("#fff6ea", "#b0601a", "#332513", "#e39a4e"),
-    "load-balancer": ("#f1ebfd", "#6b3fc0", "#2a2145", "#b294f5"),
-    "gateway": ("#f1ebfd", "#6b3fc0", "#2a2145", "#b294f5"),
-    "endpoint": ("#f1ebfd", "#6b3fc0", "#2a2145", "#b294f5"),
-    "security-group": ("#fdf0f0", "#b23c40", "#381f22", "#ee8387"),
-    "source": ("#eef2f6", "#55657a", "#222c38", "#9db0c6"),
-    "role": ("#fdeff5", "#b02e68", "#371d2b", "#f082b0"),
-    "permission": ("#fbf4f8", "#b02e68", "#2c1d26", "#f082b0"),
-    "bucket": ("#eaf6ec", "#32793c", "#17301c", "#6fc27b"),
-    "secret": ("#fdf0f0", "#b23c40", "#381f22", "#ee8387"),
-    "key": ("#fdf0f0", "#b23c40", "#381f22", "#ee8387"),
-    "dns": ("#f1ebfd", "#6b3fc0", "#2a2145", "#b294f5"),
-    "volume": ("#fffdf6", "#b0601a", "#241b10", "#e39a4e"),
-    "service": ("#eaf3fc", "#2668a8", "#172b40", "#77b2ee"),
+class _BoxColours(NamedTuple):
+    """Colours of a kind of box, on a light page and on a dark one."""
+
+    light_fill: str
+    light_border: str
+    dark_fill: str
+    dark_border: str
+
+
+_BOXES: Mapping[BoxKind, _BoxColours] = {
+    "account": _BoxColours("#fbfcfd", "#66727f", "#141a22", "#8d9bab"),
+    "region": _BoxColours("#f8fafc", "#66727f", "#161d26", "#8d9bab"),
+    "vpc": _BoxColours("#f7f5fd", "#7350b8", "#1a1b2b", "#a78be6"),
+    "zone": _BoxColours("#f2f6fb", "#54759c", "#192431", "#84a8d3"),
+    "subnet": _BoxColours("#edf7f1", "#2f7f54", "#16291f", "#5cba88"),
+    "instances": _BoxColours("#fff6ea", "#b0601a", "#332513", "#e39a4e"),
+    "load-balancer": _BoxColours("#f1ebfd", "#6b3fc0", "#2a2145", "#b294f5"),
+    "gateway": _BoxColours("#f1ebfd", "#6b3fc0", "#2a2145", "#b294f5"),
+    "endpoint": _BoxColours("#f1ebfd", "#6b3fc0", "#2a2145", "#b294f5"),
+    "security-group": _BoxColours("#fdf0f0", "#b23c40", "#381f22", "#ee8387"),
+    "source": _BoxColours("#eef2f6", "#55657a", "#222c38", "#9db0c6"),
+    "role": _BoxColours("#fdeff5", "#b02e68", "#371d2b", "#f082b0"),
+    "permission": _BoxColours("#fbf4f8", "#b02e68", "#2c1d26", "#f082b0"),
+    "bucket": _BoxColours("#eaf6ec", "#32793c", "#17301c", "#6fc27b"),
+    "secret": _BoxColours("#fdf0f0", "#b23c40", "#381f22", "#ee8387"),
+    "key": _BoxColours("#fdf0f0", "#b23c40", "#381f22", "#ee8387"),
+    "dns": _BoxColours("#f1ebfd", "#6b3fc0", "#2a2145", "#b294f5"),
+    "volume": _BoxColours("#fffdf6", "#b0601a", "#241b10", "#e39a4e"),
+    "service": _BoxColours("#eaf3fc", "#2668a8", "#172b40", "#77b2ee"),
 }
 LIGHT = Scheme(
     page="#ffffff",
     text="#18212f",
     quiet="#465264",
-    fills={kind: colours[0] for kind, colours in _BOXES.items()},
-    borders={kind: colours[1] for kind, colours in _BOXES.items()},
+    fills={kind: colours.light_fill for kind, colours in _BOXES.items()},
+    borders={kind: colours.light_border for kind, colours in _BOXES.items()},
     arrows={"traffic": "#1558bd", "route": "#4d596a", "permission": "#a01f5c", "use": "#236b2e"},
     changes={"added": "#19742f", "changed": "#86590a", "replaced": "#b3410e", "removed": "#b3202c"},
     on_change="#ffffff",
@@ -76,8 +85,8 @@ DARK = Scheme(
     page="#11161d",
     text="#e9eef5",
     quiet="#b3bfce",
-    fills={kind: colours[2] for kind, colours in _BOXES.items()},
-    borders={kind: colours[3] for kind, colours in _BOXES.items()},
+    fills={kind: colours.dark_fill for kind, colours in _BOXES.items()},
+    borders={kind: colours.dark_border for kind, colours in _BOXES.items()},
     arrows={"traffic": "#7eb4ff", "route": "#b9c4d2", "permission": "#ff92bf", "use": "#86d392"},
     changes={"added": "#6fd287", "changed": "#e7bc55", "replaced": "#ff9c63", "removed": "#ff8a8f"},
     on_change="#11161d",

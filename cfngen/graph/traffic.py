@@ -31,6 +31,7 @@ class _Rule:
 
     Attributes:
         group: id of the security group, as it stands in the template.
+        body: its properties.
         logical_id: logical id of the resource that holds it: the rule itself, or the security group.
         is_incoming: whether it lets traffic in; else it lets traffic out.
     """
@@ -102,16 +103,17 @@ def _rules(templates: ClusterTemplates) -> Iterator[_Rule]:
 
 
 def _members(templates: ClusterTemplates) -> Iterator[tuple[object, tuple[str, ...]]]:
+    """Yield what has a security group: the group's id as it stands in the template, and lines for its box."""
     groups = instance_groups(templates)
-    ids: dict[str, object] = {}
+    values: dict[str, object] = {}
     members: dict[str, list[str]] = {}
     for group in groups:
         for value in group.security_groups:
-            key = _key(templates, value)
-            ids[key] = value
-            members.setdefault(key, []).append(group.logical_id)
-    for key, logical_ids in members.items():
-        yield ids[key], names_of_groups([group for group in groups if group.logical_id in logical_ids])
+            box_id = _box_id(templates, value)
+            values[box_id] = value
+            members.setdefault(box_id, []).append(group.logical_id)
+    for box_id, logical_ids in members.items():
+        yield values[box_id], names_of_groups([group for group in groups if group.logical_id in logical_ids])
     for load_balancer in templates.of_type("AWS::ElasticLoadBalancingV2::LoadBalancer"):
         for value in items(load_balancer.properties.get("SecurityGroups")):
             is_internal = load_balancer.properties.get("Scheme") == "internal"
@@ -121,7 +123,7 @@ def _members(templates: ClusterTemplates) -> Iterator[tuple[object, tuple[str, .
             yield value, ("interface endpoints",)
 
 
-def _key(templates: ClusterTemplates, value: object) -> str:
+def _box_id(templates: ClusterTemplates, value: object) -> str:
     """Return the id of the box of a security group."""
     return templates.referenced(value) or f"security-group:{templates.text(value)}"
 
@@ -130,13 +132,13 @@ def _draw_group(
     templates: ClusterTemplates, network: Network, part: Part, value: object, lines: tuple[str, ...] = ()
 ) -> str:
     """Draw a security group if it is not there yet, and add lines to it; return the id of its box."""
-    key = _key(templates, value)
-    if key not in templates.resources and key not in part.boxes:
-        part.box(Box(key, "security-group", "existing security group", (templates.text(value),), network.vpc))
-    elif key not in part.boxes:
-        part.box(Box(key, "security-group", words(key), (), network.vpc, (key,)))
-    part.box(Box(key, "security-group", key, lines))
-    return key
+    box_id = _box_id(templates, value)
+    if box_id not in templates.resources and box_id not in part.boxes:
+        part.box(Box(box_id, "security-group", "existing security group", (templates.text(value),), network.vpc))
+    elif box_id not in part.boxes:
+        part.box(Box(box_id, "security-group", words(box_id), (), network.vpc, (box_id,)))
+    part.box(Box(box_id, "security-group", box_id, lines))
+    return box_id
 
 
 def _draw_peer(templates: ClusterTemplates, network: Network, part: Part, rule: _Rule) -> str:

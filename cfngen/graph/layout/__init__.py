@@ -24,7 +24,7 @@ from cfngen.graph.picture import Change, Picture
 
 _MARGIN = 3  # tracks
 _WITHOUT_ARROWS = Spacing(gap=2, padding=2, lanes=0)
-_ORDERS = 2  # in which arrows are routed again: those first that had no room
+_REORDERINGS = 2  # in which edges are routed again: those first that had no room
 _ATTEMPTS = (Spacing(3, 2, 0), Spacing(4, 2, 2), Spacing(4, 3, 2), Spacing(5, 3, 4), Spacing(6, 4, 6), Spacing(8, 5, 9))
 
 Point = tuple[int, int]
@@ -35,9 +35,9 @@ class Line:
     """An edge as it is drawn.
 
     Attributes:
-        paths: ways in pixels, from a leaf to the root, or to where one joins another: their corners.
+        paths: in pixels, the ends and corners of each path from a leaf to the root, or to where it joins another.
         heads: ends that have the head of an arrow, each with the point before it.
-        joints: where ways join.
+        joints: where paths join.
         label: its label, if there is room for it on the line.
         clear: whether it keeps clear of all other lines.
     """
@@ -93,6 +93,7 @@ def layout(picture: Picture) -> Drawing:
 
 
 def _attempt(picture: Picture, edges: Sequence[Edge], spacing: Spacing) -> tuple[int, Drawing]:
+    """Return how many faults a drawing with a spacing has, and the drawing."""
     roots = forest(picture)
     width, height = 0, 0
     if roots:
@@ -103,9 +104,9 @@ def _attempt(picture: Picture, edges: Sequence[Edge], spacing: Spacing) -> tuple
     nodes = [node for root in roots for node in root.walk()]
     size = width + 2 * margin, height + 2 * margin
     by_id = {node.box.id: node for node in nodes}
-    order = sorted(range(len(edges)), key=lambda number: (_length(edges[number], by_id), number))
+    order = sorted(range(len(edges)), key=lambda number: (_distances(edges[number], by_id), number))
     faults, lines = _routed(edges, order, by_id, size)
-    for _ in range(_ORDERS):
+    for _ in range(_REORDERINGS):
         failed = [number for number in order if not lines[number].clear or _is_unlabelled(lines[number])]
         if failed == order[: len(failed)]:  # none, or the order stays as it is
             break
@@ -119,7 +120,12 @@ def _attempt(picture: Picture, edges: Sequence[Edge], spacing: Spacing) -> tuple
 
 def _routed(edges: Sequence[Edge], order: Sequence[int], nodes: dict[str, Node],
             size: tuple[int, int]) -> tuple[int, dict[int, Line]]:  # fmt: skip
-    """Return the lines of edges that are routed in an order, and how many faults they have."""
+    """Route edges in an order; return how many faults they have, and their lines by number.
+
+    Args:
+        order: numbers of the edges: their indices in `edges`.
+        size: width and height of the picture in tracks.
+    """
     grid = Grid(size[0] + 1, size[1] + 1, nodes.values())
     router = Router(grid, nodes)
     labels = Labels(grid, nodes.values())
@@ -157,7 +163,7 @@ def _line(grid: Grid, route: Route, label: Label | None) -> Line:
 
 
 def _corners(path: Sequence[Point]) -> tuple[Point, ...]:
-    """Return both ends of a way and the points where it turns."""
+    """Return both ends of a path and the points where it turns."""
     turns = [
         here
         for before, here, after in zip(path, path[1:], path[2:], strict=False)
@@ -166,7 +172,8 @@ def _corners(path: Sequence[Point]) -> tuple[Point, ...]:
     return (path[0], *turns, path[-1])
 
 
-def _length(edge: Edge, nodes: dict[str, Node]) -> int:
+def _distances(edge: Edge, nodes: dict[str, Node]) -> int:
+    """Return the distances between the middles of the root and of each leaf, added up, in half tracks."""
     root = nodes[edge.root]
     return sum(
         abs(2 * (root.x - leaf.x) + root.width - leaf.width) + abs(2 * (root.y - leaf.y) + root.height - leaf.height)

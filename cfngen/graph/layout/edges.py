@@ -3,6 +3,9 @@
 A cluster's security groups alone have dozens of arrows. Those between the same two boxes become one, with a label that
 lists theirs; of the rest, those with the same kind and label that leave one box, or reach one, share a trunk like the
 branches of a tree. A trunk, followed away from its root, may lead to any of its ends, so one label serves all of it.
+
+An Arrow is what the picture says; a Link is all arrows of one kind between two boxes; an Edge is the links that are
+drawn as one tree, often a single one.
 """
 
 from __future__ import annotations

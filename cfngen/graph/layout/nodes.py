@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cfngen.graph.layout.edges import joined_labels
 from cfngen.graph.layout.text_metrics import LINE, TITLE, Font, width, wrapped
@@ -22,6 +23,37 @@ _WIDEST_LEAF = 190  # pixels of text
 _WIDEST_HEADER = 420
 _WIDEST_TITLE = 260  # for which a box is wider than what it contains
 LOOP = "\N{CLOCKWISE OPEN CIRCLE ARROW} "
+
+
+class Rectangle(NamedTuple):
+    """An area of the picture, in pixels."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+    def enlarged(self, by: float) -> Rectangle:
+        """Return the area with so many pixels more at each side."""
+        return Rectangle(self.left - by, self.top - by, self.width + 2 * by, self.height + 2 * by)
+
+    def overlaps(self, other: Rectangle) -> bool:
+        """Return whether the areas have more than a border in common."""
+        return (
+            self.left < other.left + other.width
+            and other.left < self.left + self.width
+            and self.top < other.top + other.height
+            and other.top < self.top + self.height
+        )
+
+    def is_within(self, other: Rectangle) -> bool:
+        """Return whether the area lies in another one and does not touch its border."""
+        return (
+            other.left < self.left
+            and self.left + self.width < other.left + other.width
+            and other.top < self.top
+            and self.top + self.height < other.top + other.height
+        )
 
 
 @dataclass(frozen=True)
@@ -115,15 +147,16 @@ class Node:
         texts = self.texts()
         return self.x * TRACK + _INSET, texts[0].y + (TITLE.line - SYMBOL) / 2 if texts else self.y * TRACK + _INSET
 
-    def header_area(self) -> tuple[float, float, float, float]:
-        """Return the area of symbol and texts in pixels: left, top, width and height."""
+    def header_area(self) -> Rectangle:
+        """Return the area of symbol and texts."""
         texts = self.texts()
         left, top = self.symbol()
         right = max((text.x + text.width for text in texts), default=left + SYMBOL)
         bottom = max((text.y + text.font.line for text in texts), default=top + SYMBOL)
-        return left, top, right - left, bottom - top
+        return Rectangle(left, top, right - left, bottom - top)
 
     def _lines(self) -> Iterator[tuple[str, Font, Arrow | None]]:
+        """Yield the lines of title and text, each with its font and, of an arrow to the box itself, the arrow."""
         for line in wrapped(self.box.title, self.header_limit, TITLE) or ("",):
             yield line, TITLE, None
         for text in self.box.lines:

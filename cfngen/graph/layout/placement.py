@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from cfngen.graph.layout.edges import Edge
 from cfngen.graph.layout.nodes import NARROWEST, TRACK, Node, tracks
 from cfngen.graph.layout.ranks import ranks
+from cfngen.graph.layout.text_metrics import Size
 from cfngen.graph.picture import BoxKind
 
 WIDEST = 98  # tracks
-_ASPECT = 1.5
+_ASPECT = 1.5  # width by height of a picture
 _BANDS: tuple[frozenset[BoxKind], ...] = (
     frozenset({"source", "dns"}),
     frozenset({"gateway"}),
@@ -28,7 +29,7 @@ _BANDS: tuple[frozenset[BoxKind], ...] = (
 _BAND_OF_KIND = {kind: band for band, kinds in enumerate(_BANDS) for kind in kinds}
 _SERVICES = len(_BANDS)
 _BANDS_ABOVE_THE_NETWORK = range(3)
-_ASPECT_OF_A_ROW = 12
+_ASPECT_OF_A_ROW = 12  # so wide that nodes mostly stand in one row
 _GAP_WITHOUT_EDGES = 1  # tracks around nodes that no edge reaches
 
 
@@ -49,6 +50,8 @@ class Spacing:
 
 @dataclass
 class _Row:
+    """Nodes side by side; measures in tracks."""
+
     nodes: list[Node]
     width: int  # of the band that it belongs to
     gap: int
@@ -56,6 +59,8 @@ class _Row:
 
 @dataclass
 class _Block:
+    """Siblings that are placed, relative to its left upper corner, and the tracks that they take."""
+
     nodes: list[Node]
     width: int
     height: int
@@ -65,7 +70,7 @@ class Placement:
     """Places the nodes of a picture."""
 
     def __init__(
-        self, roots: list[Node], edges: Sequence[Edge], spacing: Spacing, label_sizes: dict[Edge, tuple[float, float]]
+        self, roots: list[Node], edges: Sequence[Edge], spacing: Spacing, label_sizes: dict[Edge, Size]
     ) -> None:
         self._spacing = spacing
         self._label_sizes = label_sizes
@@ -118,6 +123,7 @@ class Placement:
         return self._spacing
 
     def _enclose(self, node: Node, block: _Block) -> None:
+        """Give a box the size that its header and its children need, and place the children below the header."""
         padding = self._spacing.padding
         needed = node.measure_header((block.width + 2 * padding) * TRACK)
         node.width = max(block.width + 2 * padding, needed)
@@ -127,19 +133,26 @@ class Placement:
             child.move((node.width - block.width) // 2, top)
 
     def _block(self, nodes: list[Node], widest: int, aspect: float, around: Node | None = None) -> _Block:
+        """Place siblings: services beside or below the others, unless arrows decide where all of them stand.
+
+        Args:
+            aspect: width by height that is wanted.
+            around: the box that contains them; None at the top.
+        """
         main = [node for node in nodes if _band(node) < _SERVICES]
         services = [node for node in nodes if _band(node) == _SERVICES]
         in_rows = (
             not main or not services or (around is not None and around.box.kind in {"zone", "subnet", "instances"})
         )
-        if in_rows or (self._linked(nodes) and not any(node.children for node in nodes)):
+        if in_rows or (self._are_linked(nodes) and not any(node.children for node in nodes)):
             return self._bands(nodes, widest, aspect, around)
         block = self._bands(main, widest, aspect, around)
         zones = any(node.box.kind == "zone" for node in nodes)
         return self._beside_or_below(block, services, widest, aspect, may_be_beside=not zones)
 
     def _bands(self, nodes: list[Node], widest: int, aspect: float, around: Node | None) -> _Block:
-        if self._linked(nodes) and not any(node.children for node in nodes):
+        """Place siblings in ranks if arrows decide, else in rows, one band below another."""
+        if self._are_linked(nodes) and not any(node.children for node in nodes):
             return self._ranks(nodes, widest, aspect)
         bands = [[node for node in nodes if _band(node) == band] for band in range(_SERVICES + 1)]
         rows: list[_Row] = []
@@ -153,7 +166,7 @@ class Placement:
     def _rows(self, nodes: list[Node], widest: int, aspect: float) -> list[_Row]:
         """Place nodes as the rows of a grid whose proportions suit, and make their widths even."""
         zones = all(node.box.kind == "zone" for node in nodes)
-        best: tuple[float, int] | None = None
+        best_count, lowest_score = 1, math.inf
         gap = self._horizontal_gap(nodes)
         counts = range(1, max(min(len(nodes), (widest + gap) // (NARROWEST + gap)), 1) + 1)
         if zones:
@@ -164,11 +177,11 @@ class Placement:
             w, h = self._grid_size(nodes, count)
             score = abs(math.log(w / h / aspect)) + (10 * w / widest if w > widest else 0)
             score += 0.1 * (-len(nodes) % count)
-            if best is None or score < best[0]:
-                best = score, count
-            if zones and w <= widest:
-                best = -1.0, count
-        count = best[1] if best else 1
+            if score < lowest_score:
+                best_count, lowest_score = count, score
+            if zones and w <= widest:  # as many zones side by side as there is room for
+                best_count, lowest_score = count, -1.0
+        count = best_count
         self._place_in_rows(nodes, count, widest, aspect)
         widths = [max(node.width for node in nodes[column::count]) for column in range(count)]
         rows = [
@@ -202,13 +215,13 @@ class Placement:
         gap = self._spacing.gap
         if any(node.children for node in nodes):
             return gap
-        widths = [self._label_sizes[edge][0] for edge in self._between(nodes, nodes)]
+        widths = [self._label_sizes[edge].width for edge in self._between(nodes, nodes)]
         return max(gap, min(tracks(max(widths, default=0)) + 2, 16))
 
     def _vertical_gap(self, above: Sequence[Node], below: Sequence[Node], least: int) -> int:
         """Return the tracks between two rows: more if there are labels between them."""
         between = self._between(above, below)
-        heights = [self._label_sizes[edge][1] + 4 for edge in between if self._label_sizes[edge][1]]
+        heights = [self._label_sizes[edge].height + 4 for edge in between if self._label_sizes[edge].height]
         return max(least, min(tracks(sum(heights) + 22), 7) if heights else 0)
 
     def _between(self, some: Sequence[Node], others: Sequence[Node]) -> list[Edge]:
@@ -224,6 +237,7 @@ class Placement:
         return [self._edges[number] for number in sorted(numbers)]
 
     def _stack(self, rows: Sequence[_Row]) -> _Block:
+        """Place rows one below another, each in the middle."""
         width = max(row.width for row in rows)
         y = 0
         for index, row in enumerate(rows):
@@ -267,7 +281,7 @@ class Placement:
         linked = {name for pair in self._pairs(nodes) for name in pair}
         together = [node for node in nodes if node.box.id in linked]
         alone = [node for node in nodes if node.box.id not in linked]
-        if not self._linked(together):
+        if not self._are_linked(together):
             together, alone = [], nodes
         blocks = []
         if together:
@@ -283,13 +297,14 @@ class Placement:
         return _Block([node for block in blocks for node in block.nodes], width, y - self._spacing.gap)
 
     def _ranks(self, nodes: list[Node], widest: int, aspect: float) -> _Block:
+        """Place nodes in ranks: columns between which there is room for the arrows and their labels."""
         for node in nodes:
             self._place(node, widest, aspect)
         pairs = self._pairs(nodes)
-        widths = [self._label_sizes[edge][0] for edge in self._edges if self._among(edge, nodes)]
+        widths = [self._label_sizes[edge].width for edge in self._edges if self._among(edge, nodes)]
         between = tracks(max(widths, default=0)) + 2 + self._spacing.lanes + min(len(widths) // 6, 6)
         gap = max(self._spacing.gap - 1, 2)
-        arranged = ranks(nodes, pairs, (between, gap), widest, aspect)
+        arranged = ranks(nodes, pairs, widest, aspect, column_gap=between, node_gap=gap)
         gaps = [[self._vertical_gap([one], [other], gap) for one, other in itertools.pairwise(col)] for col in arranged]
         heights = [sum(node.height for node in col) + sum(below) for col, below in zip(arranged, gaps, strict=True)]
         x = 0
@@ -304,11 +319,12 @@ class Placement:
             x += width + between
         return _Block(list(nodes), x - between, max(heights))
 
-    def _linked(self, nodes: list[Node]) -> bool:
+    def _are_linked(self, nodes: list[Node]) -> bool:
         """Return whether enough arrows lead among siblings that these decide where they stand."""
         return len(nodes) > 1 and 2 * len(self._pairs(nodes)) >= len(nodes)
 
     def _pairs(self, nodes: list[Node]) -> list[tuple[str, str]]:
+        """Return the ids of siblings from and to which arrows lead, also those of what they contain."""
         ids = {node.box.id for node in nodes}
         pairs = set()
         for edge in self._edges:
@@ -335,7 +351,7 @@ class Placement:
         self._enclose(node, block)
 
 
-def _align(zones: list[Node], arranger: Placement) -> None:
+def _align(zones: list[Node], placement: Placement) -> None:
     """Give the rows of zones the same heights, so that subnets stand side by side."""
     if len(zones) < 2 or len({len(zone.rows) for zone in zones}) != 1:
         return
@@ -345,7 +361,7 @@ def _align(zones: list[Node], arranger: Placement) -> None:
         max(child.height for row in rows for child in row) for rows in zip(*(z.rows for z in zones), strict=True)
     ]
     for zone in zones:
-        arranger.align_rows(zone, heights)
+        placement.align_rows(zone, heights)
 
 
 def _stretch(node: Node, w: int, h: int) -> None:

@@ -15,30 +15,33 @@ from cfngen.graph.layout.nodes import Node
 _SWEEPS = 6
 
 
-def ranks(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], spacing: tuple[int, int], widest: int,
-            aspect: float) -> list[list[Node]]:  # fmt: skip
+def ranks(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], widest: int, aspect: float, *,
+          column_gap: int, node_gap: int) -> list[list[Node]]:  # fmt: skip
     """Return nodes as columns, each from top to bottom.
 
     Args:
         nodes: the nodes; each has its size.
         pairs: ids of nodes from and to which arrows lead.
-        spacing: tracks between columns, and between the nodes of a column.
+        widest: tracks that the columns may take together.
         aspect: width by height that is wanted.
+        column_gap: tracks between columns.
+        node_gap: tracks between the nodes of a column.
     """
     by_id = {node.box.id: node for node in nodes}
     edges = sorted({(source, target) for source, target in pairs if source != target})
     assigned = _assigned_ranks(list(by_id), edges)
-    best: tuple[float, list[list[str]]] | None = None
-    for candidate in _candidates(assigned, edges):
+    best: list[list[str]] = []
+    lowest_score = math.inf
+    for candidate in _column_candidates(assigned, edges):
         ordered = _ordered_by_barycentre(candidate, edges)
-        width = sum(max(by_id[name].width for name in column) for column in ordered) + spacing[0] * (len(ordered) - 1)
-        height = max(sum(by_id[name].height + spacing[1] for name in column) for column in ordered)
+        width = sum(max(by_id[name].width for name in column) for column in ordered) + column_gap * (len(ordered) - 1)
+        height = max(sum(by_id[name].height + node_gap for name in column) for column in ordered)
         score = abs(math.log(width / height / aspect)) + (10 * width / widest if width > widest else 0)
-        same = {name: index for index, column in enumerate(ordered) for name in column}
-        score += 1.5 * sum(same[source] == same[target] for source, target in edges) / max(len(edges), 1)
-        if best is None or score < best[0]:
-            best = score, ordered
-    return [[by_id[name] for name in column] for column in best[1]] if best else []
+        column_of = {name: index for index, column in enumerate(ordered) for name in column}
+        score += 1.5 * sum(column_of[source] == column_of[target] for source, target in edges) / max(len(edges), 1)
+        if score < lowest_score:
+            best, lowest_score = ordered, score
+    return [[by_id[name] for name in column] for column in best]
 
 
 def _assigned_ranks(names: list[str], edges: list[tuple[str, str]]) -> list[list[str]]:
@@ -53,6 +56,7 @@ def _assigned_ranks(names: list[str], edges: list[tuple[str, str]]) -> list[list
 
 
 def _acyclic_order(names: list[str], edges: list[tuple[str, str]]) -> list[str]:
+    """Return names in an order in which few arrows point backwards (Eades, Lin and Smyth)."""
     rest = list(names)
     first: list[str] = []
     last: list[str] = []
@@ -76,7 +80,7 @@ def _acyclic_order(names: list[str], edges: list[tuple[str, str]]) -> list[str]:
     return first + last
 
 
-def _candidates(layers: list[list[str]], edges: list[tuple[str, str]]) -> Iterable[list[list[str]]]:
+def _column_candidates(layers: list[list[str]], edges: list[tuple[str, str]]) -> Iterable[list[list[str]]]:
     """Yield the layers as columns: as they are, joined into fewer, and with a long one on both sides of the other."""
     yield layers
     for count in range(2, len(layers)):
@@ -89,20 +93,24 @@ def _candidates(layers: list[list[str]], edges: list[tuple[str, str]]) -> Iterab
         yield joined
     if len(layers) == 2:
         few, many = sorted(layers, key=len)
-        rank = {name: index for index, name in enumerate(few)}
-        linked = {
-            name: [rank[other] for edge in edges if name in edge for other in edge if other != name] for name in many
-        }
-        groups: dict[tuple[int, ...], list[str]] = {}
-        for name in many:
-            groups.setdefault(tuple(sorted(set(linked[name]))), []).append(name)
-        left: list[str] = []
-        right: list[str] = []
-        for group in sorted(groups.values(), key=len, reverse=True):
-            smaller = left if len(left) < len(right) else right
-            smaller.extend(group)
+        left, right = _divided(many, few, edges)
         if left and right:
-            yield [[name for name in many if name in left], few, [name for name in many if name in right]]
+            yield [left, few, right]
+
+
+def _divided(many: list[str], few: list[str], edges: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Return a layer as two of similar length: what is linked with the same nodes of the other layer stays together."""
+    rank = {name: index for index, name in enumerate(few)}
+    linked = {name: [rank[other] for edge in edges if name in edge for other in edge if other != name] for name in many}
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for name in many:
+        groups.setdefault(tuple(sorted(set(linked[name]))), []).append(name)
+    left: list[str] = []
+    right: list[str] = []
+    for group in sorted(groups.values(), key=len, reverse=True):
+        shorter = left if len(left) < len(right) else right
+        shorter.extend(group)
+    return [name for name in many if name in left], [name for name in many if name in right]
 
 
 def _ordered_by_barycentre(layers: list[list[str]], edges: list[tuple[str, str]]) -> list[list[str]]:

@@ -1,6 +1,6 @@
-"""The ways of edges: orthogonal, from port to port over the tracks of a grid, with few bends and crossings.
+"""The routes of edges: orthogonal, from port to port over the tracks of a grid, with few bends and crossings.
 
-Edges are routed one after another, each on its cheapest way (Lee's algorithm with the bounds of A*): bends, crossings
+Edges are routed one after another, each on its cheapest path (Lee's algorithm with the bounds of A*): bends, crossings
 and borders have a price. Where all points are taken, an edge runs along another one at a high price: then the picture
 is laid out again with more room. A point may carry one edge across and another one up and down, which cross there. No
 edge enters a node without children, unless it ends there, covers a title, or runs along a border.
@@ -12,9 +12,10 @@ import heapq
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cfngen.graph.layout.edges import Edge
-from cfngen.graph.layout.nodes import TRACK, Node
+from cfngen.graph.layout.nodes import TRACK, Node, Rectangle
 from cfngen.graph.picture import BoxKind
 
 HORIZONTAL, VERTICAL = 0, 1
@@ -24,24 +25,45 @@ _APART = 4  # pixels between an arrow and a title
 _TOLLS: Mapping[BoxKind, float] = {"account": 1, "region": 1, "vpc": 2, "zone": 4, "subnet": 5}
 _TOLL = 30.0
 
-Rectangle = tuple[float, float, float, float]  # left, top, width and height in pixels
-
 # Prices.
 _STEP = 1.0
 _BEND = 4.0
 _CROSSING = 4.0
 _OFF_CENTRE = 7.0  # in a corner
 _CONFLICT = 150.0
-# By point beside a box, and direction there: the point on the box's border, and the price of this port.
-Ports = dict[tuple[int, int], tuple[int, float]]
+
+
+class Port(NamedTuple):
+    """Where an arrow may leave or reach a box.
+
+    Attributes:
+        beside: the point beside the border.
+        on_border: the point on the border.
+        direction: HORIZONTAL or VERTICAL, from one to the other.
+        off_centre: how far it is from the middle of the side: 0 there, 1 in a corner.
+    """
+
+    beside: int
+    on_border: int
+    direction: int
+    off_centre: float
+
+
+class _PricedPort(NamedTuple):
+    on_border: int
+    price: float
+
+
+# By the point beside a box, and the direction there.
+_Ports = dict[tuple[int, int], _PricedPort]
 
 
 class Grid:
-    """Points at the crossings of tracks; a point is a number.
+    """Points at the crossings of tracks, numbered row by row: one more is the point to the right, `width` more below.
 
     Attributes:
-        owner: by direction, which edge uses a point, or FREE, or BLOCKED.
-        toll: by direction, what entering a point costs in addition: at borders of nodes with children.
+        owner: by direction and point, the number of the edge that uses it, or FREE, or BLOCKED.
+        toll: by direction and point, what entering it costs in addition: at borders of nodes with children.
     """
 
     def __init__(self, w: int, h: int, nodes: Iterable[Node]) -> None:
@@ -51,8 +73,7 @@ class Grid:
         for node in nodes:
             if node.children:
                 self._border(node)
-                left, top, width, height = node.header_area()
-                self.block((left - _APART, top - _APART, width + 2 * _APART, height + 2 * _APART))
+                self.block(node.header_area().enlarged(_APART))
             else:
                 for y in range(node.y, node.y + node.height + 1):
                     for x in range(node.x, node.x + node.width + 1):
@@ -87,15 +108,11 @@ class Grid:
                 if 0 <= x < self.width and 0 <= y < self.height:
                     yield y * self.width + x
 
-    def ports(self, node: Node, inside: bool) -> Iterator[tuple[int, int, int, float]]:
+    def ports(self, node: Node, inside: bool) -> Iterator[Port]:
         """Yield where an arrow may leave or reach a box.
 
         Args:
             inside: whether the arrow comes from within the box.
-
-        Yields:
-            the point beside the border, the point on the border, the direction between them, and how far that is from
-            the middle of the side: 0 there, 1 in a corner.
         """
         away = -1 if inside else 1
         sides = (
@@ -108,7 +125,7 @@ class Grid:
             for offset in range(1, length):
                 at_x, at_y = (x + offset, y) if direction == VERTICAL else (x, y + offset)
                 beside = self.point(at_x + dx, at_y + dy if direction == VERTICAL else at_y)
-                yield beside, self.point(at_x, at_y), direction, abs(2 * offset / length - 1)
+                yield Port(beside, self.point(at_x, at_y), direction, abs(2 * offset / length - 1))
 
     def _border(self, node: Node) -> None:
         toll = _TOLLS.get(node.box.kind, _TOLL)
@@ -132,16 +149,21 @@ class Grid:
 
 @dataclass
 class Branch:
-    """The way from a leaf of an edge to its root, or to a branch that was there already.
+    """The path from a leaf of an edge to its root, or to a branch that was there already.
 
     Attributes:
         leaf: id of the box where it begins.
+        points: from the border of the leaf on, as the grid numbers them; none if there is no path.
         joins: whether it ends at another branch.
     """
 
     leaf: str
     points: list[int]
     joins: bool
+
+    def joinable_points(self) -> list[int]:
+        """Return the points where another branch may join: none on or beside a box, where the head of an arrow is."""
+        return self.points[2 : -1 if self.joins else -2]
 
 
 @dataclass
@@ -171,46 +193,49 @@ class Router:
         self._inside = {name: {child.box.id for child in node.walk()} for name, node in nodes.items()}
 
     def route(self, number: int, edge: Edge) -> Route:
-        """Route an edge, and mark its points as taken by its number."""
+        """Route an edge, and mark its points as taken by its number.
+
+        Args:
+            number: stands for the edge in the grid; no other edge has it.
+        """
         route = Route(edge)
         middle = self._middle(edge.root)
         for leaf in sorted(
             edge.leaves, key=lambda name: (_distance(middle, self._middle(name)), edge.leaves.index(name))
         ):
-            starts = self._ends(leaf, edge.root, number)
-            goals = self._ends(edge.root, leaf, number)
-            tree: set[int] = set()
-            for branch in route.branches:  # not beside a box, where the head of an arrow is
-                tree.update(branch.points[2 : -1 if branch.joins else -2])
-            points, cost = _Search(self._grid, number, starts, {} if tree else goals, tree).cheapest()
-            if cost > _CONFLICT and tree:
-                straight = _Search(self._grid, number, starts, goals, set()).cheapest()
-                if straight[1] < cost:
-                    tree = set()
-                    points = straight[0]
+            starts = self._ports(leaf, edge.root, number)
+            goals = self._ports(edge.root, leaf, number)
+            joinable_points = {point for branch in route.branches for point in branch.joinable_points()}
+            joins = bool(joinable_points)
+            points, cost = _Search(self._grid, number, starts, {} if joins else goals, joinable_points).cheapest()
+            # A branch that reaches the trunk only along another edge may have a path of its own to the root.
+            if joins and cost > _CONFLICT:
+                direct_points, direct_cost = _Search(self._grid, number, starts, goals, set()).cheapest()
+                if direct_cost < cost:
+                    points, joins = direct_points, False
             route.conflicts += self._take(number, points)
-            route.branches.append(Branch(leaf, points, joins=bool(tree)))
+            route.branches.append(Branch(leaf, points, joins))
         return route
 
     def _middle(self, name: str) -> tuple[float, float]:
         node = self._nodes[name]
         return node.x + node.width / 2, node.y + node.height / 2
 
-    def _ends(self, name: str, other: str, number: int) -> Ports:
-        """Return by point beside a box, and direction, the point on its border and the price of this port."""
-        ends = {}
-        owner = self._grid.owner
-        for beside, port, direction, off_centre in self._grid.ports(self._nodes[name], other in self._inside[name]):
-            if owner[direction][beside] == BLOCKED:
+    def _ports(self, name: str, other: str, number: int) -> _Ports:
+        """Return the ports of a box for an edge between it and another box."""
+        ports = {}
+        for port in self._grid.ports(self._nodes[name], other in self._inside[name]):
+            owner = self._grid.owner[port.direction][port.beside]
+            if owner == BLOCKED:
                 continue
-            price = _OFF_CENTRE * off_centre**2
-            if owner[direction][beside] not in (FREE, number):
+            price = _OFF_CENTRE * port.off_centre**2
+            if owner not in (FREE, number):
                 price += _CONFLICT
-            ends[beside, direction] = port, price
-        return ends
+            ports[port.beside, port.direction] = _PricedPort(port.on_border, price)
+        return ports
 
     def _take(self, number: int, points: list[int]) -> int:
-        """Mark the points of a way as taken; return how many of them another edge has already."""
+        """Mark the points of a path as taken; return how many of them another edge has already."""
         conflicts = 0
         for index, point in enumerate(points):
             neighbours = points[max(index - 1, 0) : index] + points[index + 1 : index + 2]
@@ -224,38 +249,39 @@ class Router:
 
 
 class _Search:
-    """The search for the cheapest way from a start to a goal, or to a tree of ways that are there already.
+    """The search for the cheapest path from a start to a goal, or to a point of branches that are there already.
 
-    A state is a point with the direction in which it was reached: 2 * point + direction. Those from `_arrived` on
-    stand for the end of the way, whichever it is.
+    A state is a point with the direction in which it was reached: 2 * point + direction. The two from `_arrived` on
+    stand for the end of the path, wherever it is, by the direction in which it was reached.
     """
 
-    def __init__(self, grid: Grid, number: int, starts: Ports, goals: Ports, tree: set[int]) -> None:
+    def __init__(self, grid: Grid, number: int, starts: _Ports, goals: _Ports, joinable_points: set[int]) -> None:
         self._grid, self._number = grid, number
-        self._starts, self._goals, self._tree = starts, goals, tree
-        ends = [grid.place(point) for point in (tree or {point for point, _ in goals})]
+        self._starts, self._goals, self._joinable_points = starts, goals, joinable_points
+        ends = [grid.place(point) for point in (joinable_points or {point for point, _ in goals})]
         self._bounds_x = _bounds(grid.width, [x for x, _ in ends], HORIZONTAL)
         self._bounds_y = _bounds(grid.height, [y for _, y in ends], VERTICAL)
         self._arrived = 2 * grid.width * grid.height
         self._costs = [math.inf] * (self._arrived + 2)
         self._before: dict[int, int] = {}
-        # In the order of the least that a way by a state may cost; of equal ones, what has come farther is first.
+        # Least possible cost of a path by a state, its negative cost so far, and the state: of paths that may cost the
+        # same, the one that has come farther is first.
         self._queue: list[tuple[float, float, int]] = []
 
     def cheapest(self) -> tuple[list[int], float]:
-        """Return the points of the way, with those on borders, and its price; no points if there is no way."""
-        if not (self._tree or self._goals):
+        """Return the points of the path, with those on borders, and its cost; no points if there is no path."""
+        if not (self._joinable_points or self._goals):
             return [], 10 * _CONFLICT
-        for (point, direction), (_, price) in self._starts.items():
-            self._push(2 * point + direction, price)
+        for (point, direction), port in self._starts.items():
+            self._push(2 * point + direction, port.price)
         while self._queue:
             _, negative_cost, state = heapq.heappop(self._queue)
             cost = -negative_cost
             if state >= self._arrived:
-                return self._way(state), cost
+                return self._path(state), cost
             if cost > self._costs[state]:
                 continue
-            if state >> 1 in self._tree:
+            if state >> 1 in self._joinable_points:
                 self._before[self._arrived + (state & 1)] = state
                 heapq.heappush(self._queue, (cost, -cost, self._arrived + (state & 1)))
             else:
@@ -270,7 +296,7 @@ class _Search:
         heapq.heappush(self._queue, (cost + bound, -cost, state))
 
     def _expand(self, state: int, cost: float) -> None:
-        """Go on from a state in each direction: to the ends of the way, and to the next points."""
+        """Go on from a state in each direction: to the goals, and to the next points."""
         point, direction = state >> 1, state & 1
         owners = self._grid.owner
         for onward in (HORIZONTAL, VERTICAL):
@@ -282,8 +308,8 @@ class _Search:
                 price += _BEND
                 price += _CONFLICT if owners[onward][point] not in mine or owners[direction][point] not in mine else 0
             goal = self._goals.get((point, onward))
-            if goal is not None and price + goal[1] < self._costs[self._arrived + onward]:
-                arrival_price = self._costs[self._arrived + onward] = price + goal[1]
+            if goal is not None and price + goal.price < self._costs[self._arrived + onward]:
+                arrival_price = self._costs[self._arrived + onward] = price + goal.price
                 self._before[self._arrived + onward] = state
                 heapq.heappush(self._queue, (arrival_price, -arrival_price, self._arrived + onward))
             self._advance(state, onward, price)
@@ -305,28 +331,29 @@ class _Search:
                 self._before[next_state] = state
                 self._push(next_state, price)
 
-    def _way(self, last: int) -> list[int]:
+    def _path(self, last: int) -> list[int]:
+        """Return the points by which a state at the end was reached, from border to border."""
         states = [self._before[last]]
         while states[-1] in self._before:
             states.append(self._before[states[-1]])
         states.reverse()
         points = [state >> 1 for state in states]
-        points.insert(0, self._starts[points[0], states[0] & 1][0])
-        if points[-1] not in self._tree:
-            points.append(self._goals[points[-1], last & 1][0])
+        points.insert(0, self._starts[points[0], states[0] & 1].on_border)
+        if points[-1] not in self._joinable_points:
+            points.append(self._goals[points[-1], last & 1].on_border)
         return points
 
 
 def _bounds(count: int, ends: list[int], along: int) -> tuple[list[float], list[float]]:
-    """Return the least that each column or row costs on the way to those between the first and the last end.
+    """Return the least that a path costs from each column or row to those between the first and the last end.
 
     Args:
         count: how many columns or rows there are.
-        ends: those where a way may end.
-        along: the direction that leads from one to the next; a way in the other one must turn first.
+        ends: columns or rows where a path may end.
+        along: the direction that leads from one to the next; a path in the other one must turn first.
 
     Returns:
-        the prices by column or row, for a way that goes across, and for one that goes up or down.
+        the costs by column or row, for a path that goes across there, and for one that goes up or down.
     """
     low, high = min(ends, default=0), max(ends, default=0)
     straight = [_STEP * max(low - index, 0, index - high) for index in range(count)]

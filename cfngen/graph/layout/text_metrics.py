@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import unicodedata
 from dataclasses import dataclass
+from typing import NamedTuple
 
 # Thousandths of the size of the font, from space to tilde, of DejaVu Sans and DejaVu Sans Bold, the last and
 # widest of FONTS in cfngen/graph/style.py. In Helvetica and Arial the same text takes about an eighth less.
@@ -41,6 +42,13 @@ class Font:
     bold: bool = False
 
 
+class Size(NamedTuple):
+    """Width and height of a text in pixels."""
+
+    width: float
+    height: float
+
+
 HEADING = Font(20, 28, bold=True)
 TITLE = Font(13, 17, bold=True)
 LINE = Font(11, 15)
@@ -66,6 +74,7 @@ def wrapped(text: str, limit: float, font: Font) -> tuple[str, ...]:
 
 
 def _first_line(text: str, limit: float, font: Font) -> str:
+    """Return as much of a text as fits on a line, with the space after which it is broken."""
     taken = 0.0
     after_space = after_sign = 0
     for index, character in enumerate(text):
@@ -81,6 +90,7 @@ def _first_line(text: str, limit: float, font: Font) -> str:
 
 
 def _width(character: str, bold: bool) -> int:
+    """Return an upper bound of the width of a character in thousandths of the size of the font."""
     if " " <= character <= "~":
         return (_BOLD if bold else _REGULAR)[ord(character) - 32]
     if unicodedata.combining(character):

@@ -102,7 +102,7 @@ def make_views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple
                     "Properties": {**properties, "TemplateURL": f"{name}.json"},
                 }
             else:
-                findings.append(_missing_template(document, logical_id, name))
+                findings.append(_missing_template_finding(document, logical_id, name))
         all_views.append(View(document.name, body, nested))
     return all_views, findings
 
@@ -129,10 +129,11 @@ def _template_name(url: object) -> str | None:
     return match[1] if match else None
 
 
-def _missing_template(document: Document, logical_id: str, name: str | None) -> Finding:
+def _missing_template_finding(document: Document, logical_id: str, name: str | None) -> Finding:
     """Return the finding for a nested stack whose template is not among the documents.
 
-    Its name is None if the TemplateURL does not end in one.
+    Args:
+        name: the template's name in the TemplateURL; None if the URL does not end in one.
     """
     reason = (
         f"no document named {name} is generated with it" if name else "the URL does not end in a template's file name"

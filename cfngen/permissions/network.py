@@ -90,7 +90,7 @@ def _endpoint_statements(scope: Scope) -> list[Statement]:
     ]
 
 
-def delivery_statements(log_group_arn: Expression) -> list[Statement]:
+def flow_log_delivery_statements(log_group_arn: Expression) -> list[Statement]:
     """Return the statements of the role that delivers records to the log group.
 
     They are from "IAM role for publishing flow logs to CloudWatch Logs" in the Amazon VPC User Guide, without

@@ -26,11 +26,18 @@ _ID_SOURCES = {
     "route_table": "route_tables.random_route_table_id",
     "nat_gateway": "nat_gateways.random_nat_gateway_id",
 }
-_NOBODY = {"Version": "2012-10-17", "Statement": [{"Effect": "Deny", "Principal": "*", "Action": "sts:AssumeRole"}]}
+_TRUSTS_NOBODY = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Deny", "Principal": "*", "Action": "sts:AssumeRole"}],
+}
 
 
-def furnish(region: str, network: JsonObject, roles: list[str]) -> list[str]:
-    """Make what is missing, and return the ids and ARNs of it that the cluster file names.
+class _NoFreeRangeError(Exception):
+    """The VPC has no room for another subnet."""
+
+
+def make_existing_parts(region: str, network: JsonObject, roles: list[str]) -> list[str]:
+    """Make the parts that the cluster file names and the account lacks; return their ids and ARNs.
 
     Args:
         network: the section `network` of the cluster file, complete.
@@ -39,7 +46,7 @@ def furnish(region: str, network: JsonObject, roles: list[str]) -> list[str]:
     made: list[str] = []
     if _is_id(network["vpc"]["id"]):
         # What EC2 refuses, such as a subnet in the range of another one, stays missing; the checks of a plan say so.
-        with suppress(ClientError, StopIteration):
+        with suppress(ClientError, _NoFreeRangeError):
             _Network(region, network, made).make()
     iam = client("iam", region)
     existing_roles = {role["Arn"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]}
@@ -48,7 +55,7 @@ def furnish(region: str, network: JsonObject, roles: list[str]) -> list[str]:
         if arn not in existing_roles and arn.split(":")[4] == ACCOUNT_ID:
             path = f"/{path}/" if path else "/"
             with suppress(ClientError):  # a role of this name may have another path
-                iam.create_role(RoleName=name, Path=path, AssumeRolePolicyDocument=json.dumps(_NOBODY))
+                iam.create_role(RoleName=name, Path=path, AssumeRolePolicyDocument=json.dumps(_TRUSTS_NOBODY))
                 made.append(arn)
     return made
 
@@ -147,4 +154,7 @@ class _Network:
         taken = [ipaddress.IPv4Network(cidr) for cidr in ranges]
         vpc = ipaddress.IPv4Network(self._file["vpc"]["cidr"])
         candidates = reversed(list(vpc.subnets(new_prefix=max(26, vpc.prefixlen))))
-        return str(next(cidr for cidr in candidates if not any(cidr.overlaps(other) for other in taken)))
+        free = next((cidr for cidr in candidates if not any(cidr.overlaps(other) for other in taken)), None)
+        if free is None:
+            raise _NoFreeRangeError(f"the range {vpc} of the VPC has no room for another public subnet")
+        return str(free)

@@ -1,4 +1,4 @@
-"""References to VPC, subnets and route table, for the stacks that use them, and parameters for existing parts.
+"""References to, and parameters for, parts of the network that exist already or come from another stack.
 
 Each function adds a parameter to the stack and returns the reference to the parameter. If cfngen creates the resource,
 the parameter takes an output of the VPC stack. If the resource exists already, the parameter's default is the id in the

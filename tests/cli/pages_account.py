@@ -26,7 +26,7 @@ from served_api import serving  # noqa: E402
 
 from cfngen.cli.input.target import Target  # noqa: E402
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account  # noqa: E402
-from cfngen.sandbox.existing_parts import furnish  # noqa: E402
+from cfngen.sandbox.existing_parts import make_existing_parts  # noqa: E402
 
 REGIONS = ("us-west-2", "eu-central-1")  # of the default cluster, and of the README's
 LONGER = 12  # times that a sleep takes
@@ -121,7 +121,7 @@ class PagesAccount:
 
     # What `--sandbox` asks of the sandbox's process.
 
-    furnish = staticmethod(furnish)
+    furnish = staticmethod(make_existing_parts)
 
     @property
     def kubernetes(self) -> Mapping[str, str]:

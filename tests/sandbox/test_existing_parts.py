@@ -19,7 +19,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.preflight.network.checks import check_network
-from cfngen.sandbox.existing_parts import furnish
+from cfngen.sandbox.existing_parts import make_existing_parts
 from cfngen.sandbox.services.quotas import ADDRESSES, INTERNET_GATEWAYS, VPCS
 
 REGION = "us-west-2"
@@ -61,24 +61,24 @@ def cluster_in(network: dict[str, Any], number: int) -> Cluster:
 def test_a_cluster_can_be_created_in_what_is_made(cloud: Cloud, name: str) -> None:
     cluster = cluster_in(NETWORKS[name], number := list(NETWORKS).index(name))
     network = cluster.network.model_dump(mode="json", by_alias=True)
-    made = furnish(REGION, network, [])
+    made = make_existing_parts(REGION, network, [])
     assert set(made) == set(re.findall(rf"[a-z]+-000000{number}[a-d]", json.dumps(network)))
     result = check_network(connect(cloud.session, REGION, clock=cloud.clock), cluster, lambda message: None)
     assert [(finding.key, finding.text) for finding in (*result.problems, *result.warnings)] == []
-    assert furnish(REGION, network, []) == []
+    assert make_existing_parts(REGION, network, []) == []
 
 
 def test_what_ec2_refuses_stays_missing(cloud: Cloud) -> None:
     network = cluster_in({"subnets": [EXISTING[0]]}, 8).network.model_dump(mode="json", by_alias=True)
-    furnish(REGION, network, [])
+    make_existing_parts(REGION, network, [])
     network["subnets"][0]["id"] = "subnet-0000008e"
-    assert furnish(REGION, network, []) == []
+    assert make_existing_parts(REGION, network, []) == []
 
 
 def test_roles_of_the_account_are_made_once(cloud: Cloud) -> None:
     network = parse({}).network.model_dump(mode="json", by_alias=True)
     foreign = ROLE.replace("123456789012", "999999999999")
-    assert furnish(REGION, network, [ROLE, foreign]) == [ROLE]
-    assert furnish(REGION, network, [ROLE, foreign]) == []
+    assert make_existing_parts(REGION, network, [ROLE, foreign]) == [ROLE]
+    assert make_existing_parts(REGION, network, [ROLE, foreign]) == []
     role = cloud.client("iam").get_role(RoleName="web")["Role"]
     assert (role["Arn"], role["Path"]) == (ROLE, "/teams/")

@@ -80,7 +80,7 @@ def _check_group_actions(cluster: Cluster) -> Iterator[Problem]:
         elif not group.drain_timeout:
             message = "needs cfngen's drain service, which drainTimeout: 0 disables; set drainTimeout to 1 or more"
             yield Problem(path, message, related_paths=((*group_path, "drainTimeout"),))
-        elif handler_action(cluster) != "ignore":
+        elif termination_handler_action(cluster) != "ignore":
             message = (
                 "addons.nodeTerminationHandler acts on rebalance recommendations, too; let only one of the two do so, "
                 "and set the other to ignore"
@@ -89,7 +89,7 @@ def _check_group_actions(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_handler_action(cluster: Cluster) -> Iterator[Problem]:
-    action = handler_action(cluster)
+    action = termination_handler_action(cluster)
     if action == "ignore":
         return
     is_chart_value = action != cluster.addons.node_termination_handler.rebalance_recommendation
@@ -131,7 +131,7 @@ def _check_pod_grace_period(cluster: Cluster) -> Iterator[Problem]:
             return
 
 
-def handler_action(cluster: Cluster) -> Action:
+def termination_handler_action(cluster: Cluster) -> Action:
     """Return what the node termination handler does when it reads a rebalance recommendation.
 
     The chart's values of the cluster file count as well: they are merged over cfngen's.

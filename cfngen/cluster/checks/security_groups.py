@@ -165,15 +165,15 @@ def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
         yield Problem((purpose, key), message, related_paths=(_QUOTAS_PATH,))
 
 
-def _check_stack_resource_count(cluster: Cluster) -> Iterator[Problem]:
+def _check_rules_fit_into_stack(cluster: Cluster) -> Iterator[Problem]:
     created_roles = [role for role in SECURITY_GROUP_ROLES if not existing_group(cluster, role)]
-    rules = sum(1 for role in created_roles for _ in sources(cluster, role))
-    if rules > _MAX_RULES_OF_STACK:
+    rule_count = sum(1 for role in created_roles for _ in sources(cluster, role))
+    if rule_count > _MAX_RULES_OF_STACK:
         # Reported at the section that makes more rules: a source of SSH makes two, for masters and for nodes.
         key = "api" if len(cluster.api.allowed_cidrs) >= 2 * len(cluster.ssh.allowed_cidrs) else "ssh"
         message = (
-            f"who may come in makes {rules} rules, and a stack holds {_MAX_RULES_OF_STACK} of them at most: put ranges "
-            "into a prefix list (allowedPrefixLists)"
+            f"who may come in makes {rule_count} rules, and a stack holds {_MAX_RULES_OF_STACK} of them at most: put "
+            "ranges into a prefix list (allowedPrefixLists)"
         )
         yield Problem((key, "allowedCidrs"), message)
 
@@ -203,5 +203,5 @@ SOURCE_CHECKS = (
     _check_prefix_list_sizes,
     _check_additional_group_count,
     _check_rules_fit,
-    _check_stack_resource_count,
+    _check_rules_fit_into_stack,
 )

@@ -314,11 +314,11 @@ def ranges_of_role(cluster: Cluster, role: GroupRole) -> tuple[IPv4Network, ...]
     that group later. Endpoints have addresses in the subnets of instances.
     """
     network = cluster.network
-    if role in LOAD_BALANCER_ROLES and is_private(cluster) and role == "ApiLoadBalancer" and cluster.api.public:
-        known = [subnet.cidr for subnet in public_subnets(cluster).values()]
-        ranges = [cidr for cidr in known if cidr]
+    if role == "ApiLoadBalancer" and is_private(cluster) and cluster.api.public:
+        cidrs = [subnet.cidr for subnet in public_subnets(cluster).values()]
+        given_cidrs = [cidr for cidr in cidrs if cidr]
         # The range of an existing public subnet may be left out in the cluster file.
-        return tuple(dict.fromkeys(ranges)) if len(ranges) == len(known) else vpc_ranges(cluster)
+        return tuple(dict.fromkeys(given_cidrs)) if len(given_cidrs) == len(cidrs) else vpc_ranges(cluster)
     if role == "Master":
         zones = {slot.subnet.zone for slot in cluster.slots}
     elif role == "Node":

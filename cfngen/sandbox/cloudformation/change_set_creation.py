@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from cfngen.sandbox.cloudformation import admission, creation, stack_checks
 from cfngen.sandbox.cloudformation.change_set_diff import compare
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
@@ -135,23 +137,25 @@ def _finish_creation(cloud: Region, change_set: ChangeSet) -> None:
 
 
 def _compute_changes(cloud: Region, change_set: ChangeSet) -> None:
+    """Set the changes and validation findings of a change set, and fail it where CloudFormation would.
+
+    One without a revision, whose nested template was refused, stays as it is.
+    """
     revision = change_set.revision
     if revision is None:
         return
 
-    def compare_nested(logical_id: str, resource: Resource | None, properties: Properties) -> ChangeSet | None:
-        return _create_nested(cloud, change_set, logical_id, resource, properties) if change_set.nested else None
-
+    compare_nested = functools.partial(_create_nested, cloud, change_set) if change_set.nested else None
     try:
-        comparison = compare(cloud, change_set.stack, revision, nested=change_set.nested, compare_nested=compare_nested)
+        comparison = compare(cloud, change_set.stack, revision, compare_nested=compare_nested)
     except ResourceError as error:
         _fail(change_set, str(error))
         return
-    change_set.changes, change_set.findings = comparison.changes, comparison.findings
+    change_set.changes, change_set.validation_findings = comparison.changes, comparison.validation_findings
     if revision.failure_reason:
         _fail(change_set, revision.failure_reason)
-    elif comparison.findings:
-        names = ", ".join(dict.fromkeys(finding.validation_name for finding in comparison.findings))
+    elif comparison.validation_findings:
+        names = ", ".join(dict.fromkeys(finding.validation_name for finding in comparison.validation_findings))
         _fail(change_set, f"The following hook(s)/validation failed: [{names}]. To troubleshoot Early Validation "
                           "errors, use the DescribeEvents API for detailed failure information.")  # fmt: skip
     elif failed := next((child for child in change_set.children if child.status == "FAILED"), None):
@@ -197,17 +201,13 @@ def has_same_outputs_and_tags(old: Revision, new: Revision) -> bool:
 
 def no_updates_message(cloud: Region, stack: Stack, revision: Revision) -> str:
     """The error message of UpdateStack if there is nothing to update, otherwise ""."""
-
-    def compare_nested(logical_id: str, resource: Resource | None, properties: Properties) -> None:
-        return None
-
     if revision.failure_reason:
         return ""
     try:
-        comparison = compare(cloud, stack, revision, nested=False, compare_nested=compare_nested)
+        comparison = compare(cloud, stack, revision, compare_nested=None)
     except ResourceError:
         return ""
-    if comparison.changes or comparison.findings or not has_same_outputs_and_tags(stack.revision, revision):
+    if comparison.changes or comparison.validation_findings or not has_same_outputs_and_tags(stack.revision, revision):
         return ""
     return NO_UPDATES_MESSAGE
 

@@ -20,7 +20,7 @@ from cfngen.sandbox.cloudformation.template import NESTED_STACK, PLACEHOLDER_PAT
 from cfngen.sandbox.json_types import Expression, Properties
 
 # Called for a nested stack with its logical id, its current resource (if any) and its new properties; returns the
-# nested change set, or None if nested change sets were not requested or the nested stack does not change.
+# nested change set, or None if the nested stack does not change.
 CompareNested = Callable[[str, Resource | None, Properties], ChangeSet | None]
 
 # The detail of a change without a difference in the template, e.g. of a nested stack.
@@ -42,7 +42,7 @@ class Comparison:
     """The changes of a stack's resources, and the findings of early validation."""
 
     changes: list[ResourceChange] = field(default_factory=list)
-    findings: list[ValidationFinding] = field(default_factory=list)
+    validation_findings: list[ValidationFinding] = field(default_factory=list)
 
 
 def find_differences(old: object, new: object, path: str = "") -> Iterator[tuple[str, object, object]]:
@@ -61,31 +61,27 @@ def find_differences(old: object, new: object, path: str = "") -> Iterator[tuple
         yield path, old, new
 
 
-def compare(
-    cloud: Region, stack: Stack, revision: Revision, *, nested: bool, compare_nested: CompareNested
-) -> Comparison:
+def compare(cloud: Region, stack: Stack, revision: Revision, *, compare_nested: CompareNested | None) -> Comparison:
     """Compare a stack with a new revision of it.
 
     Args:
-        nested: whether the change set includes change sets of nested stacks
-        compare_nested: creates the change set of a nested stack
+        compare_nested: creates the change set of a nested stack; None if nested change sets were not requested
 
     Raises:
         ResourceError: the new template cannot be resolved
     """
-    return _Comparer(cloud, stack, revision, nested=nested, compare_nested=compare_nested).compare()
+    return _Comparer(cloud, stack, revision, compare_nested=compare_nested).compare()
 
 
 class _Comparer:
     """Compares one stack with a new revision of it, resource by resource in the order of their dependencies."""
 
     def __init__(
-        self, cloud: Region, stack: Stack, revision: Revision, *, nested: bool, compare_nested: CompareNested
+        self, cloud: Region, stack: Stack, revision: Revision, *, compare_nested: CompareNested | None
     ) -> None:
         self._cloud = cloud
         self._stack = stack
         self._revision = revision
-        self._nested = nested
         self._compare_nested = compare_nested
         self._changes: dict[str, ResourceChange | None] = {}  # by logical id; None for a resource without changes
         self._scope = scope_of_revision(cloud, revision, stack.name, stack.id, attribute=self._attribute)
@@ -109,7 +105,7 @@ class _Comparer:
                     try:
                         self._record(logical_id, self._change(logical_id, definitions[logical_id]))
                     except PropertyError as error:
-                        result.findings.append(_finding(logical_id, definitions[logical_id], error))
+                        result.validation_findings.append(_finding(logical_id, definitions[logical_id], error))
                         self._record(logical_id, None)
         result.changes = [change for logical_id in definitions if (change := self._changes.get(logical_id))]
         result.changes += [
@@ -150,7 +146,7 @@ class _Comparer:
     def _nested_change_set(
         self, definition: ResourceDefinition, logical_id: str, resource: Resource | None, new_properties: Properties
     ) -> ChangeSet | None:
-        if definition.type != NESTED_STACK:
+        if definition.type != NESTED_STACK or self._compare_nested is None:
             return None
         return self._compare_nested(logical_id, resource, new_properties)
 
@@ -161,7 +157,7 @@ class _Comparer:
         details = list(self._property_details(resource, definition, new_properties))
         nested_change_set = self._nested_change_set(definition, resource.logical_id, resource, new_properties)
         details += _attribute_details(resource.definition, definition, ("Metadata",))
-        if definition.type == NESTED_STACK and not self._nested and not details:
+        if definition.type == NESTED_STACK and self._compare_nested is None and not details:
             details.append(AUTOMATIC_CHANGE)  # the nested template may have changed, which only the update will show
         last_update_failed = resource.status == "UPDATE_FAILED"
         if not details and nested_change_set is None and not last_update_failed:

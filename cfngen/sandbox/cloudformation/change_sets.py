@@ -92,7 +92,7 @@ class ChangeSet:
         on_failure: what the execution does with the stack if it fails: ROLLBACK, DELETE, DO_NOTHING or "".
         express: whether its execution skips waiting until resources are ready.
         revision: the new revision of the stack; None if a nested template was refused.
-        findings: failed early validations.
+        validation_findings: failed early validations.
         operation_id: the id of the operation that creates the change set.
         token: the ClientRequestToken of the call, or "".
     """
@@ -117,7 +117,7 @@ class ChangeSet:
     notification_arns: tuple[str, ...] = ()
     role_arn: str = ""
     revision: Revision | None = None
-    findings: list[ValidationFinding] = field(default_factory=list)
+    validation_findings: list[ValidationFinding] = field(default_factory=list)
     operation_id: str = ""
     token: str = ""
 

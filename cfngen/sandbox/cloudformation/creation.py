@@ -54,7 +54,7 @@ def create(cloud: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operati
 
     if not failure_reason:
         yield from start_in_order(stack, logical_ids, start)
-    if stack.generation != generation:
+    if stack.is_superseded(generation):
         return
     any_resource_failed = any(resource.progress == "failed" for resource in stack.resources.values())
     if not failure_reason and not any_resource_failed:
@@ -99,7 +99,7 @@ def start_in_order(
     """
     generation = stack.generation
     started: set[str] = set()
-    while stack.generation == generation:
+    while not stack.is_superseded(generation):
         for logical_id in logical_ids:
             if logical_id in started:
                 continue
@@ -139,7 +139,7 @@ def _progress_of(stack: Stack, logical_id: str) -> str:
 
 
 def _has_progressed(stack: Stack, generation: int, earlier_progress: Mapping[str, str]) -> bool:
-    return stack.generation != generation or any(
+    return stack.is_superseded(generation) or any(
         _progress_of(stack, logical_id) != state for logical_id, state in earlier_progress.items()
     )
 
@@ -174,16 +174,16 @@ def create_resource(cloud: Region, stack: Stack, resource: Resource) -> Operatio
     try:
         cloud.failures.raise_injected(stack.name, resource.logical_id, "CREATE")
         yield from cloud.retry_while_throttled(resource.logical_id)
-        if resource.generation != generation:
+        if resource.is_superseded(generation):
             return
         resource.properties = properties.resolve_properties(cloud, stack, resource.definition)
         yield from provision(cloud, stack, resource, "CREATE_IN_PROGRESS")
     except RESOURCE_ERRORS as error:
-        if resource.generation == generation:
+        if not resource.is_superseded(generation):
             resource.progress = "failed"
             cloud.record_event(stack, resource, "CREATE_FAILED", str(error))
     else:
-        if resource.generation == generation:
+        if not resource.is_superseded(generation):
             resource.progress = "complete"
             cloud.record_event(stack, resource, "CREATE_COMPLETE")
 
@@ -200,7 +200,7 @@ def provision(cloud: Region, stack: Stack, resource: Resource, status: str) -> O
     generation = resource.generation
     expected_signals, timeout_seconds = signals.signals_to_await(cloud, stack, resource)
     yield from cloud.wait_for_duration(resource.type)
-    if resource.generation != generation:
+    if resource.is_superseded(generation):
         return
     if resource.type == NESTED_STACK:
         yield from _create_nested(cloud, stack, resource, status)
@@ -221,7 +221,7 @@ def provision(cloud: Region, stack: Stack, resource: Resource, status: str) -> O
     if is_group:
         signals.notify_launches(cloud, resource, known_instances=set())
         yield from signals.await_pending_instances(cloud, resource, earlier_activities)
-        if resource.generation != generation:
+        if resource.is_superseded(generation):
             return
     if expected_signals:
         yield from signals.await_signals(cloud, resource, timeout_seconds)
@@ -244,8 +244,8 @@ def _create_nested(cloud: Region, stack: Stack, resource: Resource, status: str)
     cloud.record_event(stack, resource, status, "Resource creation Initiated")
     cloud.start_operation(nested_stack, "CREATE_STACK")
     cloud.simulation.start(create(cloud, nested_stack))
-    yield lambda: nested_stack.finished or resource.generation != generation
-    if resource.generation != generation:
+    yield lambda: nested_stack.finished or resource.is_superseded(generation)
+    if resource.is_superseded(generation):
         return
     if nested_stack.status != "CREATE_COMPLETE":
         raise ResourceError(f"Embedded stack {nested_stack.id} was not successfully created: {nested_stack.reason}")

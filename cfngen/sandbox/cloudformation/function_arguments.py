@@ -1,4 +1,4 @@
-"""Checks the arguments of a template's intrinsic functions, before any function is resolved.
+"""Arguments of intrinsic functions: one check for each function, made before any function is resolved.
 
 Functions follow the template reference, "Intrinsic functions" and "Condition functions". Arguments are checked where
 CloudFormation is known to refuse them.

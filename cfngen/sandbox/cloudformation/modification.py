@@ -59,7 +59,7 @@ def modify(cloud: Region, stack: Stack, resource: Resource, old_properties: Prop
     """
     generation = resource.generation
     yield from await_update_duration(cloud, stack, resource, old_properties)
-    if resource.generation != generation:
+    if resource.is_superseded(generation):
         return
     if resource.type == AUTO_SCALING_GROUP:
         yield from update_group(cloud, stack, resource, old_properties)
@@ -136,7 +136,8 @@ class _RollingUpdate:
         except ResourceError:
             self._resume_processes()
             raise
-        if self.group.generation == generation:  # otherwise the update was cancelled, and its rollback is in progress
+        # Otherwise the update was cancelled, and its rollback is in progress.
+        if not self.group.is_superseded(generation):
             del self.cloud.capacities_before_update[self._name]
             self._resume_processes()
 
@@ -193,7 +194,7 @@ class _RollingUpdate:
             up_to_date_count += max(raised_capacity - len(self._members()), 0)
             yield from self._launch_and_await(raised_capacity)
         remaining = obsolete
-        while remaining and self.group.generation == generation:
+        while remaining and not self.group.is_superseded(generation):
             # Meanwhile the group may have replaced some by itself, such as Spot Instances at risk, and an autoscaler
             # may have terminated some without a replacement. Both are assumed to be passed over.
             members = self._members()
@@ -257,12 +258,12 @@ class _RollingUpdate:
         self.cloud.clock.schedule(policy.pause_seconds, lambda: None)  # so that the clock stops at the deadline
 
         def is_over() -> bool:
-            if self.group.generation != generation or self.cloud.clock.now >= deadline:
+            if self.group.is_superseded(generation) or self.cloud.clock.now >= deadline:
                 return True
             return policy.waits_for_signals and self._signals_decide(count)
 
         yield is_over
-        if self.group.generation != generation or not policy.waits_for_signals:
+        if self.group.is_superseded(generation) or not policy.waits_for_signals:
             return
         self.group.expected_signals = 0
         successes = sum(signal == "SUCCESS" for signal in self.group.signals.values())

@@ -60,7 +60,7 @@ def restore_resources(cloud: Region, stack: Stack) -> Operation:
         start=lambda logical_id: cloud.simulation.start(_restore_resource(cloud, stack, stack.resources[logical_id])),
         continue_after_failure=True,
     )
-    if stack.generation != generation:
+    if stack.is_superseded(generation):
         return
     if any(resource.progress != "complete" for resource in stack.resources.values()):
         failed_ids = [logical_id for logical_id, resource in stack.resources.items() if resource.progress == "failed"]
@@ -99,14 +99,14 @@ def _restore_resource(cloud: Region, stack: Stack, resource: Resource) -> Operat
             yield from modification.modify(cloud, stack, resource, current_properties)
     except RESOURCE_ERRORS as error:
         resource.attempted_properties = dict(current_properties)
-        if resource.generation == generation:
+        if not resource.is_superseded(generation):
             cloud.record_event(stack, resource, "UPDATE_FAILED", str(error))
             if stack.root.force_rollback:
                 skip(cloud, stack, resource)
             else:
                 resource.progress, resource.rollback_failed = "failed", True
     else:
-        if resource.generation == generation:
+        if not resource.is_superseded(generation):
             resource.progress, resource.was_updated = "complete", False
             cloud.record_event(stack, resource, "UPDATE_COMPLETE")
 
@@ -136,8 +136,8 @@ def _roll_back_nested(cloud: Region, resource: Resource, nested_stack: Stack) ->
                 continue_rollback(cloud, nested_stack)
         elif nested_stack.status not in ("UPDATE_ROLLBACK_IN_PROGRESS", ROLLBACK_CLEANUP_STATUS):
             cloud.simulation.start(roll_back(cloud, nested_stack, reason=""))
-        yield lambda: nested_stack.status != "UPDATE_ROLLBACK_IN_PROGRESS" or resource.generation != generation
-        if resource.generation != generation:
+        yield lambda: nested_stack.status != "UPDATE_ROLLBACK_IN_PROGRESS" or resource.is_superseded(generation)
+        if resource.is_superseded(generation):
             return
         if nested_stack.status != ROLLBACK_CLEANUP_STATUS:
             raise ResourceError(nested_failure(nested_stack))

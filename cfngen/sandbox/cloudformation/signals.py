@@ -157,7 +157,7 @@ def await_pending_instances(cloud: Region, resource: Resource, earlier_activitie
         return any(instance.lifecycle_state == "Pending:Wait" for instance in instances)
 
     if is_any_pending():
-        yield lambda: resource.generation != generation or not is_any_pending()
+        yield lambda: resource.is_superseded(generation) or not is_any_pending()
 
 
 def await_signals(cloud: Region, resource: Resource, timeout_seconds: int) -> Operation:
@@ -175,7 +175,7 @@ def await_signals(cloud: Region, resource: Resource, timeout_seconds: int) -> Op
 
     def is_over() -> bool:
         return (
-            resource.generation != generation
+            resource.is_superseded(generation)
             or "FAILURE" in resource.signals.values()
             or len(resource.signals) >= resource.expected_signals
             or cloud.clock.now >= deadline
@@ -183,7 +183,7 @@ def await_signals(cloud: Region, resource: Resource, timeout_seconds: int) -> Op
 
     yield is_over
     expected_signals, resource.expected_signals = resource.expected_signals, 0
-    if resource.generation != generation:
+    if resource.is_superseded(generation):
         return
     for unique_id, status in resource.signals.items():
         if status == "FAILURE":

@@ -114,7 +114,7 @@ class Stack:
         force_rollback: whether the current rollback skips resources that fail.
         obsolete_resources: (resource, deletion policy) of each resource that the cleanup phase deletes.
         stacks_in_review: nested stacks (by logical id) that the executed change set created in REVIEW_IN_PROGRESS.
-        generation: incremented for every operation; an operation that finds another number has been superseded.
+        generation: incremented for every operation; see `is_superseded`.
     """
 
     name: str
@@ -190,6 +190,10 @@ class Stack:
         """Return `finished`; operations wait for a function, not for a property."""
         return self.finished
 
+    def is_superseded(self, generation: int) -> bool:
+        """Whether an operation, begun in this generation, was cancelled or another took over while it waited."""
+        return self.generation != generation
+
     @property
     def root(self) -> Stack:
         """The root stack: this stack, or the outermost one that nests it."""
@@ -222,8 +226,7 @@ class Resource:
         child: the nested stack, if the resource is of type AWS::CloudFormation::Stack and its stack was created.
         progress: the state of the resource in the stack's current operation: "" (not started), in_progress, complete
             or failed.
-        generation: incremented for every operation on the resource. An operation that sees a new number after waiting
-            was cancelled, and returns.
+        generation: incremented for every operation on the resource, and when one is cancelled; see `is_superseded`.
         was_updated: whether the resource has been updated since the last stable state.
         is_replacement: whether it replaces another resource. Until it is created, it has the physical id of the other.
         attempted_properties: the new properties of a failed update, some of which the actual resource may have.
@@ -259,6 +262,10 @@ class Resource:
     def exists(self) -> bool:
         """Whether there is an actual resource, which has not been deleted or retained."""
         return bool(self.physical_id) and self.status not in ("DELETE_COMPLETE", "DELETE_SKIPPED")
+
+    def is_superseded(self, generation: int) -> bool:
+        """Whether an operation, begun in this generation, was cancelled or another took over while it waited."""
+        return self.generation != generation
 
 
 def masked_parameters(revision: Revision) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""Checks the syntax of a template's sections and intrinsic functions, before any function is resolved.
+"""Sections of a template: their form, and which intrinsic functions may be used in each.
 
-Sections follow the CloudFormation user guide, functions the template reference, "Intrinsic functions" and "Condition
-functions". `function_arguments` checks the arguments of functions.
+The checks are made before any function is resolved. Sections follow the CloudFormation user guide, functions the
+template reference, "Intrinsic functions" and "Condition functions". `function_arguments` checks their arguments.
 """
 
 from __future__ import annotations

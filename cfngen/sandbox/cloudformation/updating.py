@@ -61,14 +61,16 @@ def update(cloud: Region, stack: Stack) -> Operation:
     for resource in stack.resources.values():
         resource.progress = ""
     logical_ids = properties.enabled_resources(scope_of_stack(cloud, stack), stack.template.resources)
-    failure_reason = stack.revision.failure_reason or _fail_denied_removal(cloud, stack, logical_ids)
+    failure_reason = stack.revision.failure_reason
+    if not failure_reason:
+        failure_reason = _fail_first_denied_removal(cloud, stack, logical_ids)
     if not failure_reason:
         yield from creation.start_in_order(
             stack,
             logical_ids,
             start=lambda logical_id: cloud.simulation.start(_update_resource(cloud, stack, logical_id)),
         )
-    if stack.generation != generation:
+    if stack.is_superseded(generation):
         return
     any_resource_failed = any(resource.progress == "failed" for resource in stack.resources.values())
     if not failure_reason and not any_resource_failed:
@@ -79,13 +81,7 @@ def update(cloud: Region, stack: Stack) -> Operation:
     if failure_reason or any_resource_failed:
         yield from _fail(cloud, stack, failure_reason)
         return
-    for logical_id in list(stack.resources):
-        if logical_id not in logical_ids:
-            removed_resource = stack.resources.pop(logical_id)
-            policy = removed_resource.definition.deletion_policy
-            stack.obsolete_resources.append(
-                (removed_resource, "Retain" if policy == "RetainExceptOnCreate" else policy)
-            )
+    _set_removed_resources_aside(stack, logical_ids)
     cloud.record_event(stack, None, UPDATE_CLEANUP_STATUS)
     if stack.parent is None:
         yield from clean_up(cloud, stack, "UPDATE_COMPLETE")
@@ -123,7 +119,22 @@ def _failed_resources_message(stack: Stack) -> str:
     return message
 
 
-def _fail_denied_removal(cloud: Region, stack: Stack, logical_ids: list[str]) -> str:
+def _set_removed_resources_aside(stack: Stack, logical_ids: list[str]) -> None:
+    """Leave the resources that the new template no longer has to the cleanup phase.
+
+    Args:
+        logical_ids: the resources of the new template
+    """
+    for logical_id in list(stack.resources):
+        if logical_id not in logical_ids:
+            removed_resource = stack.resources.pop(logical_id)
+            policy = removed_resource.definition.deletion_policy
+            stack.obsolete_resources.append(
+                (removed_resource, "Retain" if policy == "RetainExceptOnCreate" else policy)
+            )
+
+
+def _fail_first_denied_removal(cloud: Region, stack: Stack, logical_ids: list[str]) -> str:
     """Fail the first resource whose removal the stack policy denies; return the status reason of the stack, or "".
 
     Args:
@@ -174,13 +185,13 @@ def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
         else:
             yield from _modify(cloud, stack, resource, new_properties, only_metadata=action == "metadata")
     except RESOURCE_ERRORS as error:
-        if resource.generation == generation:
+        if not resource.is_superseded(generation):
             resource.was_updated, resource.progress = True, "failed"
             if resource.status != "UPDATE_IN_PROGRESS":
                 cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
             cloud.record_event(stack, resource, "UPDATE_FAILED", str(error))
     else:
-        if resource.generation == generation:
+        if not resource.is_superseded(generation):
             resource.progress = "complete"
             cloud.record_event(stack, resource, "UPDATE_COMPLETE")
 
@@ -277,7 +288,7 @@ def _update_nested(cloud: Region, stack: Stack, resource: Resource, old_properti
     """Update a nested stack; on return it awaits its cleanup, or the update of its parent was cancelled."""
     generation, nested_stack = resource.generation, resource.child
     yield from modification.await_update_duration(cloud, stack, resource, old_properties)
-    if resource.generation != generation:
+    if resource.is_superseded(generation):
         return
     if nested_stack is None:
         raise ResourceError(f"{resource.logical_id} has no stack")
@@ -285,8 +296,8 @@ def _update_nested(cloud: Region, stack: Stack, resource: Resource, old_properti
     if nested_stack.status in STABLE_STATUSES and nested_stack.revision.is_same_as(new_revision):
         return
     start(cloud, nested_stack, new_revision)
-    yield lambda: nested_stack.status != "UPDATE_IN_PROGRESS" or resource.generation != generation
-    if resource.generation != generation:
+    yield lambda: nested_stack.status != "UPDATE_IN_PROGRESS" or resource.is_superseded(generation)
+    if resource.is_superseded(generation):
         return
     if nested_stack.status != UPDATE_CLEANUP_STATUS:
         raise ResourceError(rollback.nested_failure(nested_stack))

@@ -1,4 +1,7 @@
-"""The Kubernetes objects of a new cluster and its nodes, as kubeadm and the kubelets create them."""
+"""Objects that the cluster's own programs make, change and delete: kubeadm, kubelets, the scheduler, the boot program.
+
+Objects of users come in through `requests`; both write to `state`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests for objects of the Kubernetes API: list, get, create, replace, patch and delete.
+"""Answers requests of clients such as kubectl for objects: list, get, create, replace, patch and delete.
 
 The checks that the API server makes for all kinds are emulated: invalid names, missing or protected namespaces, objects
 whose kind does not match the path, outdated resource versions. The fields of objects are not validated.

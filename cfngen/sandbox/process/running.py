@@ -129,7 +129,7 @@ class RunningSandbox:
         return session(self.endpoint, region)
 
     def furnish(self, region: str, network: JsonObject, roles: Sequence[str]) -> list[str]:
-        """Make what a cluster file names as existing and is missing; see `cfngen.sandbox.existing_parts.furnish`."""
+        """Make what a cluster file names as existing and is missing; see `cfngen.sandbox.existing_parts`."""
         report = request_report(self.state, region=region, network=network, roles=list(roles))
         return list(report["made"])
 

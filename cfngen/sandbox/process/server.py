@@ -37,7 +37,7 @@ from cfngen.sandbox.api import serving
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount
-from cfngen.sandbox.existing_parts import furnish
+from cfngen.sandbox.existing_parts import make_existing_parts
 from cfngen.sandbox.instances.groups import designates_group, scaling_groups
 from cfngen.sandbox.instances.machines import Notice, send_notice
 from cfngen.sandbox.json_types import JsonDict, JsonObject
@@ -149,7 +149,7 @@ class Sandbox:
             if command.get("token") == self.token:
                 result = {"known": self._has_group(command["region"], command.get("resource", ""))}
                 if "network" in command:
-                    result["made"] = furnish(command["region"], command["network"], command["roles"])
+                    result["made"] = make_existing_parts(command["region"], command["network"], command["roles"])
                 elif command.get("notice"):
                     machines = self.accounts[command["region"]].machines
                     result["instances"] = send_notice(

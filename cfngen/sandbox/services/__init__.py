@@ -9,7 +9,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
     buckets,
     capacity_reservations,
     distributions,
-    group_settings,
+    group_lifetime_and_reservation,
     iam,
     keys,
     launch_checks,

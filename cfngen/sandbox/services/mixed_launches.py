@@ -22,7 +22,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoModel
-from cfngen.sandbox.services import capacity, group_settings, resource_tags
+from cfngen.sandbox.services import capacity, group_lifetime_and_reservation, resource_tags
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.launch_checks import check_launch, check_request
 from cfngen.sandbox.services.mixed_policies import matching_types, overrides_of, template_of, uses_requirements
@@ -101,7 +101,7 @@ class _Attempt:
         max_price = str(distribution_of(self.group.mixed_instances_policy).get("SpotMaxPrice") or "")
         data = candidate.launch_data(spot=spot, max_price=max_price)
         if not spot:
-            data = group_settings.with_reservation(self.group, data)
+            data = group_lifetime_and_reservation.with_reservation(self.group, data)
         subnet_id = _subnet_in(self.group, zone)
         launch = Launch(self.group.ec2_backend, data, [subnet_id] if subnet_id else [], [zone])
         check_request(launch)

@@ -270,6 +270,7 @@ def _matching_types(region: str, requirements_json: str, architecture: str) -> t
             and _has_name(name, requirements)
             and _is_in_ranges(description, requirements)
             and _has_features(description, requirements)
+            and _has_required_values(description, requirements)
         )
     )
 
@@ -299,15 +300,22 @@ def _is_in_ranges(description: JsonObject, requirements: JsonObject) -> bool:
 
 
 def _has_features(description: JsonObject, requirements: JsonObject) -> bool:
-    """Return whether a type has the required features; bare metal and burstable types are excluded by default."""
+    """Return whether a type has what is required and lacks what is excluded: by default bare metal and burstable."""
     for name, default, has_feature in (
         ("BareMetal", "excluded", bool(description.get("BareMetal"))),
         ("BurstablePerformance", "excluded", bool(description.get("BurstablePerformanceSupported"))),
         ("LocalStorage", "included", bool(description.get("InstanceStorageSupported"))),
     ):
         wanted = requirements.get(name) or default
-        if has_feature is not (wanted == "required") and wanted != "included":
+        if wanted == "required" and not has_feature:
             return False
+        if wanted == "excluded" and has_feature:
+            return False
+    return True
+
+
+def _has_required_values(description: JsonObject, requirements: JsonObject) -> bool:
+    """Return whether a type has one of the required values of each attribute, such as the manufacturer of its CPU."""
     manufacturer = str(description["ProcessorInfo"].get("Manufacturer", "")).lower()
     accelerators = _accelerators(description)
     values = {

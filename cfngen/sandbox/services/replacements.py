@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 
 from cfngen.sandbox.moto_types import MotoModel
-from cfngen.sandbox.services import group_settings
+from cfngen.sandbox.services import group_lifetime_and_reservation
 from cfngen.sandbox.services.mixed_launches import active_count, is_spot, on_demand_count
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (
@@ -69,7 +69,7 @@ def check_health(group: MotoModel) -> None:
 
 def watch_lifetime(group: MotoModel, state: MotoModel) -> None:
     """Let a group replace an instance once it has reached the group's maximum instance lifetime."""
-    lifetime = group_settings.max_instance_lifetime(group)
+    lifetime = group_lifetime_and_reservation.max_instance_lifetime(group)
     if lifetime:
         run_after(
             group.region, max(_launched_at(state) + lifetime - time_in(group.region), 1.0), lambda: advance(group)
@@ -157,7 +157,7 @@ def _count_in_service(group: MotoModel) -> int:
 
 def _replace_expired(group: MotoModel) -> None:
     """Replace instances that are older than the group allows, once all those that it has replaced are in service."""
-    lifetime = group_settings.max_instance_lifetime(group)
+    lifetime = group_lifetime_and_reservation.max_instance_lifetime(group)
     desired = int(group.desired_capacity or 0)
     active = group.active_instances()
     is_busy = len(active) < desired or any(state.lifecycle_state != "InService" for state in active)

@@ -27,7 +27,7 @@ from moto.ec2.exceptions import EC2ClientError
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services import group_settings, resource_tags
+from cfngen.sandbox.services import group_lifetime_and_reservation, resource_tags
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.launch_checks import check_launch, check_request
 from cfngen.sandbox.services.rules import Refused, time_in
@@ -252,7 +252,9 @@ def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
     template = group.ec2_launch_template
     if template is None:
         return count, ""  # groups with a launch configuration are not checked
-    data = group_settings.with_reservation(group, template.get_version(group.launch_template_version).data)
+    data = group_lifetime_and_reservation.with_reservation(
+        group, template.get_version(group.launch_template_version).data
+    )
     subnets = [subnet_id for subnet_id in (group.vpc_zone_identifier or "").split(",") if subnet_id]
     for number in range(1, count + 1):
         launch = Launch(group.ec2_backend, data, subnets, group.availability_zones, count=number)

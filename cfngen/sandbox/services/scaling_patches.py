@@ -3,8 +3,8 @@
 The functions of `scaling_activities` define the behaviour; the patches here make moto call them.
 
 moto 5.2.5 forgets a mixed instances policy in every update that does not name one, describes a launch template beside
-it, and drops CapacityRebalance in updates and the settings of `group_settings` always (moto/autoscaling/models.py,
-`FakeAutoScalingGroup.update` and `launch_template`; moto/autoscaling/responses.py).
+it, and drops CapacityRebalance in updates and the settings of `group_lifetime_and_reservation` always
+(moto/autoscaling/models.py, `FakeAutoScalingGroup.update` and `launch_template`; moto/autoscaling/responses.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from moto.core.responses import ActionResult, EmptyResult
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_patches.registry import patches, patches_property, replaces, sets
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
-from cfngen.sandbox.services import group_settings
+from cfngen.sandbox.services import group_lifetime_and_reservation
 from cfngen.sandbox.services.mixed_launches import active_count, distribution_of, launch_missing, surplus_states
 from cfngen.sandbox.services.mixed_policies import merged_policy
 from cfngen.sandbox.services.replacements import advance, check_health, match_purchase_options, watch_lifetime
@@ -194,8 +194,8 @@ def _create_auto_scaling_group(original: Original, self: MotoResponse) -> Action
     """Keep a group's settings, and create its hooks before its instances are launched (API, CreateAutoScalingGroup)."""
     parameters = self._get_params()
     backend, name = self.autoscaling_backend, parameters["AutoScalingGroupName"]
-    group_settings.forget(backend, name)
-    group_settings.keep(backend, name, parameters)
+    group_lifetime_and_reservation.forget(backend, name)
+    group_lifetime_and_reservation.keep(backend, name, parameters)
     for specification in parameters.get("LifecycleHookSpecificationList", []):
         backend.create_lifecycle_hook(
             specification["LifecycleHookName"],
@@ -212,7 +212,7 @@ def _create_auto_scaling_group(original: Original, self: MotoResponse) -> Action
 def _update_auto_scaling_group(original: Original, self: MotoResponse) -> ActionResult:
     parameters = self._get_params()
     backend, name = self.autoscaling_backend, parameters["AutoScalingGroupName"]
-    group_settings.keep(backend, name, parameters)
+    group_lifetime_and_reservation.keep(backend, name, parameters)
     group = backend.autoscaling_groups[name]
     if parameters.get("CapacityRebalance") is not None:
         group.capacity_rebalance = str(parameters["CapacityRebalance"]).lower() == "true"
@@ -224,10 +224,10 @@ def _update_auto_scaling_group(original: Original, self: MotoResponse) -> Action
 
 
 def _setting(parameter: str, group: MotoModel) -> object:
-    return group_settings.settings_of(group.autoscaling_backend, group.name).get(parameter)
+    return group_lifetime_and_reservation.settings_of(group.autoscaling_backend, group.name).get(parameter)
 
 
-for _attribute, _parameter in group_settings.KEPT_SETTINGS.items():
+for _attribute, _parameter in group_lifetime_and_reservation.KEPT_SETTINGS.items():
     sets(FakeAutoScalingGroup, _attribute, property(functools.partial(_setting, _parameter)))
 
 

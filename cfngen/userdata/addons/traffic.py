@@ -121,7 +121,7 @@ def cert_manager(cluster: Cluster) -> Release:
         # This hook of the chart waits for pods, but there may be no node to run them yet.
         "startupapicheck": {"enabled": False},
         # The chart's values for the proxy are called like the variables in lower case.
-        **{name.lower(): value for name, value in environment(cluster).items()},
+        **{variable.lower(): value for variable, value in environment(cluster).items()},
     }
     return release_of_chart(
         pinned_chart(cluster, name),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.checks.addons import handler_action
+from cfngen.cluster.checks.addons import termination_handler_action
 from cfngen.cluster.load import parse
 from cfngen.cluster.problems import ClusterFileError
 from cfngen.cluster.sections.instances import NodeGroup
@@ -67,4 +67,4 @@ def test_capacity_rebalancing_goes_with_a_handler_that_ignores_recommendations()
     ],
 )
 def test_values_of_the_chart_decide_what_the_handler_does(settings: dict[str, Any], action: str) -> None:
-    assert handler_action(parse({"addons": handler(**settings)})) == action
+    assert termination_handler_action(parse({"addons": handler(**settings)})) == action

@@ -71,7 +71,7 @@ def _validation_events(change_set: ChangeSet) -> list[Result]:
             "ValidationStatusReason": finding.reason,
             "ValidationPath": finding.path,
         }
-        for number, finding in enumerate(change_set.findings)
+        for number, finding in enumerate(change_set.validation_findings)
     ]
 
 

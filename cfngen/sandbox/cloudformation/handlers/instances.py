@@ -1,4 +1,7 @@
-"""Handlers of AWS::EC2 types for instances: launch templates, disks, addresses, keys and reserved capacity."""
+"""Handlers of AWS::EC2 types that instances use.
+
+They are network interfaces, Elastic IPs, volumes, key pairs, launch templates and Capacity Reservations.
+"""
 
 from __future__ import annotations
 

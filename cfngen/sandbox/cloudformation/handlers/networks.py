@@ -1,4 +1,8 @@
-"""Handlers of AWS::EC2 types for networks: VPCs, subnets, routes, gateways and endpoints."""
+"""Handlers of AWS::EC2 types for networks.
+
+They are VPCs with their additional ranges and DHCP options, subnets, route tables and routes, internet gateways, NAT
+gateways and VPC endpoints. Network interfaces and Elastic IPs are in `instances`.
+"""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ class AutoScalingGroup(Handler):
         return CreatedResource(name)
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        settings = _group_settings(call, changed - {TARGET_GROUPS_KEY})
-        if settings := with_cleared_settings(settings, removed=changed - set(call.properties)):
+        changed_settings = _group_settings(call, changed - {TARGET_GROUPS_KEY})
+        if arguments := _update_arguments(changed_settings, removed=changed - set(call.properties)):
             client("autoscaling", call.region).update_auto_scaling_group(
-                AutoScalingGroupName=call.physical_id, **settings
+                AutoScalingGroupName=call.physical_id, **arguments
             )
         if TARGET_GROUPS_KEY in changed:
             update_target_groups(call, old_properties)
@@ -135,21 +135,24 @@ DEFAULT_DISTRIBUTION: JsonObject = {
 }
 
 
-def with_cleared_settings(settings: JsonObject, *, removed: Collection[str]) -> JsonDict:
-    """Return the arguments of UpdateAutoScalingGroup with values that clear what the template no longer has.
+def _update_arguments(changed_settings: JsonObject, *, removed: Collection[str]) -> JsonDict:
+    """The arguments of UpdateAutoScalingGroup, which also clear what the template no longer has.
+
+    The call keeps the parts of a mixed instances policy that it does not name, so the policy is completed with
+    defaults: otherwise parts that the template no longer has would stay.
 
     Args:
-        settings: the arguments for properties that have changed
+        changed_settings: the arguments for properties that have changed
         removed: the names of the properties that only the old template has
     """
     cleared = {key: value for key, value in CLEARED_SETTINGS.items() if key in removed}
-    policy = settings.get("MixedInstancesPolicy")
+    policy = changed_settings.get("MixedInstancesPolicy")
     if policy is None:
-        return {**settings, **cleared}
+        return {**changed_settings, **cleared}
     distribution = {**DEFAULT_DISTRIBUTION, **(policy.get("InstancesDistribution") or {})}
     template = {"Overrides": [], **(policy.get("LaunchTemplate") or {})}
     complete_policy = {"LaunchTemplate": template, "InstancesDistribution": distribution}
-    return {**settings, **cleared, "MixedInstancesPolicy": complete_policy}
+    return {**changed_settings, **cleared, "MixedInstancesPolicy": complete_policy}
 
 
 def update_target_groups(call: HandlerCall, old_properties: Properties) -> None:

@@ -1,4 +1,4 @@
-"""Settings of Auto Scaling groups about replacements and reservations, which moto drops: what is refused, and where.
+"""Maximum instance lifetime and Capacity Reservations of Auto Scaling groups, which moto drops: kept and checked here.
 
 Auto Scaling API reference, CreateAutoScalingGroup and CapacityReservationSpecification.
 """

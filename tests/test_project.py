@@ -17,7 +17,7 @@ import cfngen
 from cfngen.cli.application import application
 from cfngen.cli.exit_codes import EXIT_CODE_MEANINGS
 from cfngen.cluster.load import load, parse
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import roles
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(

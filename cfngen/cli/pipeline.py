@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from cfngen.cli.input.source import Source
     from cfngen.cluster.model import Cluster
-    from cfngen.lint.findings import Finding
+    from cfngen.lint import Finding
     from cfngen.templates.document import Document
-    from cfngen.userdata.pack import UserData
+    from cfngen.userdata import UserData
 
 
 no_cache_option = Option(
@@ -63,7 +63,7 @@ def generate(source: Source) -> GeneratedTemplates:
     loaded = source.load()
     # Imported only now, since it takes a while, and an error in the cluster file is shown without it.
     from cfngen.templates import generate as generate_templates
-    from cfngen.userdata.configuration import roles
+    from cfngen.userdata import roles
 
     variables = {origin.where for origin in loaded.origins.values() if origin.kind == "environment"}
     return GeneratedTemplates(
@@ -81,7 +81,7 @@ def lint_or_fail(documents: Sequence[Document], *, region: str, use_cache: bool)
         LintError: there are findings; the error has all of them.
         LintUnavailableError: lint cannot be run.
     """
-    from cfngen.lint.findings import LintError
+    from cfngen.lint import LintError
 
     findings = lint_documents(documents, region=region, use_cache=use_cache)
     if findings:
@@ -100,9 +100,7 @@ def lint_documents(
     Raises:
         LintUnavailableError: lint cannot be run.
     """
-    from cfngen.lint.cache import cache_directory
-    from cfngen.lint.findings import LintUnavailableError
-    from cfngen.lint.run import lint
+    from cfngen.lint import LintUnavailableError, cache_directory, lint
 
     with progress_line(f"linting {pluralize(len(documents), 'template')}…"):
         directory = cache_directory(os.environ) if use_cache else None

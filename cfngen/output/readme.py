@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cfngen.templates.document import Document
-    from cfngen.userdata.pack import UserData
+    from cfngen.userdata import UserData
 
 README = "README.md"
 # The first line of a README.md by which cfngen recognizes that it wrote the file.

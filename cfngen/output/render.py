@@ -10,7 +10,7 @@ from cfngen.output.readme import README, readme
 
 if TYPE_CHECKING:
     from cfngen.templates.document import Document, TemplateBody
-    from cfngen.userdata.pack import UserData
+    from cfngen.userdata import UserData
 
 
 Format = Literal["json", "yaml"]

@@ -18,9 +18,8 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import pascal
 from cfngen.cluster.sections.base import Plugin
-from cfngen.templates import iam, master, root, secrets, security_groups, vpc
+from cfngen.templates import Document, iam, master, root, secrets, security_groups, vpc
 from cfngen.templates.backups import BUCKET_NAME_OUTPUT
-from cfngen.templates.document import Document
 from cfngen.templates.stack import Stack
 from cfngen.templates.wiring import Wiring, wire
 

@@ -10,8 +10,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import PLUGINS
 from cfngen.errors import CfngenError
 from cfngen.rehearse import clusters
-from cfngen.templates import generate
-from cfngen.templates.document import Document
+from cfngen.templates import Document, generate
 
 Zones = tuple[str, ...]
 ObservationKind = Literal["", "empty-stacks", "masters", "secret-ids", "deleted-secrets"]

@@ -11,9 +11,7 @@ from typing import Any
 
 from moto import mock_aws
 
-from cfngen.sandbox.cloudformation.errors import ApiError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client
 from cfngen.sandbox.instances.machines import Machines
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 

@@ -14,7 +14,7 @@ from unittest import mock
 from botocore.exceptions import ClientError
 from moto.ec2.models import ec2_backends
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID
 from cfngen.sandbox.json_types import JsonObject
 

@@ -18,7 +18,7 @@ from cfngen.templates.network import zone_parameter
 from cfngen.templates.secrets import key_name_property
 from cfngen.templates.stack import MASTERS, PropertyValue, Stack
 from cfngen.templates.tagging import tags
-from cfngen.userdata.pack import UserData
+from cfngen.userdata import UserData
 
 # Auto Scaling processes that would replace or move instances during a rolling update (AWS CloudFormation User Guide,
 # AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay active: the update itself needs them.

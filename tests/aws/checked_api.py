@@ -13,7 +13,7 @@ from botocore.validate import ParamValidator
 from moto.core.utils import get_service_model
 from served_api import Served, serving
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 
 VALIDATOR = ParamValidator()
 

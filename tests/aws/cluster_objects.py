@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.kubernetes.controllers import BALANCER_TYPE_ANNOTATION, Controllers
 from cfngen.sandbox.kubernetes.state import SYSTEM, KubernetesState, Object, uid
 

@@ -25,15 +25,11 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.network import topology
 from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.trust import trust_policy
-from cfngen.sandbox.cloudformation.errors import ApiError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack
+from cfngen.sandbox.cloudformation import ApiError, CloudFormation, LaunchedInstance, Resource, Stack, client
 from cfngen.sandbox.moto_patches import all_patches, speedups
 from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations
-from cfngen.sandbox.services.rules import checking_rules
-from cfngen.templates import generate
-from cfngen.templates.document import Document
+from cfngen.sandbox.services import checking_rules
+from cfngen.templates import Document, generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
 BUCKET = "templates-of-the-operator"

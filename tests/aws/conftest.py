@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from clusters import in_memory
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from refusal import Creation, Resources
 from small_stacks import REGION
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 API = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference"
 VPC_GUIDE = "https://docs.aws.amazon.com/vpc/latest/userguide"

@@ -25,7 +25,7 @@ import service_errors
 from moto.backends import get_backend
 
 from cfngen.sandbox.api.requests import Call
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.policy_simulation import policy_texts
 from cfngen.sandbox.services.web_identity import find_role

@@ -9,8 +9,7 @@ from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from small_stacks import REGION, group
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.services import scaling_activities
 
 ZONES = [f"{REGION}{letter}" for letter in "abc"]

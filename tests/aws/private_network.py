@@ -8,7 +8,7 @@ from typing import Any
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 REGION = "us-west-2"
 VPC_RANGE = "10.20.0.0/16"

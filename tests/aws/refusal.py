@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 
 Resources = Mapping[str, Any]
 

@@ -9,8 +9,7 @@ from refusal import Creation, Refusal, ServiceCall, Update
 from refusals_identity import ACCOUNT, document, refused
 from small_stacks import REGION
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 API = "https://docs.aws.amazon.com/AmazonS3/latest/API"
 GUIDE = "https://docs.aws.amazon.com/AmazonS3/latest/userguide"

@@ -9,7 +9,7 @@ from ec2_parts import CONDITION, ZONE, code, ec2, only, operation, resource
 from refusal import Creation, Refusal, ServiceCall
 from small_stacks import REGION
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 from cfngen.sandbox.services import capacity
 
 UNKNOWN = "cr-0123456789abcdef0"

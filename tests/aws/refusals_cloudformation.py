@@ -10,10 +10,7 @@ from refusal import Creation, Refusal, ServiceCall, TestedElsewhere, Update
 from refusals_identity import LISTING, document, policies, role
 from small_stacks import BAD, GATEWAY, REGION, nested, tagged, text
 
-from cfngen.sandbox.cloudformation import region
-from cfngen.sandbox.cloudformation.errors import ApiError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client, region
 
 Tried = Creation | Update | ServiceCall | TestedElsewhere
 Evidence = Any

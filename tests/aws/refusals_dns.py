@@ -7,8 +7,7 @@ from typing import Any
 from refusal import Creation, Refusal, ServiceCall
 from small_stacks import REGION
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 API = "https://docs.aws.amazon.com/Route53/latest/APIReference"
 DOMAIN = "k8s.example.com"

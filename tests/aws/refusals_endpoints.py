@@ -21,7 +21,7 @@ from ec2_parts import (
 from refusal import Creation, Refusal, Resources, ServiceCall, Update
 from small_stacks import REGION
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 from cfngen.sandbox.services import quotas
 
 NAMED_VPC = resource("VPC", CidrBlock="10.0.0.0/16", EnableDnsSupport=True, EnableDnsHostnames=True)

@@ -8,8 +8,7 @@ from ec2_parts import CONDITION, VPC, code, ec2, guide, only, operation, ref, re
 from refusal import Creation, Refusal, Resources, ServiceCall, Update
 from small_stacks import REGION
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 BUCKET = "example-flow-logs"
 DENIED = seen("awsdocs/amazon-vpc-user-guide#28", "https://github.com/awsdocs/amazon-vpc-user-guide/pull/28")

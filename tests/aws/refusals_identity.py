@@ -9,8 +9,7 @@ from typing import Any
 from refusal import Creation, Refusal, ServiceCall, Update
 from small_stacks import REGION, TRUST
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 QUOTAS = "IAM user guide: [quotas](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html)"
 GRAMMAR = (

@@ -21,7 +21,7 @@ from ec2_parts import (
 )
 from refusal import Creation, Refusal, Resources, ServiceCall
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 from cfngen.sandbox.services import quotas
 
 ANYWHERE = "0.0.0.0/0"

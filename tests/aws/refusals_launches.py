@@ -25,8 +25,7 @@ from ec2_parts import (
 from refusal import Creation, Refusal, Resources, ServiceCall, Update
 from small_stacks import REGION
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 from cfngen.sandbox.services import capacity
 
 UNKNOWN_INTERFACE = "eni-0123456789abcdef0"

@@ -8,8 +8,7 @@ from typing import Any
 from refusal import Creation, Refusal, ServiceCall, Update
 from small_stacks import REGION, vpc
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 API = "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference"
 GUIDE = "https://docs.aws.amazon.com/elasticloadbalancing/latest/network"

@@ -9,8 +9,7 @@ from refusal import Refusal, ServiceCall
 from refusals_scaling import Evidence, api, idle, issue
 from small_stacks import REGION, created
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 CREATE = "autoscaling:CreateAutoScalingGroup"
 EC2_API = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference"

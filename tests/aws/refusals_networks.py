@@ -20,7 +20,7 @@ from ec2_parts import (
 )
 from refusal import Creation, Refusal, Resources, ServiceCall
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 
 
 def _sixth_vpc() -> Resources:

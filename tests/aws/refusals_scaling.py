@@ -8,8 +8,7 @@ from typing import Any, Literal
 from refusal import Creation, Refusal, Resources, ServiceCall, Update
 from small_stacks import REGION, created, group
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 Evidence = Literal["documented", "condition documented", "seen", "assumed"]
 GROUP = "AWS::AutoScaling::AutoScalingGroup"

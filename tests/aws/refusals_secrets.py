@@ -9,8 +9,7 @@ from refusal import Refusal, ServiceCall, Update
 from refusals_identity import ACCOUNT, document, refused
 from small_stacks import REGION
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 KMS = "https://docs.aws.amazon.com/kms/latest/APIReference"
 SECRETS = "https://docs.aws.amazon.com/secretsmanager/latest/apireference"

@@ -8,8 +8,7 @@ from ec2_parts import CONDITION, ZONE, code, ec2, only, operation, resource, see
 from refusal import Creation, Refusal, Resources, ServiceCall, Update
 from small_stacks import REGION
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 
 def _instance() -> str:

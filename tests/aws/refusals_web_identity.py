@@ -20,8 +20,7 @@ from web_identities import (
     through_cloudfront,
 )
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 CLOUDFRONT_API = "https://docs.aws.amazon.com/cloudfront/latest/APIReference"
 IAM_API = "https://docs.aws.amazon.com/IAM/latest/APIReference"

@@ -10,8 +10,7 @@ from fault_injection import Faults
 from identity_policies import Permissions
 
 from cfngen.sandbox import api
-from cfngen.sandbox.cloudformation.errors import ApiError
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import ApiError, CloudFormation
 
 
 @dataclass(frozen=True)

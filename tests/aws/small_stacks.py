@@ -6,9 +6,7 @@ import base64
 import json
 from typing import Any
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Stack
+from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, Stack, client
 
 REGION = "us-west-2"
 GATEWAY = {"Type": "AWS::EC2::InternetGateway"}

@@ -12,7 +12,7 @@ from checked_api import checked_api, session
 from served_api import Served
 from small_stacks import group
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 
 VPC = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": {"Ref": "Cidr"}}}
 TEMPLATE = {"Parameters": {"Cidr": {"Type": "String", "Default": "10.0.0.0/16"}}, "Resources": {"Vpc": VPC}}

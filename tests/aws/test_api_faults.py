@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConn
 from fault_injection import Faults
 from served_api import Served, serving
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 
 BODY = json.dumps({"Resources": {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}})

@@ -15,7 +15,7 @@ from identity_policies import Credentials
 from served_api import Served, serving
 
 from cfngen.permissions.scope import Scope
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 
 BODY = json.dumps({"Resources": {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}})
 

@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 from served_api import Served, serving
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 
 REGION = "us-west-2"
 HERE = {"LocationConstraint": REGION}

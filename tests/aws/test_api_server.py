@@ -18,7 +18,7 @@ from moto.secretsmanager.models import SecretsManagerBackend
 from served_api import Served, serving
 from werkzeug.serving import make_server
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 
 BODY = json.dumps({"Resources": {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}})
 ONCE = Config(retries={"total_max_attempts": 1})

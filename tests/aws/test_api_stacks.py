@@ -14,7 +14,7 @@ from served_api import Served
 from small_stacks import TRUST
 
 from cfngen.sandbox.api.actions import ACTIONS
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 
 NETWORK = {
     "Description": "A network",

@@ -11,10 +11,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from small_stacks import REGION, group, reasons, running, signalling, text, types
 
 from cfngen.sandbox.api.moto_extensions import MotoExtensions
-from cfngen.sandbox.cloudformation.errors import NotModelledError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import CloudFormation, NotModelledError, Stack, client
 from cfngen.sandbox.services import capacity, scaling_activities
 from cfngen.sandbox.services.scaling_activities import RETRY
 

@@ -7,8 +7,7 @@ from typing import Any
 from small_stacks import REGION, reasons, text
 from test_updates_properties import ALLOW, LISTING, TRUST, changed
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 ROLES = {
     name: {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}} for name in ("One", "Other")

@@ -22,8 +22,7 @@ from mixed_groups import (
 )
 from small_stacks import REGION, created, reasons, text, updated
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 from cfngen.sandbox.services import capacity, capacity_reservations
 from cfngen.sandbox.services.capacity_reservations import Reservation
 from cfngen.sandbox.services.scaling_activities import RETRY

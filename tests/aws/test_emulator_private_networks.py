@@ -12,7 +12,7 @@ from refusals_nat_gateways import ADDRESS, OPEN, nat
 from small_stacks import REGION, reasons, text
 from test_updates_properties import changed, tags, tags_of
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 
 HOUR = 3600
 WITH_NAT = {"Vpc": NAMED_VPC, "Subnet": subnet(), **OPEN, "Address": ADDRESS, "Nat": nat()}

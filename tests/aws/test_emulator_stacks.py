@@ -22,11 +22,8 @@ from small_stacks import (
     text,
 )
 
-from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ValidationError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import AlreadyExistsError, CloudFormation, Resource, Stack, ValidationError, client
 from cfngen.sandbox.cloudformation.simulation import Clock, Simulation, StuckError
-from cfngen.sandbox.cloudformation.stack import Resource, Stack
 
 
 def test_dependents_are_made_after_and_removed_before(cloud: CloudFormation) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 REGION = "us-west-2"
 

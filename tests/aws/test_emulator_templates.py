@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 from small_stacks import nested
 
-from cfngen.sandbox.cloudformation.errors import InsufficientCapabilitiesError, NotModelledError, ValidationError
-from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import (
+    HANDLERS,
+    CloudFormation,
+    InsufficientCapabilitiesError,
+    NotModelledError,
+    ValidationError,
+    client,
+)
 from cfngen.sandbox.cloudformation.property_schemas import schema, tag_property
-from cfngen.sandbox.cloudformation.service import CloudFormation
 
 GATEWAY = {"Type": "AWS::EC2::InternetGateway"}
 KEY_PAIR = {"Type": "AWS::EC2::KeyPair", "Properties": {"KeyName": {"Ref": "Name"}}}

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from small_stacks import TRUST, group, reasons, tagged, text, vpc
 
-from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
 
 WORDS = (
     "Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*"

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from small_stacks import GATEWAY, REGION, created, group, reasons, statuses, tagged, text, types, updated
 
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Stack
+from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, NotModelledError, Stack, ValidationError
 
 CONDITION = "AWS::CloudFormation::WaitCondition"
 

@@ -12,8 +12,7 @@ import pytest
 from clusters import ALLOWED, BUCKET, PREFIX, Account, golden, prepared
 from wrong_templates import upload
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack, client
 
 pytestmark = pytest.mark.drill
 

@@ -11,8 +11,7 @@ from botocore.exceptions import ClientError
 from refusal import Creation, Refusal, ServiceCall, TestedElsewhere, Update, tables
 from small_stacks import reasons, text
 
-from cfngen.sandbox.cloudformation.errors import ApiError
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import ApiError, CloudFormation
 
 PAGE = Path(__file__).with_name("refusals.md")
 TABLES = tables()

@@ -17,8 +17,7 @@ from refusals_nat_gateways import ADDRESS, OPEN, nat
 from refusals_secrets import ROOT, key
 from small_stacks import REGION, text
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 OIDC = f"{ACCOUNT}:oidc-provider/oidc.eks.us-west-2.amazonaws.com/id/A"
 ANYBODY_OF_THE_ACCOUNT = {

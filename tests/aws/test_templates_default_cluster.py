@@ -10,8 +10,7 @@ from typing import NamedTuple
 import pytest
 from clusters import ALLOWED, Account, describe, golden, in_memory, prepared, resources, tags, texts
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.cloudformation import Resource, Stack, client
 
 ARN = re.compile(r"arn:aws:[a-z0-9-]+:[a-z0-9*-]*:(\d{12}|aws|\*|):[^\s${}]+")
 READ_SECRET = "secretsmanager:GetSecretValue"

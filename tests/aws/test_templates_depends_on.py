@@ -30,9 +30,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from cfngen.cluster.load import load
-from cfngen.sandbox.cloudformation.errors import ApiError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Stack
+from cfngen.sandbox.cloudformation import ApiError, LaunchedInstance, Stack, client
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.instances import user_data
 

@@ -10,9 +10,7 @@ import pytest
 from clusters import CASES, Account, Machines, describe, golden, inventory, landlord, leftovers, prepared, resources
 
 from cfngen.cluster.load import load
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.cloudformation import CloudFormation, Resource, Stack, client
 from cfngen.userdata.addons import releases
 
 pytestmark = pytest.mark.drill

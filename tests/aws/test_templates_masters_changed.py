@@ -22,8 +22,7 @@ from clusters import (
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack, client
 
 pytestmark = pytest.mark.drill
 

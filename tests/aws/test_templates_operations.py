@@ -17,9 +17,7 @@ from clusters import (
     running_instances,
 )
 
-from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, ValidationError, client
 
 FORMS = ("standalone", "cluster")
 REGION = "us-west-2"

@@ -10,8 +10,7 @@ from clusters import ALLOWED, BUCKET, CASES, PREFIX, Account, inventory, leftove
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.services import quotas
 
 pytestmark = pytest.mark.drill

@@ -16,8 +16,7 @@ from clusters import (
     tags,
 )
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.cloudformation import Resource, Stack, client
 
 LETTERS = "ABC"
 

@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 from small_stacks import GATEWAY, VOLUME, gateways, nested, statuses, table, tagged, text, vpc, vpcs
 
+from cfngen.sandbox.cloudformation import CloudFormation, Stack, ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange
 from cfngen.sandbox.cloudformation.errors import (
     AlreadyExistsError,
     ChangeSetNotFoundError,
     InsufficientCapabilitiesError,
     InvalidChangeSetStatusError,
-    ValidationError,
 )
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import Stack
 
 KNOWN_LATER = "{{changeSet:KNOWN_AFTER_APPLY}}"
 

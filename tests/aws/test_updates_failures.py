@@ -22,8 +22,7 @@ from small_stacks import (
     vpcs,
 )
 
-from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
 
 
 def test_a_failure_puts_everything_back(cloud: CloudFormation) -> None:

@@ -20,10 +20,7 @@ from small_stacks import (
     types,
 )
 
-from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import CloudFormation, Stack, ValidationError, client
 
 
 def created(cloud: CloudFormation, resources: dict[str, Any]) -> Stack:

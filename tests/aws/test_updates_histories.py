@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 from small_stacks import REGION, gateways, nested, table, tagged, text, vpc, vpcs
 
-from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Stack
+from cfngen.sandbox.cloudformation import CloudFormation, Stack, ValidationError, client
+from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES
 
 pytestmark = pytest.mark.drill
 

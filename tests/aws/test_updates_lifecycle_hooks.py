@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from small_stacks import REGION, created, group, running, signalling, text, types, updated
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 from cfngen.sandbox.services.scaling_activities import REPLACEMENT, SHUTTING_DOWN
 
 HOOK = {

@@ -12,9 +12,7 @@ from moto.ec2.models import ec2_backends
 from small_stacks import REGION, created, updated
 
 from cfngen.sandbox.api.moto_extensions import MotoExtensions
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Stack
+from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, Stack, client
 from cfngen.sandbox.services import capacity, replacements
 from cfngen.sandbox.services.scaling_activities import REPLACEMENT, RETRY
 

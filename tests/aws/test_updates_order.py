@@ -8,8 +8,7 @@ import pytest
 from clusters import golden, inventory, leftovers, prepared
 from small_stacks import BAD, GATEWAY, REGION, nested, since, statuses, tagged, text
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import CloudFormation, Stack
 
 SEEDS = range(4)
 LETTERS = "ABCDE"

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from small_stacks import REGION, group, reasons, signalling, text, vpc
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 
 TRUST, OTHER_TRUST = (
     {

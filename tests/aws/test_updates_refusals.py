@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from small_stacks import GATEWAY, REGION, TRUST, gateways, group, nested, reasons, signalling, tagged, text, vpc, vpcs
 
-from cfngen.sandbox.cloudformation.errors import InsufficientCapabilitiesError, ValidationError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, InsufficientCapabilitiesError, ValidationError, client
 
 ALLOW_ALL = {"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}
 RULE = {

@@ -26,10 +26,8 @@ from small_stacks import (
     vpcs,
 )
 
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import CloudFormation, NotModelledError, ValidationError, client
 from cfngen.sandbox.cloudformation.scopes import importing_stacks
-from cfngen.sandbox.cloudformation.service import CloudFormation
 
 PUBLIC_KEYS = (
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c",

@@ -21,8 +21,7 @@ from clusters import (
 )
 
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.templates.nodes import HEARTBEAT_TIMEOUT_SECONDS
 
 REGION = "us-west-2"

@@ -30,8 +30,7 @@ from web_identities import (
     through_cloudfront,
 )
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 from cfngen.sandbox.durations import DURATIONS
 
 NO_KEY = "Couldn't retrieve verification key from your identity provider"

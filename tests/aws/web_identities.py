@@ -8,10 +8,8 @@ from typing import Any
 
 from small_stacks import REGION, text
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, Stack, client
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
-from cfngen.sandbox.cloudformation.stack import Stack
 from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.services import json_web_tokens
 

@@ -19,9 +19,7 @@ from botocore import xform_name
 from botocore.exceptions import ClientError
 from clusters import ALLOWED, BUCKET, PREFIX, Account, golden, landlord, prepared
 
-from cfngen.sandbox.cloudformation.errors import ApiError, NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import ApiError, NotModelledError, ResourceError, Stack, client
 
 FOLDER = Path(__file__).with_name("wrong")
 REFERENCE = re.compile(r"\$\{(\w+(?:\.\w+)+)\}")

@@ -13,7 +13,7 @@ from scripted_machine import ScriptedMachine
 from cfngen.boot import packages
 from cfngen.boot.host import system
 from cfngen.cluster.model import Cluster
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import roles
 
 HOME = "/opt/cfngen"
 

@@ -12,8 +12,7 @@ from cfngen.boot import program
 from cfngen.boot.machine import BootError
 from cfngen.boot.state import Boot
 from cfngen.cluster.model import Cluster
-from cfngen.userdata.configuration import roles
-from cfngen.userdata.pack import UserData
+from cfngen.userdata import UserData, roles
 from cfngen.userdata.source import stripped_source
 
 VALUES = {"stack": "kubernetes-Master-1ABCDEFGHIJKL", "privateAddress": "172.20.0.9"}

@@ -18,7 +18,7 @@ from cfngen.boot import machine as seam
 from cfngen.boot.host import proxy
 from cfngen.boot.machine import Machine
 from cfngen.cluster.load import parse
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import roles
 
 SSM_AGENT = "snap.amazon-ssm-agent.amazon-ssm-agent.service"
 CONFIG: dict[str, Any] = {"proxyServices": ["snapd.service", SSM_AGENT]}

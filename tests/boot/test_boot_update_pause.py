@@ -14,7 +14,7 @@ from cfngen.boot.machine import BootError
 from cfngen.boot.node import update_pause
 from cfngen.boot.state import Boot
 from cfngen.cluster.load import parse
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import roles
 from cfngen.userdata.steps import steps
 
 READY = [{"type": "Ready", "status": "True"}]

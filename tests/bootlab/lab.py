@@ -33,7 +33,7 @@ from lab_mirror import Mirror, library
 from lab_network import METADATA, SERVICES, Network, command, network
 
 from cfngen.cluster.load import load
-from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Stack
+from cfngen.sandbox.cloudformation import LaunchedInstance, Stack
 
 LOOK = 0.1  # seconds between two looks at the account
 

@@ -31,10 +31,8 @@ from werkzeug.serving import make_server
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import DRAIN_HOOK
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, Stack, client
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
-from cfngen.sandbox.cloudformation.stack import Stack
 from cfngen.sandbox.emulated_account import PublicParameters
 from cfngen.sandbox.instances import instance as interfaces
 from cfngen.templates import generate

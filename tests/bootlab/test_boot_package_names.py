@@ -13,7 +13,7 @@ import pytest
 
 from cfngen.boot.host import disks
 from cfngen.cluster.model import Cluster
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import roles
 
 
 def asked_for() -> dict[str, str]:

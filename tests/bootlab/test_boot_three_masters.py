@@ -15,7 +15,7 @@ from lab import Lab, calls
 from lab_instance import Instance
 
 from cfngen.cluster.naming.names import api_host
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack
 
 MASTERS = ("MasterA", "MasterB", "MasterC")
 KUBECTL = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--request-timeout=30s")

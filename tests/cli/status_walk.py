@@ -37,7 +37,7 @@ from cfngen.cli.display.screen import Screen
 from cfngen.cli.input.target import Target
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.watching.watch import InterruptChoice
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack
 
 for beside in ("aws", "deploy"):
     sys.path.insert(0, str(Path(__file__).parents[1] / beside))

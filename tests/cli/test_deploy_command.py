@@ -12,7 +12,7 @@ import pytest
 from deployed_cluster import Command, Place, Ran, Shell, commanding, place
 from json_lines import lines
 
-from cfngen.lint.findings import Finding
+from cfngen.lint import Finding
 from cfngen.sandbox.services.quotas import ADDRESSES, INTERNET_GATEWAYS, ON_DEMAND, VPCS
 
 pytestmark = pytest.mark.drill

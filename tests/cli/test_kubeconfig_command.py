@@ -18,7 +18,7 @@ from json_lines import lines
 from cfngen.deploy.access.api_connection import Endpoint
 from cfngen.deploy.access.certificates import KeyPair
 from cfngen.deploy.access.kubernetes import KubernetesClient
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 
 @pytest.fixture

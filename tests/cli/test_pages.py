@@ -23,7 +23,7 @@ from shell import Ran, Shell
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import roles
 
 MAKE_VARIABLES = re.findall(r"^([A-Z]+) \?=", (ROOT / "Makefile").read_text(), re.MULTILINE)
 HELP = help_pages()

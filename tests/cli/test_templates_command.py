@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from cfngen.lint.findings import Finding
+from cfngen.lint import Finding
 from cfngen.userdata import source
 
 STACKS = ("vpc", "security-groups", "secrets", "iam", "master", "nodes-nodes", "cluster", "standalone")

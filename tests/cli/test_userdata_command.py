@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from cfngen.cluster.load import parse
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import roles
 
 
 def test_the_roles_are_listed(cfngen):

@@ -19,8 +19,8 @@ from identity_policies import Credentials, Permissions
 from served_api import Served, serving
 
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.api.moto_extensions import MotoExtensions
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.api import MotoExtensions
+from cfngen.sandbox.cloudformation import CloudFormation
 
 ACCESS_KEY = "AKIAOPERATOROPERATOR"
 LONGEST = datetime.timedelta(days=14)

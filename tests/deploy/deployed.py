@@ -19,8 +19,7 @@ from served_api import Served, serving
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws.account import Account, connect
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 

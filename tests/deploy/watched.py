@@ -20,8 +20,7 @@ from cfngen.deploy.aws.events import read_last_event
 from cfngen.deploy.messages.message import Event, Message, Notice
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import InterruptChoice, PollingBudget, WatchResult, watch
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Stack
+from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, Stack
 
 NAME = "k8s"
 BOOT = 90

@@ -14,8 +14,7 @@ import yaml
 
 from cfngen import output, userdata
 from cfngen.cluster.load import Loaded, load
-from cfngen.templates import generate
-from cfngen.templates.document import Document
+from cfngen.templates import Document, generate
 
 FOLDER = Path(__file__).parent / "cases"
 CASES = sorted(path.name for path in FOLDER.iterdir())

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from cfngen.errors import CfngenError
-from cfngen.lint.findings import MESSAGE_LENGTH, Finding, LintError, shorten
-from cfngen.lint.run import lint
+from cfngen.lint import Finding, LintError, lint
+from cfngen.lint.findings import MESSAGE_LENGTH, shorten
 from cfngen.templates.document import Document
 
 TAGS = [{"Key": "KubernetesCluster", "Value": "test"}]

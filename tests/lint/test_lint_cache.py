@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 
 from cfngen.lint import cache as verdicts
-from cfngen.lint import run
-from cfngen.lint.cache import cache_directory
-from cfngen.lint.run import lint
+from cfngen.lint import cache_directory, lint, run
 from cfngen.lint.views import View
 from cfngen.templates.document import Document
 

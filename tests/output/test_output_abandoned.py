@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cfngen.output import write
-from cfngen.output.directory import OutputError
+from cfngen.output import OutputError, write
 
 FILES = {"vpc.json": b'{"Metadata": {"cfngen": {}}, "Resources": {}}'}
 

@@ -11,7 +11,7 @@ import yaml
 from cfngen.output import render
 from cfngen.output.readme import MARKER, files_listed_in
 from cfngen.templates.document import Document
-from cfngen.userdata.pack import UserData
+from cfngen.userdata import UserData
 
 
 def user_data(role: str = "master", size: int = 12345, **files: str) -> UserData:

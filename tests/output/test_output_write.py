@@ -14,9 +14,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.output import write
-from cfngen.output.compare import differences
-from cfngen.output.directory import OutputError
+from cfngen.output import OutputError, differences, write
 from cfngen.output.readme import MARKER
 
 REPOSITORY = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ from cfngen.rehearse.operation_runner import RehearsalRequest
 from cfngen.rehearse.outlines import outline_steps
 from cfngen.rehearse.run import RehearsalResult, rehearse
 from cfngen.rehearse.steps import STEPS, RehearsalStep
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 EXPECTED = Path(expectations.__file__).with_name(expectations.EXPECTATIONS_FILE)
 

@@ -12,8 +12,7 @@ from cfngen.rehearse import clusters
 from cfngen.rehearse.expectations import read_recorded_expectations
 from cfngen.rehearse.outlines import outline_steps, usual_minutes
 from cfngen.rehearse.steps import DELETE, STEPS, UnknownStepError, ends_stack, steps_up_to
-from cfngen.templates import generate
-from cfngen.templates.document import Document
+from cfngen.templates import Document, generate
 from cfngen.userdata.first_stage import unpacked
 
 ZONES = clusters.DEFAULT_ZONES

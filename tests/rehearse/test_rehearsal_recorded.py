@@ -14,7 +14,7 @@ from rehearsing import EXPECTED, Person, left
 from cfngen.rehearse import expectations
 from cfngen.rehearse.expectations import expectation_key
 from cfngen.rehearse.steps import STEPS
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.durations import DURATIONS
 
 pytestmark = pytest.mark.drill

@@ -11,9 +11,8 @@ from cryptography import x509
 from sandboxed import MASTERS, NODES, Place, place, said
 
 from cfngen.boot.master import certificate_authorities, join_information
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
-from cfngen.sandbox.cloudformation.stack import Stack
 from cfngen.sandbox.kubernetes import certificates
 
 STEP = re.compile(r"\[(\d+)/(\d+)\] ([a-z -]+?): (.*) \((\d+\.\d) s\)")

@@ -10,8 +10,7 @@ from private_network import DEFAULT_ROUTE, ISOLATED, REGION, SERVICES, PrivateNe
 from sandboxed import MASTERS, NODES, Place, failures, golden, said
 
 from cfngen.releases import release
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
 from cfngen.sandbox.instances.instance import Instance
 from cfngen.sandbox.instances.reachability import PUBLIC_SERVERS, Connections

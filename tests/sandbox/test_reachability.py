@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from private_network import DEFAULT_ROUTE, REGION, PrivateNetwork
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.emulated_account import open_emulated_account
 from cfngen.sandbox.instances.reachability import Interface, reaches_host, reaches_internet, reaches_service
 

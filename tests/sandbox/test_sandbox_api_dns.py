@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from sandboxed import Place, place
 from several_masters import three, variant
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 NAME = "api.k8s.example.com"
 PUBLIC_ZONE = '"publicZone": {"name": "k8s.example.com"}'

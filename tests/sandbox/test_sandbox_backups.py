@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sandboxed import MASTERS, Place, place, said
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 ETCD = "kubernetes/etcd/"
 

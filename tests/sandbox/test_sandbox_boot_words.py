@@ -23,7 +23,7 @@ from cfngen.sandbox.instances.boot import BootProgram
 from cfngen.sandbox.instances.instance import Instance
 from cfngen.sandbox.instances.user_data import BootData, substitute
 from cfngen.sandbox.kubernetes import certificates
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import roles
 from cfngen.userdata.source import with_imported_modules
 from cfngen.userdata.steps import MASTER_STEPS, NODE_STEPS
 

@@ -8,7 +8,7 @@ import pytest
 from sandboxed import Place, place
 from several_masters import three
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill
 

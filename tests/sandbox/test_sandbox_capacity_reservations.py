@@ -8,9 +8,8 @@ from sandboxed import CASES, MASTERS, Place, place
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.services import capacity
-from cfngen.sandbox.services.rules import checking_rules
+from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.services import capacity, checking_rules
 
 
 def reserved(*overrides: str) -> Cluster:

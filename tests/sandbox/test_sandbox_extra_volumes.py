@@ -7,7 +7,7 @@ from typing import Any
 from sandboxed import Place, place, said
 
 from cfngen.cluster.load import parse
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 FILE: dict[str, Any] = {
     "nodeGroups": [

@@ -16,7 +16,7 @@ from cfngen.boot.node import drain, rebalancing
 from cfngen.boot.state import Boot
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.instances.instance import Instance
 from cfngen.sandbox.instances.machines import Notice, send_notice

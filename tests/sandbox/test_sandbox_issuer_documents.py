@@ -13,9 +13,9 @@ from sandboxed import MASTERS, Place, failures, said
 from cfngen.boot.state import fill
 from cfngen.cluster.iam.service_accounts import CLOUD_CONTROLLER_MANAGER
 from cfngen.cluster.load import parse
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.emulated_account import open_emulated_account
-from cfngen.sandbox.services.rules import checking_rules
+from cfngen.sandbox.services import checking_rules
 from cfngen.userdata.pod_role import variables
 
 AUDIENCE = "sts.amazonaws.com"

@@ -24,12 +24,10 @@ from web_identities import AUDIENCE, assume
 from cfngen.cluster.iam.issuer_stages import issuer_stages, issuer_state
 from cfngen.cluster.iam.service_accounts import CLOUD_CONTROLLER_MANAGER, EBS_CSI_DRIVER, ServiceAccount, role_name
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.instances.instance import Instance
 from cfngen.sandbox.kubernetes.service_account_tokens import TokenIssuer, token_issuer
-from cfngen.sandbox.services import json_web_tokens
-from cfngen.sandbox.services.rules import checking_rules
+from cfngen.sandbox.services import checking_rules, json_web_tokens
 
 pytestmark = pytest.mark.drill
 

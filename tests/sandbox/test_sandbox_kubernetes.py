@@ -19,7 +19,7 @@ import urllib3
 from cluster_objects import set_waiting
 from sandboxed import NODES, Place, place
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster

@@ -10,7 +10,7 @@ import pytest
 from cluster_objects import add_load_balancer, add_volume
 from sandboxed import MASTERS, NODES, failures, place, said
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill
 

@@ -6,8 +6,8 @@ import pytest
 from sandboxed import Place, place, said
 from several_masters import LETTERS, group, masters, three, three_masters, variant
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack, StackEvent
+from cfngen.sandbox.cloudformation import Stack, client
+from cfngen.sandbox.cloudformation.stack import StackEvent
 from cfngen.sandbox.instances.instance import Instance
 
 pytestmark = pytest.mark.drill

@@ -10,7 +10,7 @@ from cluster_objects import add_load_balancer
 from sandboxed import NODES, Place, place
 
 from cfngen.cluster.load import parse
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 
 @pytest.fixture(params=["cilium", "amazon-vpc"])

@@ -13,8 +13,7 @@ from sandboxed import BUCKET
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.watching.expectations import SECONDS_BY_RESOURCE_TYPE, UNAWAITED_GROUP_SECONDS
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack, StackEvent
+from cfngen.sandbox.cloudformation import Stack, StackEvent, client
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
 from cfngen.templates import generate
 

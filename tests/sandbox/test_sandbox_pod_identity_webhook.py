@@ -11,7 +11,7 @@ from sandboxed import MASTERS, Place, place, said
 
 from cfngen.cluster.load import parse
 from cfngen.sandbox.emulated_account import open_emulated_account
-from cfngen.sandbox.services.rules import checking_rules
+from cfngen.sandbox.services import checking_rules
 
 ACCOUNT_ID = "123456789012"
 ON: dict[str, Any] = {

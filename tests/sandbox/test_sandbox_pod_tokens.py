@@ -13,9 +13,9 @@ from test_sandbox_kubernetes import Reached
 from web_identities import AUDIENCE, CAPABILITIES, assume
 
 from cfngen.cluster.load import load
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.emulated_account import open_emulated_account
-from cfngen.sandbox.services.rules import checking_rules
+from cfngen.sandbox.services import checking_rules
 
 EVERYTHING = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}'
 

@@ -16,7 +16,7 @@ from test_sandbox_kubernetes import Reached
 from web_identities import AUDIENCE, SUBJECT, Issuer, assume, through_cloudfront
 
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
-from cfngen.sandbox.services.rules import checking_rules
+from cfngen.sandbox.services import checking_rules
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,8 +8,7 @@ import pytest
 from sandboxed import Place, said
 from several_masters import LETTERS, group, masters, three_masters
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack, client
 
 
 @pytest.fixture(scope="module")

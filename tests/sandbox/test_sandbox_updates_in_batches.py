@@ -12,8 +12,7 @@ from simulated_account import open_account
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.durations import DURATIONS
 
 pytestmark = pytest.mark.drill

@@ -22,7 +22,7 @@ from cloud import Cloud
 from clusters import resources, running_instances
 
 from cfngen.cluster.naming.logical_ids import BASTION_NETWORK_INTERFACE
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack
 
 Contents = dict[str, list[str]]
 NESTED = "AWS::CloudFormation::Stack"

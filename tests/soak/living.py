@@ -41,8 +41,8 @@ from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionRequest
 from cfngen.deploy.plan.plan import Plan, Replacement
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
+from cfngen.sandbox.cloudformation import Stack
 from cfngen.sandbox.cloudformation.simulation import InjectedFailures
-from cfngen.sandbox.cloudformation.stack import Stack
 from cfngen.templates.images import DISTRIBUTIONS
 
 NESTED = "AWS::CloudFormation::Stack"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.userdata.configuration import node
+from cfngen.userdata import node
 from cfngen.userdata.user_data_diff import difference
 
 

@@ -14,8 +14,7 @@ import pytest
 from cfngen.boot.state import fill
 from cfngen.cluster.checks.addons import CFNGEN_RELEASES
 from cfngen.cluster.load import parse
-from cfngen.userdata import addons
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import addons, roles
 
 ON = {"enabled": True}
 OPTIONAL = {

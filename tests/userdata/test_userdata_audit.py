@@ -13,8 +13,7 @@ import pytest
 
 from cfngen.boot.master import encryption
 from cfngen.cluster.model import Cluster
-from cfngen.userdata import audit, kubeadm
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import audit, kubeadm, roles
 
 PERSON: dict[str, Any] = {"user": "alice", "groups": ["system:authenticated"]}
 KUBELET: dict[str, Any] = {"user": "system:node:i-1", "groups": ["system:nodes", "system:authenticated"]}

@@ -12,8 +12,7 @@ import pytest
 
 from cfngen import releases
 from cfngen.cluster.model import Cluster
-from cfngen.userdata.configuration import roles
-from cfngen.userdata.pack import UserData
+from cfngen.userdata import UserData, roles
 
 UNITS = "files/etc/systemd/system/"
 

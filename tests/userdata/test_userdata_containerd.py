@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.model import Cluster
-from cfngen.userdata import containerd
-from cfngen.userdata.configuration import roles
-from cfngen.userdata.pack import UserData
+from cfngen.userdata import UserData, containerd, roles
 
 IMAGES, RUNTIME = "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"
 

@@ -13,9 +13,7 @@ import cfngen
 from cfngen.boot.contract import Config, MasterConfig, MasterReferences, NodeConfig, References
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.userdata import references
-from cfngen.userdata.configuration import node, roles
-from cfngen.userdata.pack import UserData
+from cfngen.userdata import UserData, node, references, roles
 
 PACKAGE = Path(cfngen.__file__).parent
 ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abc"]

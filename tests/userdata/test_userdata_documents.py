@@ -21,7 +21,7 @@ from cfngen.boot.state import fill
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.releases import exact_version, patches_by_minor
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import roles
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
 NAMES = sorted(each.name for each in CASES.iterdir())

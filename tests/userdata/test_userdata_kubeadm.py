@@ -9,8 +9,7 @@ import pytest
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.instances import NodeGroup
-from cfngen.userdata import kubeadm
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import kubeadm, roles
 from cfngen.userdata.deep_merge import merge
 
 # Fields of https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/ that may stand at each place.

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.userdata import addons, cloud_controller, kubeadm
-from cfngen.userdata.configuration import roles
-from cfngen.userdata.pack import UserData
+from cfngen.userdata import UserData, addons, cloud_controller, kubeadm, roles
 
 PLUGINS = ("vpc-routes", "cilium", "calico", "flannel", "amazon-vpc", "none")
 RANGE = "10.96.0.0/14"

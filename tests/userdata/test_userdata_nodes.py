@@ -15,10 +15,8 @@ from cfngen.boot.master import csr_approval
 from cfngen.boot.node import drain, membership, rebalancing
 from cfngen.cluster.checks.configuration import CFNGEN_FILE_PATTERNS
 from cfngen.cluster.model import Cluster
-from cfngen.userdata import instances, user_data_diff
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import UserData, instances, roles, user_data_diff
 from cfngen.userdata.kubeadm import join_configuration
-from cfngen.userdata.pack import UserData
 
 UNITS = "files/etc/systemd/system/"
 

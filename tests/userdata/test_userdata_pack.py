@@ -16,9 +16,8 @@ import pytest
 from troposphere import Ref
 
 from cfngen.cluster.model import Cluster
-from cfngen.userdata import references
-from cfngen.userdata.configuration import master, node, roles
-from cfngen.userdata.pack import MAX_USER_DATA_BYTES, UserData, UserDataTooLargeError
+from cfngen.userdata import UserData, master, node, references, roles
+from cfngen.userdata.pack import MAX_USER_DATA_BYTES, UserDataTooLargeError
 from cfngen.userdata.references import MAX_LENGTHS
 from cfngen.userdata.source import stripped_source
 

@@ -11,8 +11,7 @@ from cfngen.boot.master.addons import digest
 from cfngen.boot.state import fill
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.userdata import addons, cloud_controller, kubeadm
-from cfngen.userdata.configuration import roles
+from cfngen.userdata import addons, cloud_controller, kubeadm, roles
 from cfngen.userdata.references import of_master
 
 ON = {"enabled": True}

@@ -11,9 +11,8 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.network.proxy import environment
-from cfngen.userdata import cloud_controller
-from cfngen.userdata.configuration import roles
-from cfngen.userdata.pack import MAX_USER_DATA_BYTES, UserData
+from cfngen.userdata import UserData, cloud_controller, roles
+from cfngen.userdata.pack import MAX_USER_DATA_BYTES
 
 PROXY = {
     "httpsProxy": "http://proxy.example.com:3128",

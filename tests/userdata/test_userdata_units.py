@@ -17,8 +17,7 @@ import yaml
 
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
-from cfngen.userdata.configuration import roles
-from cfngen.userdata.pack import UserData
+from cfngen.userdata import UserData, roles
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
 NAMES = sorted(each.name for each in CASES.iterdir())

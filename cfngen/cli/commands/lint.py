@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cfngen.cli.input.template_file import TemplateFile
-    from cfngen.lint.findings import Finding
+    from cfngen.lint import Finding
 
 
 FALLBACK_REGION = "us-east-1"
@@ -89,7 +89,7 @@ def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, us
         LintError: with all findings.
     """
     from cfngen.cli.input.template_file import read_template_files
-    from cfngen.lint.findings import LintError
+    from cfngen.lint import LintError
 
     templates = read_template_files(files)
     templates_by_region: dict[str, list[TemplateFile]] = {}

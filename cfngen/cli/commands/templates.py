@@ -23,8 +23,7 @@ from cfngen.text import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from cfngen.output.compare import Difference
-    from cfngen.output.write import WriteReport
+    from cfngen.output import Difference, WriteReport
 
     _ChoiceOfTexts = click.Choice[str]
 else:

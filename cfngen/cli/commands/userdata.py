@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from cfngen.userdata.pack import UserData
+    from cfngen.userdata import UserData
 
 
 @click.command(
@@ -58,7 +58,7 @@ def command(role: str | None, source: Source, size_only: bool, file_name: str | 
     value = file_name if directory is None else str(directory)
     if value is not None and role is None:
         raise click.UsageError(f"specify a role: `cfngen userdata master {options[0]} {shlex.quote(value)}`")
-    from cfngen.userdata.configuration import roles
+    from cfngen.userdata import roles
 
     all_userdata = roles(source.load().cluster)
     selected = [userdata for userdata in all_userdata if role in (None, userdata.role)]

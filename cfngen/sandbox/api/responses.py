@@ -15,11 +15,9 @@ from moto.core.responses import ActionContext, ActionResult, BaseResponse
 from moto.core.serialize import DefaultAttributePicker
 from moto.core.utils import get_service_model
 
-from cfngen.sandbox.api.actions import ACTIONS, ACTIONS_WITH_TOKEN, Result
-from cfngen.sandbox.api.actions.request import ActionRequest
+from cfngen.sandbox.api.actions import ACTIONS, ACTIONS_WITH_TOKEN, ActionRequest, Result
 from cfngen.sandbox.api.requests import Answer, Call, CallControl, Refusal, render
-from cfngen.sandbox.cloudformation.errors import ApiError
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import ApiError, CloudFormation
 from cfngen.sandbox.json_types import JsonObject
 
 NAME_PATTERN = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*|arn:[-a-zA-Z0-9:/._+]*")  # of stacks and change sets

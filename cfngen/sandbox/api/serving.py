@@ -34,8 +34,7 @@ from cfngen.sandbox.api.requests import (
     unsupported_feature,
 )
 from cfngen.sandbox.api.responses import Service
-from cfngen.sandbox.cloudformation.errors import NotModelledError
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, NotModelledError
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

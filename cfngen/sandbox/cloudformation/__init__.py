@@ -13,8 +13,7 @@ from cfngen.sandbox.cloudformation.errors import (
     ResourceError,
     ValidationError,
 )
-from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.service import CloudFormation
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack, StackEvent
 

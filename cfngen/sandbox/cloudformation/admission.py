@@ -19,8 +19,7 @@ from cfngen.sandbox.cloudformation.errors import (
     ResourceError,
     ValidationError,
 )
-from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.properties import enabled_resources
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision

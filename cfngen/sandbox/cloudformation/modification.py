@@ -27,8 +27,7 @@ from dataclasses import dataclass
 
 from cfngen.sandbox.cloudformation import properties, signals, update_policies
 from cfngen.sandbox.cloudformation.errors import ResourceError
-from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import Resource, Stack

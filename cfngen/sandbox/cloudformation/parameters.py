@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError
 from moto.ssm.models import ssm_backends
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
 from cfngen.sandbox.cloudformation.template import Template
 from cfngen.sandbox.json_types import JsonDict, JsonObject

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from cfngen.sandbox.cloudformation import property_schemas, string_checks
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.handlers.handler import HandlerCall
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, HandlerCall
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import importing_stacks, scope_of_stack

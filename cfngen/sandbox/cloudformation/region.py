@@ -23,8 +23,7 @@ from cfngen.sandbox.cloudformation.stack import (
 )
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, WAIT_CONDITION
 from cfngen.sandbox.moto_patches import all_patches, speedups
-from cfngen.sandbox.services import capacity, resource_tags, scaling_activities
-from cfngen.sandbox.services.rules import set_clock
+from cfngen.sandbox.services import capacity, resource_tags, scaling_activities, set_clock
 from cfngen.sandbox.services.schedule import set_schedule
 
 ACCOUNT_ID = "123456789012"  # the account that moto emulates

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn
 
 from cfngen.sandbox.cloudformation.errors import ResourceError, ValidationError
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation.errors import ApiError
+from cfngen.sandbox.cloudformation import ApiError
 from cfngen.sandbox.instances.boot_state import (
     CALL_SECONDS,
     FIRMWARE_SECONDS,

@@ -12,8 +12,7 @@ from typing import Protocol
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation, client
 from cfngen.sandbox.instances.instance import BootFault, Instance
 from cfngen.sandbox.instances.reachability import Connections
 from cfngen.sandbox.instances.user_data import substitute

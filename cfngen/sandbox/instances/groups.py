@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP
 
 ALL_MASTERS = "master"  # designates the Auto Scaling groups of all masters

@@ -10,7 +10,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.user_data import BootData
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoModel

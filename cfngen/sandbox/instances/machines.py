@@ -13,10 +13,8 @@ from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
+from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, client
 from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.handlers.handler import client
-from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import LaunchedInstance
 from cfngen.sandbox.instances import instance as interfaces
 from cfngen.sandbox.instances import user_data
 from cfngen.sandbox.instances.boot import BootProgram

@@ -5,7 +5,7 @@ The durations are estimates.
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.boot_state import Boot, BootFailure, BootState, StepRun
 from cfngen.sandbox.instances.routine_steps import certificates_end, disks
 from cfngen.sandbox.json_types import JsonObject

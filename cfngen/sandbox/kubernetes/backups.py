@@ -12,7 +12,7 @@ import json
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.kubernetes.state import KubernetesState
 

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.kubernetes.api import ClusterAccess, KubernetesApi

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.json_types import AwsClient, JsonDict
 from cfngen.sandbox.kubernetes.objects import delete_node
 from cfngen.sandbox.kubernetes.state import KubernetesState, Object

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.kubernetes.requests import RefusedError
 from cfngen.sandbox.kubernetes.state import KubernetesState, Object

@@ -36,7 +36,7 @@ from cfngen.deploy.access.kubernetes import KubernetesClient
 from cfngen.deploy.access.kubernetes_objects import parse_readiness
 from cfngen.deploy.aws import stacks
 from cfngen.deploy.aws.stacks import NoStackError
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.kubernetes import api as kubernetes_api
 from cfngen.sandbox.kubernetes import certificates
 

@@ -37,7 +37,7 @@ from cfngen.deploy.operations.etcd.watch import RestoreFailedError, RestoreProgr
 from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.deploy.preflight.stack_checks import BusyError
 from cfngen.permissions.scope import Scope
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill
 

@@ -9,7 +9,7 @@ from cloud import Cloud
 from deployments import Operator
 
 from cfngen.deploy.messages.message import Danger
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill
 

@@ -24,7 +24,7 @@ from cfngen.deploy.operations.recovery import NothingToRollBackError, rollback
 from cfngen.deploy.plan.deletion.plan import DeletionRequest
 from cfngen.deploy.preflight.stack_checks import ForeignStackError
 from cfngen.deploy.watching.watch import InterruptChoice
-from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation import CloudFormation
 
 STACK = "one"
 TWO = text({"First": GATEWAY, "Second": {**GATEWAY, "DependsOn": "First"}})

@@ -19,7 +19,7 @@ from cfngen.deploy.preflight.parameters.parameter_values import MissingParameter
 from cfngen.deploy.preflight.stack_checks import BusyError, ForeignStackError
 from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.deploy.watching.watch import InterruptChoice, WatchEndedError
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill
 

@@ -13,7 +13,7 @@ from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.messages.message import Event, Notice, Step
 from cfngen.deploy.operations.deployment.update_series import UnfinishedError
 from cfngen.deploy.plan.plan import Plan
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill
 

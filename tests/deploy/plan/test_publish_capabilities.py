@@ -7,8 +7,7 @@ from clusters import golden
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.plan.publishing.publish import capabilities
-from cfngen.templates import generate
-from cfngen.templates.document import Document
+from cfngen.templates import Document, generate
 
 
 def document(body):

@@ -16,7 +16,7 @@ from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.aws.stacks import require_stack
 from cfngen.deploy.preflight.immutable_settings import ImmutableSettingError
 from cfngen.deploy.preflight.references import UnresolvedReferenceError, resolve_vpc
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.handlers import client
 
 
 class NetworkStack:

@@ -26,7 +26,7 @@ from cfngen.deploy.status.cluster_status import (
     stack_state,
 )
 from cfngen.deploy.status.status_reader import read_status
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 MASTERS, NODES = "MasterAAutoScalingGroup", "NodeGroupNodesAutoScalingGroup"
 NOWHERE = "https://127.0.0.1:1"

@@ -12,7 +12,7 @@ from cfngen.deploy.access import cluster_access
 from cfngen.deploy.aws import stacks
 from cfngen.deploy.status.status_reader import read_status
 from cfngen.deploy.status.validation import validate
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 THREE = parse(
     {"network": {"subnets": [{"zone": f"us-west-2{letter}"} for letter in "abc"]}, "controlPlane": {"count": 3}}

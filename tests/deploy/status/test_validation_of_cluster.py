@@ -21,7 +21,7 @@ from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.status.cluster_problems import ClusterState, KubernetesReading, Problem, describe_skew
 from cfngen.deploy.status.validation import Validation, validate, validate_state, wait_until_valid
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 MASTERS, NODES = "MasterAAutoScalingGroup", "NodeGroupNodesAutoScalingGroup"
 NOWHERE = "https://127.0.0.1:1"

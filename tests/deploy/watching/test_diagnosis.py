@@ -18,7 +18,7 @@ from cfngen.cli.render.diagnosis import diagnosis_lines
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.aws.errors import UnreachableError
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
-from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation import client
 
 NO_WAY = "Resource handler returned message: this is what went wrong (HandlerErrorCode: GeneralServiceException)"
 FAILED_BOOT = """\

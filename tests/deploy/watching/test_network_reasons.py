@@ -14,7 +14,7 @@ from cfngen.cli.render.diagnosis import diagnosis_lines
 from cfngen.deploy.aws.consoles import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
 from cfngen.deploy.watching.evidence import explain_consoles
-from cfngen.sandbox.cloudformation.stack import Stack
+from cfngen.sandbox.cloudformation import Stack
 from cfngen.sandbox.emulated_account import open_emulated_account
 
 DEFAULT_ROUTE_HINT = (

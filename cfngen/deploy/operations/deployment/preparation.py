@@ -45,8 +45,7 @@ from cfngen.deploy.preflight.quotas import checks
 from cfngen.deploy.preflight.quotas.demand import Demand, count_demand, read_deployed_demand
 from cfngen.deploy.preflight.quotas.quota import Quota
 from cfngen.deploy.preflight.references import ResolvedReferences, moved_parts, resolve_references
-from cfngen.templates import generate
-from cfngen.templates.document import Document
+from cfngen.templates import Document, generate
 from cfngen.templates.immutable_settings import MASTER_COUNT_KEY, recorded_settings
 
 _ON_STACK_FAILURE_BY_OPTION = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOTHING"}

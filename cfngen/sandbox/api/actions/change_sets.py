@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack, parameters, tags
+from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail
-from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError, ValidationError
+from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError
 from cfngen.sandbox.json_types import JsonDict
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
+from cfngen.sandbox.cloudformation import Stack, StackEvent, ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.stack import Stack, StackEvent
 from cfngen.sandbox.json_types import JsonDict
 
 FAILED_SUFFIX = "_FAILED"  # of the statuses of stacks and resources after a failure

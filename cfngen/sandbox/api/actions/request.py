@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
 from cfngen.sandbox.cloudformation.admission import Submission
-from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.service import CloudFormation
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 Item = TypeVar("Item")  # of a list that is returned page by page

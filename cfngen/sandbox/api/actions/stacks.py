@@ -11,8 +11,8 @@ from cfngen.sandbox.api.actions.views import (
     status_and_reason,
     summarize_stack,
 )
+from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.admission import fetch_from_s3
-from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.scopes import importing_stacks
 
 

@@ -6,8 +6,8 @@ import json
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
+from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.admission import IAM_NAME_PROPERTIES, IAM_TYPES, MAX_BODY_BYTES, fetch_from_s3
-from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, Template, parse
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 

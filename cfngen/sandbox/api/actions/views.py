@@ -10,9 +10,8 @@ import datetime
 from collections.abc import Mapping
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
-from cfngen.sandbox.cloudformation.errors import ValidationError
+from cfngen.sandbox.cloudformation import Resource, Stack, StackEvent, ValidationError
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
-from cfngen.sandbox.cloudformation.stack import Resource, Stack, StackEvent
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 

@@ -39,7 +39,7 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
         deleted_orphans += plan.volumes
     if plan.delete_snapshots:
         deleted_orphans += plan.snapshots
-    lines = [cluster_heading(plan), *_stack_lines(plan, max_width)]
+    lines = [*cluster_heading(plan, max_width), *_stack_lines(plan, max_width)]
     stack_rows = _stack_resource_rows(plan.deleted_parts)
     lines += _section("Deleted with the stack", stack_rows, colour="red", max_width=max_width, right_aligned=(0,))
     for title, rows, colour in (

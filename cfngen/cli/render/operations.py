@@ -35,9 +35,11 @@ class _AboutCluster(Protocol):
     def account(self) -> str: ...
 
 
-def cluster_heading(message: _AboutCluster) -> str:
-    """Return the name of a cluster, its region and its account."""
-    return click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}"
+def cluster_heading(message: _AboutCluster, width: int) -> list[str]:
+    """Return the lines with the name of a cluster, its region and its account."""
+    first, *others = paragraph(f"{message.cluster}  {message.region}, account {message.account}", width, hanging=2)
+    # The name gets its style after wrapping, so that the two spaces behind it have none.
+    return [click.style(message.cluster, bold=True) + first.removeprefix(message.cluster), *others]
 
 
 def operation_plan_lines(
@@ -57,7 +59,7 @@ def operation_plan_lines(
         width: maximum width of a line in characters; None means the width of standard output.
     """
     max_width = width or screen_width()
-    lines = [cluster_heading(plan), *(line for text in sentences for line in paragraph(text, max_width, 2))]
+    lines = [*cluster_heading(plan, max_width), *(line for text in sentences for line in paragraph(text, max_width, 2))]
     for block in (list(table), list(bullets(consequences, max_width))):
         if block:
             lines += ["", *block]

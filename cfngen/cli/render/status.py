@@ -10,7 +10,7 @@ import click
 
 from cfngen.cli.display.suggested_commands import colored
 from cfngen.cli.render.durations import age_text
-from cfngen.cli.render.layout import table
+from cfngen.cli.render.layout import screen_width, table
 from cfngen.cli.render.operations import cluster_heading
 from cfngen.cli.render.pausing import pause_state_lines
 from cfngen.deploy.aws.addresses import LostAddress
@@ -44,7 +44,7 @@ _COLOUR_BY_HEALTH = {"healthy": "green", "busy": "yellow", "empty": "yellow", "a
 def status_lines(status: ClusterStatus) -> list[Line]:
     """Return the status as lines of text; sections that were not requested are not shown."""
     lines: list[Line] = [
-        cluster_heading(status),
+        *cluster_heading(status, screen_width()),
         "",
         *_stack_lines(status.stack, status.time),
         *(pause_state_lines(status.pause) if status.pause else ()),

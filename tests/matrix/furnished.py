@@ -8,8 +8,8 @@ from typing import Any
 
 from clusters import bring_roles
 from drawn_files import File, get, put
+from existing_network import permission_of
 from landlord import Landlord
-from test_security_groups_checked import permission_of
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.security_groups.needed_rules import needed_rules

@@ -121,6 +121,15 @@ def protect_new_stack(account: Account, stack_id: str) -> None:
         )
 
 
+def protect_deployed_stack(account: Account, stack: StackView, termination: bool, report: Report) -> None:
+    """Protect a deployed stack; an AWS error is only a notice, since the deployment itself has succeeded."""
+    try:
+        protect_stack(account, stack, termination, report=report)
+    except AwsError as error:
+        text = f"{stack.name} is up to date, but not protected: {error}"
+        report(Notice(text, error.hint or "the next deployment tries again."))
+
+
 def unprotect_failed_creation(account: Account, root: StackView, report: Report) -> None:
     """Disable termination protection of a stack that can only be deleted, because its creation was rolled back.
 

@@ -97,8 +97,9 @@ def test_a_role_that_is_left_is_named_until_it_is_gone(operator: Operator) -> No
     assert named(preview_deletion(operator.account, request).retained) == [command]
     with pytest.raises(ForeignObjectsError) as refusal:
         operator.deploy(file)
-    [problem] = refusal.value.problems
-    assert problem.startswith("iam.serviceAccounts[0]: account 123456789012 has a role one.us-west-2.shop.web already")
+    [problem] = map(str, refusal.value.problems)
+    shown = "iam.serviceAccounts[0]: account 123456789012 has a role one.us-west-2.shop.web already"
+    assert problem.startswith(shown)
     assert "has the tag of a cluster one: an earlier stack may have left it" in problem
     assert f"delete it with `{command}`" in problem
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from botocore.exceptions import ClientError
@@ -15,9 +14,6 @@ from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.aws.stacks import find_stack, list_resources
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.operations import stack_protection
-from cfngen.deploy.operations.deployment import deploy as operation_module
-from cfngen.deploy.operations.interaction import Interaction
-from cfngen.deploy.watching.watch import InterruptChoice
 
 pytestmark = pytest.mark.drill
 
@@ -290,8 +286,7 @@ def test_a_new_stack_that_may_not_be_protected_is_created_all_the_same(account, 
 @pytest.mark.parametrize("operation", ["UpdateTerminationProtection", "SetStackPolicy"])
 def test_protection_that_could_not_be_set_does_not_fail_the_deployment_and_is_told(account, root, said, operation):
     forbid(account, operation)
-    waiting = Interaction(said.append, lambda question: True, lambda: InterruptChoice.DETACH)
-    operation_module._protect(account, root, SimpleNamespace(protect=True), waiting)
+    stack_protection.protect_deployed_stack(account, root, True, report=said.append)
     [notice] = said
     assert notice.text.startswith("k8s is up to date, but not protected: ")
     assert f"not allowed to call {operation}" in notice.text

@@ -134,7 +134,7 @@ def test_the_key_of_the_secrets_stays() -> None:
         with pytest.raises(ImmutableSettingError) as raised:
             operator.plan({"secrets": {"kmsKey": key}})
     [problem] = raised.value.problems
-    assert problem.startswith(
+    assert str(problem).startswith(
         f"secrets.kmsKey: was a key made with the cluster when the cluster was created and cannot be changed to {key}: "
     )
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from cloud import Cloud
 from deployments import Operator
-from existing_network import REGION, ExistingNetwork
-from test_security_groups_checked import permission_of
+from existing_network import REGION, ExistingNetwork, permission_of
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.security_groups.needed_rules import needed_rules

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from cloud import Cloud
-from existing_network import EVERYWHERE, REGION, ExistingNetwork
+from existing_network import EVERYWHERE, REGION, ExistingNetwork, permission_of
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.security_groups.needed_rules import NeededRule, needed_rules
@@ -52,16 +52,6 @@ class Groups:
 
     def findings(self) -> list[Finding]:
         return [finding for finding in self.network.found() if finding.check.startswith("security-group")]
-
-
-def permission_of(rule: NeededRule) -> dict[str, Any]:
-    """Return the argument of EC2's call for a rule."""
-    ports = {} if rule.first_port is None else {"FromPort": rule.first_port, "ToPort": rule.last_port}
-    groups = [{"GroupId": peer} for peer in rule.peers if peer.startswith("sg-")]
-    ranges = [{"CidrIp": peer} for peer in rule.peers if "/" in peer]
-    lists = [{"PrefixListId": peer} for peer in rule.peers if peer.startswith("pl-")]
-    peers = {"UserIdGroupPairs": groups, "IpRanges": ranges, **({"PrefixListIds": lists} if lists else {})}
-    return {"IpProtocol": rule.protocol, **ports, **peers}
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ from typing import Literal
 
 from cfngen.deploy.aws import protection
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.planning_account import PlanningAccount
 from cfngen.deploy.aws.stacks import StackView, find_stack
 from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.aws.types import TemplatePart
-from cfngen.deploy.messages.message import Finished, Notice, Question, Report, Step
+from cfngen.deploy.messages.message import Finished, Question, Report, Step
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.operations import leftovers, stack_protection
 from cfngen.deploy.operations.deletion import removal
@@ -248,7 +248,7 @@ class _Deployment:
             stack = find_stack(account, outcome.stack_id)
         if not outcome.detached and stack is not None:
             if outcome.succeeded:
-                self._protect(stack)
+                stack_protection.protect_deployed_stack(account, stack, self.request.protect, report=self.report)
             else:
                 self.report(diagnose(account, stack.id))
                 stack_protection.unprotect_failed_creation(account, stack, self.report)
@@ -265,7 +265,7 @@ class _Deployment:
         """Protect the stack, which the deployment leaves as it is; return the result."""
         stack = self.deployed_stack
         if stack is not None:
-            self._protect(stack)
+            stack_protection.protect_deployed_stack(self.account, stack, self.request.protect, report=self.report)
         return Finished(
             action=action,
             stack=self.request.stack_name,
@@ -275,14 +275,6 @@ class _Deployment:
             seconds=(self.account.clock.now() - self.started).total_seconds(),
             outputs=stack.outputs if stack else {},
         )
-
-    def _protect(self, stack: StackView) -> None:
-        """Protect a stack; an AWS error is only a notice, since the deployment itself has succeeded."""
-        try:
-            stack_protection.protect_stack(self.account, stack, self.request.protect, report=self.report)
-        except AwsError as error:
-            text = f"{stack.name} is up to date, but not protected: {error}"
-            self.report(Notice(text, error.hint or "the next deployment tries again."))
 
 
 def _is_protected(change: Change) -> bool:

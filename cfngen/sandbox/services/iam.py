@@ -204,16 +204,9 @@ def check_profile(region: str, reference: Mapping[str, str], *, must_be_seen: bo
     key, identifier = next(((key, value) for key, value in reference.items() if value), ("", ""))
     if not key:
         return
-    # moto answers a client of any region from the backend of the partition `aws`.
-    backend, profile = next(
-        (
-            (backend, profile)
-            for backend in (policy_documents.iam_backend(region), policy_documents.iam_backend(""))
-            for profile in backend.get_instance_profiles()
-            if identifier == (profile.arn if key == "Arn" else profile.name)
-        ),
-        (None, None),
-    )
+    backend = policy_documents.iam_backend(region)
+    profiles = backend.get_instance_profiles()
+    profile = next((item for item in profiles if identifier == (item.arn if key == "Arn" else item.name)), None)
     if profile is None or (must_be_seen and not _has_propagated(region, backend, profile.name)):
         raise invalid_value(
             f"Value ({identifier}) for parameter iamInstanceProfile.{key.lower()} is invalid. Invalid IAM Instance "

@@ -127,8 +127,12 @@ def size_in_characters(text: str) -> int:
 
 
 def iam_backend(region: str) -> MotoBackend:
-    """Return moto's IAM backend in the partition of a region."""
-    return get_backend("iam")[DEFAULT_ACCOUNT_ID][partition(region)]
+    """Return moto's IAM backend for a region.
+
+    moto 5.2.5 keeps that of GovCloud with `aws`: clients sign for a region `aws-us-gov-global`, which it does not know.
+    """
+    name = partition(region)
+    return get_backend("iam")[DEFAULT_ACCOUNT_ID]["aws" if name == "aws-us-gov" else name]
 
 
 @functools.cache

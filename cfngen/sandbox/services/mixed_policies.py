@@ -306,10 +306,10 @@ def _has_features(description: JsonObject, requirements: JsonObject) -> bool:
         ("BurstablePerformance", "excluded", bool(description.get("BurstablePerformanceSupported"))),
         ("LocalStorage", "included", bool(description.get("InstanceStorageSupported"))),
     ):
-        wanted = requirements.get(name) or default
-        if wanted == "required" and not has_feature:
+        rule = requirements.get(name) or default
+        if rule == "required" and not has_feature:
             return False
-        if wanted == "excluded" and has_feature:
+        if rule not in ("required", "included") and has_feature:
             return False
     return True
 

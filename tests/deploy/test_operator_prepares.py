@@ -24,4 +24,4 @@ def test_an_operator_with_the_policy_can_prepare_a_deployment(cloud, said):
         assert publish(account, documents, cluster="kubernetes", report=said.append).written == 7
         stack_protection.protect_stack(account, find_stack(account, "kubernetes"), report=said.append)
         assert find_stack(account, "kubernetes").protected
-        assert {quota.sufficient for quota in checks.check(account, count_demand(documents, {}))} == {True}
+        assert {quota.sufficient for quota in checks.check_quotas(account, count_demand(documents, {}))} == {True}

@@ -1,4 +1,4 @@
-"""Formatting text for the terminal: columns, tables, warnings, and a temporary progress line."""
+"""What commands show on the terminal beside their messages: a progress line, warnings, and the examples of --help."""
 
 from __future__ import annotations
 

@@ -213,12 +213,12 @@ def read_allocation_ids(account: Account, addresses: Collection[str]) -> dict[st
 
     filters = {"public-ip": sorted(filter(None, addresses))}
     try:
-        found = list(account.items("ec2.describe_addresses", "Addresses", filters=filters))
+        descriptions = list(account.items("ec2.describe_addresses", "Addresses", filters=filters))
     except ClientError as error:
         if error_code(error) not in ACCESS_DENIED_CODES:
             raise
         return {}
-    return {address["PublicIp"]: address["AllocationId"] for address in found if address.get("AllocationId")}
+    return {address["PublicIp"]: address["AllocationId"] for address in descriptions if address.get("AllocationId")}
 
 
 def describe_holder(interface: AwsObject) -> str:

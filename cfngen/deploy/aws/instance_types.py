@@ -1,4 +1,4 @@
-"""Instance types of similar size that a zone offers, for a master whose type is sold out."""
+"""Instance types: which a zone offers, which of them are of similar size, how many vCPUs they have, and which run."""
 
 from __future__ import annotations
 

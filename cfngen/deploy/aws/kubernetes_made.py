@@ -1,4 +1,4 @@
-"""Security groups that Kubernetes created for load balancers, and the rules of other groups that refer to them.
+"""What Kubernetes created in the network outside of the stacks: security groups, interfaces and load balancers.
 
 EC2 does not delete a security group while a rule of another group refers to it (even a rule of the cluster's own node
 security group), or while a network interface uses it. Security groups that remain for these reasons are the most

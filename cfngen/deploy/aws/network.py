@@ -109,13 +109,13 @@ def _list_in_vpc(account: Account, operation: str, key: str, id_filter: str, vpc
 
 def _list_peerings(account: Account, vpc_id: str) -> tuple[AwsObject, ...]:
     operation, key = "describe_vpc_peering_connections", "VpcPeeringConnections"
-    found = {
+    peerings = {
         peering["VpcPeeringConnectionId"]: peering
         for side in _PEERING_FILTERS
         for peering in _list_in_vpc(account, operation, key, side, vpc_id)
         if peering["Status"]["Code"] == "active"
     }
-    return tuple(found.values())
+    return tuple(peerings.values())
 
 
 def _read_vpc_attribute(account: Account, vpc_id: str, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Decide which of a stack's events belong to an operation.
+"""Decides which events of the stacks belong to an operation, and puts those of several stacks in order.
 
 CloudFormation keeps the events of all operations of a stack in one list, and has no operation id that is the same in
 all nested stacks. Events are read newest first, and a boundary says where to stop reading.

@@ -1,4 +1,4 @@
-"""A resource that Kubernetes created outside of the stacks, and the AWS errors that its deletion can fail with."""
+"""A resource that Kubernetes created outside of the stacks, and the command that deletes it."""
 
 from __future__ import annotations
 

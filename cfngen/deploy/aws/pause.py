@@ -1,4 +1,4 @@
-"""Tells from the tags of a cluster's Auto Scaling groups whether it is paused, and refuses what needs its instances."""
+"""Tells from the tags of a cluster's Auto Scaling groups whether it is paused, and which sizes they are to get back."""
 
 from __future__ import annotations
 

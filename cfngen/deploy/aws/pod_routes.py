@@ -1,4 +1,4 @@
-"""Reads the routes to instances from the route table to which the cloud controller manager adds routes to pods.
+"""Reads the routes to pods that the cloud controller manager adds to a route table, and those that are left of them.
 
 The cloud controller manager reads the whole route table first. If a route leads to an existing instance without a Node,
 it fails (`ListRoutes`, cloud-provider-aws v1.36.1, pkg/providers/v1/aws_routes.go), and no Node gets a route. It

@@ -1,4 +1,4 @@
-"""Counts and deletes a cluster's templates in the bucket, after the cluster was deleted."""
+"""A cluster's templates: as they are deployed, with their parameters, and as objects in the bucket."""
 
 from __future__ import annotations
 

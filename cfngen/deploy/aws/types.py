@@ -1,4 +1,4 @@
-"""Names for the data that boto3 and templates leave untyped: what it is, and where its keys are documented."""
+"""Names for what boto3 and templates leave untyped, with where its keys are documented; and the clock of operations."""
 
 from __future__ import annotations
 

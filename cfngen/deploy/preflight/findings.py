@@ -1,4 +1,4 @@
-"""What the check of a network has found: plain data, which the command line shows as text or as JSON."""
+"""What checks before a change find: plain data, which the command line shows as text or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds other root stacks in the region that contain a cluster of the same name.
+"""Refuses a root stack that is not this cluster's or is busy, and a name that another cluster in the region has.
 
 Resources that Kubernetes creates are found only by their tags, and the folder in the bucket is named after the cluster.
 Two clusters of one name in a region would share the tags and the folder, so cfngen does not create the second one.

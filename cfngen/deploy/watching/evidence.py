@@ -1,4 +1,4 @@
-"""Explain why instances did not boot if their network is the cause, from what the boot program wrote to the console.
+"""Explains why instances did not boot, from their consoles, and what to do if the type of a master is sold out.
 
 A step that cannot reach a server names the server, but not what leads there: a route, a gateway, or a VPC endpoint. In
 a private subnet that is usually what is missing.

@@ -53,7 +53,7 @@ def test_three_masters_take_three_addresses_and_a_load_balancer(cloud: Cloud):
     found = count_demand(documents, {})
     assert (found.count_by_resource_type["AWS::EC2::EIP"], found.count_by_resource_type[BALANCER]) == (3, 1)
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
-    answers = {each.name: each for each in checks.check(account, count_demand(documents, {}))}
+    answers = {each.name: each for each in checks.check_quotas(account, count_demand(documents, {}))}
     addresses, balancers = answers["Elastic IPs"], answers["Network load balancers"]
     assert (addresses.needed, addresses.limit, addresses.sufficient) == (3, 5, True)
     assert (balancers.needed, balancers.used, balancers.sufficient) == (1, 0, True)
@@ -62,7 +62,7 @@ def test_three_masters_take_three_addresses_and_a_load_balancer(cloud: Cloud):
 def test_five_masters_beside_another_address_are_one_too_many(cloud: Cloud):
     cloud.client("ec2").allocate_address(Domain="vpc")
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
-    answers = {each.name: each for each in checks.check(account, count_demand(generate(parse(wanted(5))), {}))}
+    answers = {each.name: each for each in checks.check_quotas(account, count_demand(generate(parse(wanted(5))), {}))}
     assert answers["Elastic IPs"].sufficient is False
     assert "--desired-value 6" in answers["Elastic IPs"].hint
 

@@ -67,7 +67,7 @@ def test_the_parts_of_a_private_network_count(account):
     # Masters have none: only NAT gateways do, and the load balancer has an address in each zone.
     assert (found.count_by_resource_type["AWS::EC2::EIP"], found.public_addresses) == (3, 3)
     assert (found.gateway_endpoints, found.interface_endpoints) == (1, 0)
-    named = by_name(checks.check(account, found))
+    named = by_name(checks.check_quotas(account, found))
     assert named["Elastic IPs"].needed == 3
     assert (named["NAT gateways in one zone"].needed, named["NAT gateways in one zone"].limit) == (1, 5)
 
@@ -78,7 +78,7 @@ def test_the_endpoints_of_a_network_without_a_way_out_count(account):
     assert found.count_by_resource_type["AWS::EC2::EIP"] == found.public_addresses == 0
     assert found.interface_endpoints >= 7
     assert found.endpoint_interfaces == 3 * found.interface_endpoints
-    endpoints = by_name(checks.check(account, found))["Gateway endpoints"]
+    endpoints = by_name(checks.check_quotas(account, found))["Gateway endpoints"]
     assert (endpoints.needed, endpoints.limit) == (1, 20)
 
 
@@ -117,7 +117,7 @@ def test_which_types_share_a_quota(instance_type, family):
 
 
 def test_an_empty_account_has_room_for_the_default_cluster(account, documents):
-    found = checks.check(account, count_demand(documents, {}))
+    found = checks.check_quotas(account, count_demand(documents, {}))
     assert {each.sufficient for each in found} == {True}
     named = by_name(found)
     assert (named["Elastic IPs"].needed, named["Elastic IPs"].used, named["Elastic IPs"].limit) == (1, 0, 5)
@@ -129,7 +129,7 @@ def test_an_empty_account_has_room_for_the_default_cluster(account, documents):
 
 
 def test_what_the_cluster_does_not_take_is_not_asked(account):
-    found = by_name(checks.check(account, count_demand(of(), {})))
+    found = by_name(checks.check_quotas(account, count_demand(of(), {})))
     assert "NAT gateways in one zone" not in found
     assert SPOT not in found
 
@@ -137,7 +137,7 @@ def test_what_the_cluster_does_not_take_is_not_asked(account):
 def test_what_is_used_counts(cloud, account, documents):
     for _ in range(5):
         cloud.client("ec2").allocate_address(Domain="vpc")
-    address = by_name(checks.check(account, count_demand(documents, {})))["Elastic IPs"]
+    address = by_name(checks.check_quotas(account, count_demand(documents, {})))["Elastic IPs"]
     assert (address.used, address.limit, address.sufficient) == (5, 5, False)
     assert "--service-code ec2 --quota-code L-0263D0A3 --desired-value 6" in address.hint
     assert "--region us-west-2" in address.hint
@@ -150,10 +150,10 @@ def test_running_instances_count_by_their_processors(cloud, account, documents):
     stopped = ec2.run_instances(ImageId=image, InstanceType="m5.4xlarge", MinCount=1, MaxCount=1)["Instances"][0]
     ec2.stop_instances(InstanceIds=[stopped["InstanceId"]])
     ec2.run_instances(ImageId=image, InstanceType="g4dn.xlarge", MinCount=1, MaxCount=1)
-    found = by_name(checks.check(account, count_demand(documents, {})))[STANDARD]
+    found = by_name(checks.check_quotas(account, count_demand(documents, {})))[STANDARD]
     assert (found.used, found.needed, found.limit, found.sufficient) == (48, 10, 64, True)
     cloud.moto_extensions.set_quota("ec2", "L-1216C47A", 57)
-    found = by_name(checks.check(account, count_demand(documents, {})))[STANDARD]
+    found = by_name(checks.check_quotas(account, count_demand(documents, {})))[STANDARD]
     assert found.sufficient is False
     assert "--desired-value 58" in found.hint
 
@@ -162,7 +162,7 @@ def test_volumes_count_by_their_size_and_limits_are_in_tebibytes(cloud, account,
     cloud.client("ec2").create_volume(AvailabilityZone="us-west-2a", Size=2000, VolumeType="gp3")
     cloud.client("ec2").create_volume(AvailabilityZone="us-west-2a", Size=500, VolumeType="gp2")
     cloud.moto_extensions.set_quota("ebs", "L-7A658B76", 2)
-    found = by_name(checks.check(account, count_demand(documents, {})))["gp3 storage (GiB)"]
+    found = by_name(checks.check_quotas(account, count_demand(documents, {})))["gp3 storage (GiB)"]
     assert (found.used, found.limit, found.sufficient) == (2000, 2048, False)
     assert "--desired-value 3" in found.hint
 
@@ -171,7 +171,7 @@ def test_what_may_not_be_seen_is_unknown_and_says_why(cloud, documents):
     only = {"Effect": "Allow", "Action": ["ec2:Describe*", "autoscaling:Describe*"], "Resource": "*"}
     with cloud.permissions.enforcing({"Version": "2012-10-17", "Statement": [only]}) as credentials:
         account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
-        found = checks.check(account, count_demand(documents, {}))
+        found = checks.check_quotas(account, count_demand(documents, {}))
     assert {each.sufficient for each in found} == {None}
     named = by_name(found)
     assert named["VPCs"].used == 1
@@ -184,20 +184,20 @@ def test_nothing_can_be_seen_and_nothing_fails(cloud, documents):
     nothing = {"Effect": "Deny", "Action": "*", "Resource": "*"}
     with cloud.permissions.enforcing({"Version": "2012-10-17", "Statement": [nothing]}) as credentials:
         account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
-        found = checks.check(account, count_demand(documents, {}))
+        found = checks.check_quotas(account, count_demand(documents, {}))
     assert {each.sufficient for each in found} == {None}
     assert all(each.hint for each in found)
 
 
 def test_types_without_a_known_quota_are_named(account, documents):
-    found = by_name(checks.check(account, count_demand(documents, {"NodeGroupNodesInstanceType": "mac2.metal"})))
+    found = by_name(checks.check_quotas(account, count_demand(documents, {"NodeGroupNodesInstanceType": "mac2.metal"})))
     assert found["vCPUs of mac2.metal"].sufficient is None
     assert found["vCPUs of mac2.metal"].hint == "it is not known which quota applies"
     assert found[STANDARD].needed == 2
 
 
 def test_a_type_that_ec2_does_not_know_is_no_failure(account, documents):
-    found = by_name(checks.check(account, count_demand(documents, {"NodeGroupNodesInstanceType": "t99.medium"})))
+    found = by_name(checks.check_quotas(account, count_demand(documents, {"NodeGroupNodesInstanceType": "t99.medium"})))
     assert found["vCPUs"].sufficient is None
     assert found["vCPUs"].hint
     assert found["VPCs"].sufficient is True
@@ -210,11 +210,11 @@ def grown(minimum, maximum, **more):
 
 
 def test_groups_count_at_the_size_they_start_with_and_at_their_greatest(account):
-    found = by_name(checks.check(account, count_demand(generate(parse(grown(4, 100))), {})))[STANDARD]
+    found = by_name(checks.check_quotas(account, count_demand(generate(parse(grown(4, 100))), {})))[STANDARD]
     assert (found.needed, found.needed_at_maximum, found.sufficient, found.room_to_grow) == (10, 2 + 200, True, False)
     assert "--desired-value 202" in found.hint
     storage = by_name(
-        checks.check(account, count_demand(generate(parse(grown(4, 200, rootVolume={"size": 500}))), {}))
+        checks.check_quotas(account, count_demand(generate(parse(grown(4, 200, rootVolume={"size": 500}))), {}))
     )["gp3 storage (GiB)"]
     assert (storage.sufficient, storage.room_to_grow) == (True, False)
 
@@ -231,12 +231,12 @@ def test_further_volumes_of_nodes_count_towards_the_storage():
 
 def test_of_an_update_only_what_it_adds_counts(account):
     before, after = (count_demand(generate(parse(grown(*sizes))), {}) for sizes in ((4, 4), (6, 8)))
-    found = by_name(checks.check(account, after, before))
+    found = by_name(checks.check_quotas(account, after, before))
     assert set(found) == {STANDARD, "gp3 storage (GiB)"}
     assert (found[STANDARD].needed, found[STANDARD].needed_at_maximum) == (4, 8)
     assert (found["gp3 storage (GiB)"].needed, found["gp3 storage (GiB)"].needed_at_maximum) == (2 * 32, 4 * 32)
-    assert checks.check(account, before, before) == ()
-    assert checks.check(account, before, after) == ()
+    assert checks.check_quotas(account, before, before) == ()
+    assert checks.check_quotas(account, before, after) == ()
 
 
 def test_rules_count_old_and_new_ones_while_they_change(account):
@@ -245,7 +245,7 @@ def test_rules_count_old_and_new_ones_while_they_change(account):
             generate(parse({"api": {"allowedCidrs": [f"{first}.{each}.0.0/16" for each in range(36)]}})), {}
         )
 
-    [found] = checks.check(account, ranges(11), ranges(12))
+    [found] = checks.check_quotas(account, ranges(11), ranges(12))
     assert found.name == "Rules of one security group (MasterSecurityGroup)"
     assert (found.limit, found.sufficient) == (60, False)
     assert found.needed > 72
@@ -258,12 +258,12 @@ def test_quotas_that_the_cluster_file_counts_on_are_looked_at(cloud, account):
         "controlPlane": {"additionalSecurityGroups": [f"sg-0000000{each}" for each in range(5)]},
         "network": {"quotas": {"rulesPerSecurityGroup": 160, "securityGroupsPerInterface": 6}},
     }
-    found = by_name(checks.check(account, count_demand(generate(parse(file)), {})))
+    found = by_name(checks.check_quotas(account, count_demand(generate(parse(file)), {})))
     assert found["Rules of one security group (MasterSecurityGroup)"].sufficient is False
     assert found["Security groups of one interface"].sufficient is False
     cloud.moto_extensions.set_quota("vpc", "L-0EA8095F", 160)
     cloud.moto_extensions.set_quota("vpc", "L-2AFB9258", 6)
-    found = by_name(checks.check(account, count_demand(generate(parse(file)), {})))
+    found = by_name(checks.check_quotas(account, count_demand(generate(parse(file)), {})))
     assert found["Rules of one security group (MasterSecurityGroup)"].sufficient is True
     assert found["Security groups of one interface"].sufficient is True
 
@@ -274,5 +274,5 @@ def test_prefix_lists_count_as_ec2_says(cloud, account):
     )["PrefixList"]["PrefixListId"]
     # Of the file's word, five, nothing is left once EC2 is asked.
     file = {"api": {"allowedPrefixLists": [{"id": made, "maxEntries": 5}]}}
-    found = by_name(checks.check(account, count_demand(generate(parse(file)), {})))
+    found = by_name(checks.check_quotas(account, count_demand(generate(parse(file)), {})))
     assert found["Rules of one security group (MasterSecurityGroup)"].needed > 70

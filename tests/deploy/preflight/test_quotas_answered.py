@@ -56,7 +56,7 @@ def account(limits: Mapping[tuple[str, str], float] | None = None, **given: Answ
 
 
 def check(api: Answers, wanted: Demand, before: Demand | None = None) -> dict[str, Quota]:
-    return {quota.name: quota for quota in checks.check(api.account, wanted, before)}
+    return {quota.name: quota for quota in checks.check_quotas(api.account, wanted, before)}
 
 
 def balancers(*kinds: str) -> Mapping[str, Any]:
@@ -496,7 +496,7 @@ def test_clients_are_made_in_one_thread() -> None:
 
     other = dataclasses.replace(api.account, session=Session(), _clients={})
     everything = dict.fromkeys((kind for kind, *_ in COUNTED), 1) | {"AWS::IAM::Role": 1}
-    checks.check(
+    checks.check_quotas(
         other, Demand(count_by_resource_type=everything, instances=(InstanceCount("t3.medium", 1, is_spot=False),))
     )
     assert makers == dict.fromkeys(

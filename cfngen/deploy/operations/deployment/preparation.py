@@ -41,7 +41,7 @@ from cfngen.deploy.preflight.parameters import parameter_values
 from cfngen.deploy.preflight.parameters.parameter_file import ParameterFile
 from cfngen.deploy.preflight.parameters.parameter_values import ParameterValues
 from cfngen.deploy.preflight.pausing import PausedError
-from cfngen.deploy.preflight.quotas import checks
+from cfngen.deploy.preflight.quotas.checks import check_quotas
 from cfngen.deploy.preflight.quotas.demand import Demand, count_demand, read_deployed_demand
 from cfngen.deploy.preflight.quotas.quota import Quota
 from cfngen.deploy.preflight.references import ResolvedReferences, moved_parts, resolve_references
@@ -248,7 +248,7 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
         volume_impacts=volumes.impacts,
         demand=demand,
         current_demand=current_demand,
-        quotas=() if current_demand is None else checks.check(account, demand, current_demand),
+        quotas=() if current_demand is None else check_quotas(account, demand, current_demand),
         root_tags=stack_checks.root_stack_tags(cluster.name, request.tags, deployed_stack),
     )
 

@@ -1,4 +1,4 @@
-"""The impact of changes of roles for pods, and of what lets AWS accept their tokens."""
+"""The impact of changes of roles for pods and their tokens, of secrets, of backups, and of boot programs."""
 
 from __future__ import annotations
 

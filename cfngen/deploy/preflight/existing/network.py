@@ -1,4 +1,4 @@
-"""Checks the existing parts of a private cluster's network: public subnets, NAT gateways and route tables of subnets.
+"""Checks existing parts of a network: public subnets, NAT gateways, route tables, and the targets of routes.
 
 EC2 creates a NAT gateway also in a subnet without a route to an internet gateway, and a route also to a NAT gateway of
 another zone. Instances would then reach nothing, and the first master would fail after minutes. So this is checked
@@ -278,7 +278,7 @@ class _Targets:
         attachments = list_transit_gateway_attachments(self._account, gateway_id, self._vpc_id)
         if any(attachment.state in _USABLE_ATTACHMENTS for attachment in attachments):
             return ""
-        if pending := next((each for each in attachments if each.state.startswith("pending")), None):
+        if pending := next((attachment for attachment in attachments if attachment.state.startswith("pending")), None):
             return (
                 f"the attachment {pending.id} of {self._vpc_id} to {gateway_id} is {pending.state} and not available; "
                 "have it accepted, or wait until it is available"

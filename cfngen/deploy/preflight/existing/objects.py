@@ -56,7 +56,7 @@ def check(
         ForeignObjectsError: some belong to another VPC or account, or cannot be used.
     """
     checks = _checks(account, cluster, values, existing, is_network_judged=is_network_judged)
-    findings = [finding for what, found in checks for finding in _carry_out(what, found)]
+    findings = [finding for what, check in checks for finding in _carry_out(what, check)]
     for finding in findings:
         if finding.severity is Severity.WARNING:
             report(finding.notice)

@@ -1,10 +1,8 @@
-"""Checks what would be in the way of roles for pods: their names are fixed, and IAM has one provider for a URL.
+"""Checks roles: whether existing ones can be those of instances, and what is in the way of new ones for pods.
 
-So would documents that nobody can publish before they are needed.
-
-IAM's names are unique in an account, whatever the region. A role or a provider that exists already belongs to another
-stack, or was left by one; CloudFormation would come to it in the middle of an operation and roll everything back. The
-stack's own are told apart by its resources.
+Roles for pods have fixed names, and IAM has one provider for a URL. IAM's names are unique in an account, whatever the
+region. A role or a provider that exists already belongs to another stack, or was left by one; CloudFormation would
+come to it in the middle of an operation and roll everything back. The stack's own are told apart by its resources.
 """
 
 from __future__ import annotations

@@ -163,14 +163,14 @@ def _find_zone_problem(account: Account, name: str, zone_id: str, *, is_private:
         name: the API's name.
         is_private: whether it should be a private zone.
     """
-    found = find_hosted_zone(account, zone_id)
-    if found is None:
+    zone = find_hosted_zone(account, zone_id)
+    if zone is None:
         return f"there is no hosted zone {zone_id} in account {account.id}"
-    if found.is_private is not is_private:
+    if zone.is_private is not is_private:
         kind, right_key = ("public", "publicZone") if is_private else ("private", "privateZone")
-        return f"{zone_id} ({found.domain}) is a {kind} zone; use a zone of the other kind, or the key {right_key}"
-    if name != found.domain and not name.endswith(f".{found.domain}"):
-        return f"{zone_id} is the zone of {found.domain}, and {name} is not in it"
+        return f"{zone_id} ({zone.domain}) is a {kind} zone; use a zone of the other kind, or the key {right_key}"
+    if name != zone.domain and not name.endswith(f".{zone.domain}"):
+        return f"{zone_id} is the zone of {zone.domain}, and {name} is not in it"
     return ""
 
 

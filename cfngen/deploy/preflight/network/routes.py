@@ -278,9 +278,9 @@ def _judge_tables(tables: Sequence[AwsObject], subnets: Iterable[str], route_tab
         route_table: the table of pods' routes; empty for the one of the first subnet.
     """
     table_by_subnet = {subnet: route_table_of(tables, subnet) for subnet in subnets}
-    wanted = route_table or next(iter(table_by_subnet.values()), "")
-    others = {subnet: table for subnet, table in table_by_subnet.items() if table != wanted}
-    return RouteTablesError(wanted, others) if tables and others else None
+    table_of_routes = route_table or next(iter(table_by_subnet.values()), "")
+    others = {subnet: table for subnet, table in table_by_subnet.items() if table != table_of_routes}
+    return RouteTablesError(table_of_routes, others) if tables and others else None
 
 
 def _is_subnet_of_instances(parameter: str) -> bool:

@@ -251,17 +251,17 @@ def permits(
         prefix_list: the prefix list that the permissions may name; empty if there is none.
     """
     if protocol == _ALL:
-        wanted: tuple[tuple[str, tuple[int, int]], ...] = _PROTOCOLS
+        traffic: tuple[tuple[str, tuple[int, int]], ...] = _PROTOCOLS
     else:
-        wanted = ((protocol, ports or (0, 65535)),)
+        traffic = ((protocol, ports or (0, 65535)),)
     return all(
         _permits_peer(
-            [permission for permission in permissions if _includes_ports(permission, wanted_protocol, wanted_ports)],
+            [permission for permission in permissions if _includes_ports(permission, one_protocol, its_ports)],
             group_ids,
             tuple(cidrs),
             prefix_list,
         )
-        for wanted_protocol, wanted_ports in wanted
+        for one_protocol, its_ports in traffic
     )
 
 

@@ -109,7 +109,7 @@ class Situation:
 
     def route_table(self, subnet: NamedSubnet) -> AwsObject | None:
         """Return the existing route table of a subnet; None if cfngen creates it, or if there is no such table."""
-        is_in_vpc = any(each["SubnetId"] == subnet.id for each in self.facts.subnets)
+        is_in_vpc = any(description["SubnetId"] == subnet.id for description in self.facts.subnets)
         table_id = route_table_of(self.facts.route_tables, subnet.id) if is_in_vpc else subnet.route_table
         return self.table_by_id(table_id)
 

@@ -103,16 +103,16 @@ def choose_values(
     """
     definitions: Mapping[str, TemplatePart] = root_template.get("Parameters", {})
     stack_values = deployed_stack.parameters if deployed_stack else {}
-    given = _GivenValues(option_values or {}, file or ParameterFile(), kept_parameters, stack_values)
-    choices = {name: given.choose(name, definition) for name, definition in definitions.items()}
+    sources = _ValueSources(option_values or {}, file or ParameterFile(), kept_parameters, stack_values)
+    choices = {name: sources.choose(name, definition) for name, definition in definitions.items()}
     chosen = {name: choice for name, choice in choices.items() if choice}
-    problems = [*given.misnamed_parameters(definitions, left_out or {}), *_broken_rules(definitions, chosen)]
+    problems = [*sources.misnamed_parameters(definitions, left_out or {}), *_broken_rules(definitions, chosen)]
     _raise_problems(problems, [name for name, choice in choices.items() if choice is None], definitions)
     return ParameterValues(
         request_parameters=tuple(_request_parameter(name, choice) for name, choice in chosen.items()),
         values={name: choice.value for name, choice in chosen.items() if not _is_hidden(definitions[name], choice)},
         sources={name: choice.source for name, choice in chosen.items() if not _is_default(definitions[name], choice)},
-        notices=tuple(_notices(definitions, chosen, given, deployed_root_template)),
+        notices=tuple(_notices(definitions, chosen, sources, deployed_root_template)),
     )
 
 
@@ -124,7 +124,7 @@ class _Choice(NamedTuple):
     is_kept: bool = False
 
 
-class _GivenValues(NamedTuple):
+class _ValueSources(NamedTuple):
     """What the command line, the parameter file and the stack say about parameters."""
 
     option_values: Mapping[str, str]
@@ -233,16 +233,16 @@ def _matches_ignoring_case(name: str, existing_names: Iterable[str]) -> list[str
 def _notices(
     definitions: Mapping[str, TemplatePart],
     choices: Mapping[str, _Choice],
-    given: _GivenValues,
+    sources: _ValueSources,
     deployed_root_template: TemplatePart | None,
 ) -> Iterator[Notice]:
     """Yield warnings about values that open the API to everybody, or reset what someone has changed in the stack."""
     kept_names = [name for name, choice in choices.items() if choice.is_kept]
-    explicit_names = {*given.option_values, *given.file.values, *kept_names}
+    explicit_names = {*sources.option_values, *sources.file.values, *kept_names}
     values = {name: choice.value for name, choice in choices.items()}
     yield from _open_api_notices(values, explicit_names)
     implicit_values = {name: value for name, value in values.items() if name not in explicit_names}
-    yield from _reset_notices(definitions, implicit_values, given.stack_values, deployed_root_template)
+    yield from _reset_notices(definitions, implicit_values, sources.stack_values, deployed_root_template)
 
 
 def _open_api_notices(values: Mapping[str, str], explicit_names: Collection[str]) -> Iterator[Notice]:

@@ -32,7 +32,7 @@ MAX_THREADS = 12
 GIB_PER_TIB = 1024
 
 
-def check(account: Account, demand: Demand, current: Demand | None = None) -> tuple[Quota, ...]:
+def check_quotas(account: Account, demand: Demand, current: Demand | None = None) -> tuple[Quota, ...]:
     """Check all quotas that a deployment adds something to.
 
     Args:

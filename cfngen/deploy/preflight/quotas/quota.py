@@ -1,4 +1,4 @@
-"""Checks of quotas on parts of a network: of one VPC, of one zone, and VPC endpoints.
+"""A quota and how it is checked; and the checks of parts of a network: of one VPC, of one zone, and VPC endpoints.
 
 Codes, names and default limits: "Amazon Virtual Private Cloud endpoints and quotas", AWS General Reference, and "AWS
 PrivateLink quotas", AWS PrivateLink Guide; the codes are in the console's address of each quota there.

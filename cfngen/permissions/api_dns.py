@@ -8,7 +8,7 @@ for Amazon Route 53", Service Authorization Reference.
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network import topology as api_dns
+from cfngen.cluster.network import topology
 from cfngen.cluster.sections.network import DnsZone
 from cfngen.cluster.sections.references import known_id
 from cfngen.permissions.scope import Scope
@@ -82,7 +82,7 @@ def _new_zone_statements(every_zone: str, domains: list[str]) -> list[Statement]
 
 
 def _zones(cluster: Cluster) -> list[DnsZone]:
-    return [zone for zone in (api_dns.public_zone(cluster), api_dns.private_zone(cluster)) if zone]
+    return [zone for zone in (topology.public_zone(cluster), topology.private_zone(cluster)) if zone]
 
 
 def _zone_arns(zones: list[DnsZone], scope: Scope) -> list[str]:

@@ -10,8 +10,7 @@ from math import ceil
 from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.plan.costs.costs import cost_differences
 from cfngen.deploy.preflight.quotas.demand import Demand, count_demand
-from cfngen.deploy.watching.expectations import ResourceAction as ResourceAction
-from cfngen.deploy.watching.expectations import expect_operation
+from cfngen.deploy.watching.expectations import ResourceAction, expect_operation
 from cfngen.rehearse.expectations import Expectations, expectation_key
 from cfngen.rehearse.operations import NameNormalizer
 from cfngen.rehearse.steps import DELETE, PARAMETER_VALUES, Deployable, RehearsalStep, StepAction, Zones, ends_stack

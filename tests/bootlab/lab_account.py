@@ -34,7 +34,7 @@ from cfngen.cluster.naming.names import DRAIN_HOOK
 from cfngen.sandbox.cloudformation import CloudFormation, Stack, client
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.emulated_account import PublicParameters
-from cfngen.sandbox.instances import instance as interfaces
+from cfngen.sandbox.instances.instance import attach_interface, release_interface
 from cfngen.templates import generate
 
 BUCKET = "templates-of-the-operator"
@@ -167,7 +167,7 @@ class Account:
     def attach_interface(self, identifier: str) -> None:
         """Give an instance the interface that its launch template names."""
         with self.lock:
-            interfaces.attach(self.region, identifier)
+            attach_interface(self.region, identifier)
 
     def attachments(self) -> dict[str, tuple[str, int, str]]:
         """Return instance, size (GiB) and device of attached data volumes, by volume; root volumes are left out."""
@@ -183,7 +183,7 @@ class Account:
     def release(self, identifier: str) -> None:
         """Let go of the interface and the volumes of a terminated instance, as EC2 does."""
         with self.lock:
-            interfaces.release(self.region, identifier)
+            release_interface(self.region, identifier)
             for each in self.ec2.volumes.values():
                 if each.attachment and each.attachment.instance.id == identifier:
                     each.attachment = None

@@ -14,9 +14,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 from cfngen.cluster.naming.logical_ids import MasterId
-from cfngen.deploy.aws import consoles as console_output
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.consoles import ConsoleExcerpt
+from cfngen.deploy.aws.consoles import ConsoleExcerpt, read_group_consoles, read_launch_failures
 from cfngen.deploy.aws.errors import AwsError, as_aws_error, translate_aws_errors
 from cfngen.deploy.aws.events import is_cancelled, read_all_events, repeats_another_failure
 from cfngen.deploy.aws.failure_events import find_failed_instance, read_failures, read_operation
@@ -233,11 +232,9 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     launch_failures: tuple[str, ...] = ()
     consoles: tuple[ConsoleExcerpt, ...] = ()
     with _ErrorsAsNotes() as launch_errors:
-        launch_failures = (
-            console_output.read_launch_failures(account, group) if group and not failed_instance_id else ()
-        )
+        launch_failures = read_launch_failures(account, group) if group and not failed_instance_id else ()
     with _ErrorsAsNotes() as console_errors:
-        consoles = console_output.read_group_consoles(account, group, failed_instance_id) if group else ()
+        consoles = read_group_consoles(account, group, failed_instance_id) if group else ()
     explanations = (explain_reason(reason, account.region) for reason in launch_failures)
     explanation = next((explanation for explanation in explanations if explanation.hint), Explanation())
     notes = (*launch_errors.notes, *console_errors.notes)

@@ -94,7 +94,7 @@ def kernel_console_lines(instance: Instance) -> list[str]:
 TEMPLATE_ID_TAG, TEMPLATE_VERSION_TAG = "aws:ec2launchtemplate:id", "aws:ec2launchtemplate:version"
 
 
-def attach(region: str, instance_id: str) -> None:
+def attach_interface(region: str, instance_id: str) -> None:
     """Attach the primary interface that an instance's launch template names, if it names one that is free.
 
     moto 5.2 launches a group's instances with a new interface (in the default VPC if the group names zones only), and
@@ -121,7 +121,7 @@ def attach(region: str, instance_id: str) -> None:
         backend.delete_network_interface(default_interface.id)
 
 
-def release(region: str, instance_id: str) -> None:
+def release_interface(region: str, instance_id: str) -> None:
     """Detach the interface of a terminated instance, or delete it if it was created for this instance."""
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: MotoModel = backend.get_instance(instance_id)

@@ -15,12 +15,11 @@ from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, client
 from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.instances import instance as interfaces
 from cfngen.sandbox.instances import user_data
 from cfngen.sandbox.instances.boot import BootProgram
 from cfngen.sandbox.instances.boot_state import Boot
 from cfngen.sandbox.instances.groups import designates_group, group_name
-from cfngen.sandbox.instances.instance import BootFault, Instance
+from cfngen.sandbox.instances.instance import BootFault, Instance, attach_interface, release_interface
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 from cfngen.sandbox.services import spot_interruptions
@@ -101,7 +100,7 @@ class Machines:
         if launched.instance_id in self.instances or launched.instance_id in self._foreign_ids:
             return
         self._note_stopped(self._running_ids())
-        interfaces.attach(self.region, launched.instance_id)
+        attach_interface(self.region, launched.instance_id)
         ec2 = client("ec2", self.region)
         response = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
         boot_data = user_data.read(response.get("UserData", {}).get("Value", ""))
@@ -262,7 +261,7 @@ class Machines:
         for instance_id in self.instances.keys() - running_ids - self._stopped_at.keys():
             self._stopped_at[instance_id] = self.cloud.clock.now
             if instance_id in self._terminated_ids():
-                interfaces.release(self.region, instance_id)
+                release_interface(self.region, instance_id)
         for cluster in self.clusters.values():
             if self.has_quorum(cluster):
                 self._update_nodes(cluster)

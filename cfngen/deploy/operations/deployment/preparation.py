@@ -26,8 +26,7 @@ from cfngen.deploy.operations.recovery import ensure_deployable
 from cfngen.deploy.plan import change_sets, issuer_updates
 from cfngen.deploy.plan.costs.bill import PriceList, monthly_bill
 from cfngen.deploy.plan.costs.costs import cost_differences
-from cfngen.deploy.plan.phases import phases as update
-from cfngen.deploy.plan.phases.phases import PartPlanner
+from cfngen.deploy.plan.phases.phases import PartPlanner, PhasedUpdate, plan_phases
 from cfngen.deploy.plan.plan import Plan, PlannedUpdate, PlanRequest
 from cfngen.deploy.plan.publishing.carrying import add_old_programs
 from cfngen.deploy.plan.publishing.publish import assign_template_urls, capabilities, publish
@@ -109,7 +108,7 @@ class Preparation:
     values: Mapping[str, str]
     request: DeploymentRequest
     removed_issuer: IssuerState | None = None
-    phases: update.PhasedUpdate | None = None
+    phases: PhasedUpdate | None = None
 
 
 def prepare(
@@ -303,7 +302,7 @@ def _plan(
     may_have_phases = plan.operation == "update" and plan.change_set_id and not plan.leaves_stack
     if deployed_stack is None or all_at_once or not may_have_phases or plan.refusal_reason:
         return preparation
-    phases = update.plan_phases(
+    phases = plan_phases(
         plan,
         read_deployed(account, deployed_stack.id, settled.root_template),
         request.documents,

@@ -16,7 +16,7 @@ from cfngen.cluster.iam.service_accounts import (
     has_role,
 )
 from cfngen.cluster.model import Cluster
-from cfngen.permissions.instances import volume_key_statements
+from cfngen.permissions.instance_roles import volume_key_statements
 from cfngen.permissions.load_balancer_controller import controller_statements
 from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
 from cfngen.permissions.statements import Expression, Statement, allow

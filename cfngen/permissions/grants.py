@@ -15,7 +15,7 @@ from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.cluster.sections.references import known_id
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
-from cfngen.permissions.instances import master_statements, node_statements, plugin_statements_of_masters
+from cfngen.permissions.instance_roles import master_statements, node_statements, plugin_statements_of_masters
 from cfngen.permissions.network import (
     flow_log_statements,
     needs_private_network_statements,

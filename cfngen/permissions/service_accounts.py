@@ -25,7 +25,7 @@ from cfngen.permissions.addons import (
     external_dns_statements,
 )
 from cfngen.permissions.cloud_controller import cloud_controller_statements
-from cfngen.permissions.instances import volume_key_statements
+from cfngen.permissions.instance_roles import volume_key_statements
 from cfngen.permissions.load_balancer_controller import controller_role_statements
 from cfngen.permissions.node_groups import statements_of_cluster_file
 from cfngen.permissions.pod_network import pod_address_statements

@@ -1,6 +1,6 @@
 """Types of JSON documents: templates, properties of resources, and requests and responses of AWS.
 
-Their values are `Any`: like AWS, the emulator checks them at run time (`property_schemas`, `template_functions`).
+Their values are `Any`: like AWS, the emulator checks them at run time (`property_schemas`, `template_sections`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.network import topology
 from cfngen.cluster.network.existing_parts import HOSTED_ZONE
 from cfngen.cluster.sections.network import DnsZone
-from cfngen.templates.network import vpc_id
+from cfngen.templates.network_references import vpc_id
 from cfngen.templates.references import part_value
 from cfngen.templates.stack import DELETED_WITH_STACK, PropertyValue, Stack
 from cfngen.templates.tagging import tags

@@ -29,7 +29,7 @@ from cfngen.cluster.network.topology import (
 from cfngen.cluster.sections.instances import Slot
 from cfngen.cluster.sections.network import ElasticIp
 from cfngen.templates import api_dns
-from cfngen.templates.network import IPV4_PATTERN, public_subnet_id, subnet_id, vpc_id
+from cfngen.templates.network_references import IPV4_PATTERN, public_subnet_id, subnet_id, vpc_id
 from cfngen.templates.security_groups import extra_security_groups, first_group
 from cfngen.templates.stack import ACCESS, PropertyValue, Stack
 from cfngen.templates.tagging import tags

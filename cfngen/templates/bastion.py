@@ -37,7 +37,7 @@ from cfngen.templates.launch import (
     max_size_gib,
     metadata_options,
 )
-from cfngen.templates.network import IPV4_PATTERN, public_subnet_id, subnet_id, vpc_id, zone_parameter
+from cfngen.templates.network_references import IPV4_PATTERN, public_subnet_id, subnet_id, vpc_id, zone_parameter
 from cfngen.templates.secrets import key_name_property
 from cfngen.templates.security_group_rules import allow_from_address_source, allow_from_group
 from cfngen.templates.security_groups import first_group

@@ -16,7 +16,7 @@ from cfngen.cluster.network.endpoints import interface_endpoints, service_name
 from cfngen.cluster.network.existing_parts import existing_group
 from cfngen.cluster.network.topology import availability_zones
 from cfngen.cluster.security_groups.rules import endpoint_rules
-from cfngen.templates.network import security_group_parameter, subnet_id, vpc_id
+from cfngen.templates.network_references import security_group_parameter, subnet_id, vpc_id
 from cfngen.templates.security_group_rules import GroupIds, inline_rule
 from cfngen.templates.security_groups import first_group
 from cfngen.templates.stack import PropertyValue, Stack

@@ -22,7 +22,7 @@ from cfngen.cluster.naming.logical_ids import node_group_prefix
 from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.cloud_controller import cloud_controller_statements
-from cfngen.permissions.instances import (
+from cfngen.permissions.instance_roles import (
     master_statements,
     node_statements,
     plugin_statements_of_masters,
@@ -32,7 +32,7 @@ from cfngen.permissions.node_groups import own_statements
 from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.issuer import issuer_bucket_name
-from cfngen.templates.network import route_table_id, vpc_id
+from cfngen.templates.network_references import route_table_id, vpc_id
 from cfngen.templates.security_groups import first_group
 from cfngen.templates.service_account_roles import add_service_account_roles
 from cfngen.templates.stack import PropertyValue, Stack

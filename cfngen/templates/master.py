@@ -58,7 +58,7 @@ from cfngen.templates.launch import (
     latest_version,
     rolling_update_policy,
 )
-from cfngen.templates.network import IPV4_PATTERN, route_table_id, subnet_id, vpc_id, zone_parameter
+from cfngen.templates.network_references import IPV4_PATTERN, route_table_id, subnet_id, vpc_id, zone_parameter
 from cfngen.templates.references import part_value
 from cfngen.templates.route_tables import way_out
 from cfngen.templates.security_groups import extra_security_groups, first_group

@@ -26,7 +26,7 @@ from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import add_launch_template, creation_policy, rolling_update_policy
 from cfngen.templates.mixed_instances import capacity_properties, launch_source, market_options
-from cfngen.templates.network import subnet_id
+from cfngen.templates.network_references import subnet_id
 from cfngen.templates.references import part_value
 from cfngen.templates.route_tables import way_out
 from cfngen.templates.security_groups import extra_security_groups, first_group

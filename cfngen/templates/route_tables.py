@@ -26,7 +26,7 @@ from cfngen.cluster.network.topology import (
     nat_gateway_zones,
     public_subnets,
 )
-from cfngen.templates.network import nat_gateway_parameter, public_subnet_parameter
+from cfngen.templates.network_references import nat_gateway_parameter, public_subnet_parameter
 from cfngen.templates.references import part_value
 from cfngen.templates.stack import NETWORK, PropertyValue, Stack
 from cfngen.templates.tagging import tags

@@ -26,7 +26,7 @@ from cfngen.cluster.security_groups.rules import (
     source_rule,
     sources_by_group,
 )
-from cfngen.templates.network import CIDR_PATTERN, security_group_parameter, vpc_id
+from cfngen.templates.network_references import CIDR_PATTERN, security_group_parameter, vpc_id
 from cfngen.templates.security_group_rules import GroupIds, add_ingress, allow_from_address_source, inline_rule
 from cfngen.templates.stack import ACCESS, PropertyValue, Stack
 from cfngen.templates.tagging import tags, tags_without_kubernetes_io_tag

@@ -24,7 +24,7 @@ from cfngen.cluster.network.topology import (
 from cfngen.cluster.sections.network import Subnet
 from cfngen.templates import route_tables
 from cfngen.templates.flow_logs import add_flow_log
-from cfngen.templates.network import (
+from cfngen.templates.network_references import (
     VPC_CIDR_PATTERN,
     internet_gateway_parameter,
     route_table_parameter,

@@ -6,15 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from clusters import (
-    Account,
-    describe,
-    golden,
-    in_memory,
-    prepared,
-    resources,
-    tags,
-)
+from clusters import Account, describe, golden, in_memory, prepared, resources, tags
 
 from cfngen.sandbox.cloudformation import Resource, Stack, client
 

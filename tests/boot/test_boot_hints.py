@@ -10,7 +10,7 @@ from pathlib import Path
 import cfngen.boot
 from cfngen.cluster.model import Cluster
 from cfngen.releases import master_tools, release
-from cfngen.userdata.configuration import ARCHIVE_MEMBERS
+from cfngen.userdata.role_configuration import ARCHIVE_MEMBERS
 
 MODULES = sorted(Path(cfngen.boot.__file__).parent.rglob("*.py"))
 # Names of texts that are hints, or become a part of one.

@@ -13,7 +13,7 @@ from cfngen.cli.render import etcd as render
 from cfngen.cli.render.status import status_lines
 from cfngen.deploy.aws.snapshots import Snapshot, Snapshots
 from cfngen.deploy.operations.etcd.restore import RestorePlan
-from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.derived_status import read_status
 
 
 @pytest.fixture(autouse=True)

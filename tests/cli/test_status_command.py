@@ -16,7 +16,7 @@ from cfngen.deploy.aws.drift import Difference, Drift, DriftedResource
 from cfngen.deploy.aws.launched_versions import StaleGroup
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.status.cluster_status import ApiState, Expiry, Unknown, next_command
-from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.derived_status import read_status
 
 NODES = "NodeGroupNodesAutoScalingGroup"
 

@@ -20,7 +20,7 @@ from cfngen.deploy.operations.recovery import rollback
 from cfngen.deploy.plan.deletion.plan import DeletionRequest
 from cfngen.deploy.plan.publishing.bucket import BucketOwnerError, default_name
 from cfngen.deploy.status.cluster_status import Unknown
-from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.derived_status import read_status
 from cfngen.deploy.status.validation import validate
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
 from cfngen.permissions.operators import SERVICE_ROLE

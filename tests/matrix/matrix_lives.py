@@ -22,7 +22,7 @@ from living import Account, Inventory, _delete
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.derived_status import read_status
 from cfngen.deploy.status.validation import validate, wait_until_valid
 
 PATIENCE = timedelta(minutes=5)

@@ -17,7 +17,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.grants import scope_of
-from cfngen.permissions.instances import master_statements, node_statements, plugin_statements_of_masters
+from cfngen.permissions.instance_roles import master_statements, node_statements, plugin_statements_of_masters
 from cfngen.permissions.service_accounts import made_roles
 from cfngen.permissions.statements import Statement, policy_document, policy_size
 

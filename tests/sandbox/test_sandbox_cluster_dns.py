@@ -7,7 +7,7 @@ from dataclasses import replace
 from sandboxed import MASTERS, place
 
 from cfngen.cluster.load import parse
-from cfngen.sandbox.kubernetes.objects import delete_node
+from cfngen.sandbox.kubernetes.system_objects import delete_node
 
 
 def test_without_node_groups_it_runs_on_the_master() -> None:

@@ -19,9 +19,9 @@ import pytest
 
 from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.kubernetes.api import ClusterAccess, KubernetesApi
-from cfngen.sandbox.kubernetes.objects import NodeFacts, create_cluster_objects, register_node
 from cfngen.sandbox.kubernetes.service_account_tokens import TokenIssuer, token_issuer
 from cfngen.sandbox.kubernetes.state import KubernetesState, Object
+from cfngen.sandbox.kubernetes.system_objects import NodeFacts, create_cluster_objects, register_node
 from cfngen.sandbox.kubernetes.tables import format_age
 from cfngen.sandbox.services import json_web_tokens
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.userdata import configuration, downloads
+from cfngen.userdata import downloads, role_configuration
 
 MIRROR = "https://mirror.example.com/k8s"
 PRIVATE = {"topology": "private", "nat": "none", "plugin": "cilium"}
@@ -18,7 +18,7 @@ INTERNAL = {"network": PRIVATE, "api": {"public": False}}
 def configured(file: dict[str, Any]) -> set[str]:
     """Every URL in the configuration of masters and nodes."""
     found: set[str] = set()
-    for role in configuration.roles(parse(file)):
+    for role in role_configuration.roles(parse(file)):
         config = {
             key: value for name in ("config.json", "role.json") for key, value in json.loads(role.files[name]).items()
         }

@@ -13,7 +13,7 @@ from troposphere import Ref
 from cfngen import userdata
 from cfngen.boot.master import csr_approval
 from cfngen.boot.node import drain, membership, rebalancing
-from cfngen.cluster.checks.configuration import CFNGEN_FILE_PATTERNS
+from cfngen.cluster.checks.kubernetes_configuration import CFNGEN_FILE_PATTERNS
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, instances, roles, user_data_diff
 from cfngen.userdata.kubeadm import join_configuration

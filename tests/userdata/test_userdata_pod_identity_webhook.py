@@ -13,7 +13,7 @@ from cfngen.cluster.iam.service_accounts import ServiceAccount, role_name
 from cfngen.cluster.load import parse
 from cfngen.cluster.security_groups.addon_ports import LISTENERS
 from cfngen.releases import POD_IDENTITY_WEBHOOK_IMAGE
-from cfngen.userdata import configuration, downloads, egress, pod_identity_webhook, references
+from cfngen.userdata import downloads, egress, pod_identity_webhook, references, role_configuration
 
 ACCOUNTS: list[dict[str, Any]] = [
     {"namespace": "shop", "name": "web", "additionalPolicies": ["arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess"]},
@@ -185,7 +185,7 @@ def test_turned_off_there_is_nothing_of_it() -> None:
     off = {**ALONE, "addons": {"podIdentityWebhook": {"enabled": False}}}
     for file in ({}, off):
         assert pod_identity_webhook.manifests(parse(file)) == []
-        role = configuration.roles(parse(file))[0]
+        role = role_configuration.roles(parse(file))[0]
         assert "podIdentityWebhook" not in json.loads(role.files["role.json"])
         assert "boot/master/pod_identity_webhook.py" not in role.files
         assert "files/etc/systemd/system/cfngen-webhook.timer" not in role.files
@@ -194,7 +194,7 @@ def test_turned_off_there_is_nothing_of_it() -> None:
 def test_masters_delete_a_former_one_only_where_there_may_be_one() -> None:
     off = {**ALONE, "addons": {"podIdentityWebhook": {"enabled": False}}}
     steps = {
-        name: json.loads(configuration.roles(parse(file))[0].files["config.json"])["steps"]
+        name: json.loads(role_configuration.roles(parse(file))[0].files["config.json"])["steps"]
         for name, file in {"off": off, "on": ALONE, "never": {}}.items()
     }
     assert "former webhook" in steps["off"]

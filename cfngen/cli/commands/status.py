@@ -22,7 +22,7 @@ def command(target: Target, drift: bool) -> None:
 
     What cannot be read, because a permission is missing or there is no answer, is shown as unknown with the reason.
     """
-    from cfngen.deploy.status.status_reader import read_status
+    from cfngen.deploy.status.derived_status import read_status
 
     account = target.connect()
     with progress_line("reading …"):

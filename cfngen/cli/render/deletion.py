@@ -16,7 +16,7 @@ from cfngen.deploy.operations.deletion.report import Deleted, DeletionCount
 from cfngen.deploy.operations.deletion.stack_removal import DeletionFailed
 from cfngen.deploy.operations.leftovers import Remains
 from cfngen.deploy.plan.deletion.plan import DeletedResources, DeletionPlan
-from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight.blockers import Blocker
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 from cfngen.hints import Line, suggest

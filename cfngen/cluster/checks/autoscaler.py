@@ -131,7 +131,7 @@ def _warn_of_groups_without_priority(cluster: Cluster) -> Iterator[Problem]:
 def _check_tags(cluster: Cluster) -> Iterator[Problem]:
     """Check that Auto Scaling accepts the tags that tell cluster-autoscaler about a group.
 
-    Labels' and taints' keys are checked where they stand (`cfngen.cluster.checks.configuration`), so resources remain.
+    Keys of labels and taints are checked by `kubernetes_configuration`, so resources remain.
     """
     for index, group in enumerate(cluster.node_groups):
         for key, value in node_template_tags(cluster, group).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
-from cfngen.cluster.checks.instances import not_offered_message
+from cfngen.cluster.checks.instance_types_and_images import not_offered_message
 from cfngen.cluster.checks.sections import KeyCheck
 from cfngen.cluster.instances import instance_types
 from cfngen.cluster.model import Cluster

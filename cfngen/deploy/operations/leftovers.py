@@ -20,9 +20,9 @@ from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, find_deleted_stacks, list_resource_tree
 from cfngen.deploy.messages.message import Message, Notice, Report
 from cfngen.deploy.messages.stack_status import StackHealth
-from cfngen.deploy.plan.deletion.remaining_by_kind import BUCKET_TYPE
+from cfngen.deploy.plan.deletion.remaining_buckets_keys_and_logs import BUCKET_TYPE
 from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
-from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 
 MAX_EARLIER_STACKS = 5
 """How many earlier stacks of a name are read, the latest first; each takes about ten API calls."""

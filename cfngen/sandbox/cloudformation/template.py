@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cfngen.sandbox.cloudformation import string_checks, template_functions
+from cfngen.sandbox.cloudformation import string_checks, template_sections
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 from cfngen.sandbox.json_types import JsonObject, TemplateBody
 
@@ -96,7 +96,7 @@ def parse(text: str) -> Template:
                 f"maximum allowed, {quota}"
             )
     string_checks.check_template(body)
-    template_functions.check_sections_and_functions(body)
+    template_sections.check_sections_and_functions(body)
     _check_references(body)
     definitions = {
         logical_id: _definition(body, logical_id, resource) for logical_id, resource in body["Resources"].items()

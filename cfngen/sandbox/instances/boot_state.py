@@ -18,7 +18,7 @@ from cfngen.sandbox.instances.reachability import Connections
 from cfngen.sandbox.instances.user_data import substitute
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
-from cfngen.sandbox.kubernetes.objects import NodeFacts, register_node
+from cfngen.sandbox.kubernetes.system_objects import NodeFacts, register_node
 
 Boot = Generator[float, None, None]  # yields the simulated seconds to wait
 StepRun = Generator[float, None, str]  # yields the simulated seconds to wait; returns the text of the step's log line

@@ -11,14 +11,14 @@ from cfngen.sandbox.instances.routine_steps import certificates_end, disks
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
-from cfngen.sandbox.kubernetes.objects import (
+from cfngen.sandbox.kubernetes.state import uid
+from cfngen.sandbox.kubernetes.system_objects import (
     addon_pods,
     remove_addon,
     schedule_pending_pods,
     start_addons,
     start_control_plane,
 )
-from cfngen.sandbox.kubernetes.state import uid
 
 RESTORE_SECRET_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 FIRST_SLOT = "a"  # the slot whose master alone may make a new cluster

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cfngen.sandbox.instances.boot_state import BootFailure, BootState, StepRun
 from cfngen.sandbox.instances.routine_steps import gpus
-from cfngen.sandbox.kubernetes.objects import schedule_pending_pods
+from cfngen.sandbox.kubernetes.system_objects import schedule_pending_pods
 
 PAUSE_INTERVAL_SECONDS = 60.0  # between two looks at the group's status
 MASTER_UPGRADE_MINUTES = 60  # minutes that a node waits for the masters' upgrade if an older boot program does not say

@@ -16,9 +16,9 @@ from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.kubernetes.api import ClusterAccess, KubernetesApi
 from cfngen.sandbox.kubernetes.backups import Backups
 from cfngen.sandbox.kubernetes.controllers import Controllers
-from cfngen.sandbox.kubernetes.objects import create_cluster_objects
 from cfngen.sandbox.kubernetes.service_account_tokens import TokenIssuer, token_issuer
 from cfngen.sandbox.kubernetes.state import KubernetesState
+from cfngen.sandbox.kubernetes.system_objects import create_cluster_objects
 
 TOKEN_LIFETIME_SECONDS = 24 * 3600  # as in the boot program
 TOKEN_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"

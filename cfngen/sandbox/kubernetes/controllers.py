@@ -16,8 +16,8 @@ from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.json_types import AwsClient, JsonDict
-from cfngen.sandbox.kubernetes.objects import delete_node
 from cfngen.sandbox.kubernetes.state import KubernetesState, Object
+from cfngen.sandbox.kubernetes.system_objects import delete_node
 
 BALANCER_TYPE_ANNOTATION = "service.beta.kubernetes.io/aws-load-balancer-type"
 CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"

@@ -5,7 +5,7 @@ in the module of the resource that it protects; tests/aws/refusals.md lists all 
 depend on time use the clock of the region (`time_in`).
 """
 
-from cfngen.sandbox.services import (  # noqa: F401 - importing them registers their rules
+from cfngen.sandbox.services import (
     buckets,
     capacity_reservations,
     distributions,
@@ -15,7 +15,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
     launch_checks,
     launch_templates,
     load_balancers,
-    mixed_policies,
+    mixed_instances_policies,
     nat_gateways,
     network_interfaces,
     networks,
@@ -30,4 +30,32 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
 )
 from cfngen.sandbox.services.rules import PendingCall, Refused, checking_rules, rule, set_clock, time_in
 
-__all__ = ["PendingCall", "Refused", "checking_rules", "rule", "set_clock", "time_in"]
+__all__ = [
+    "PendingCall",
+    "Refused",
+    "buckets",
+    "capacity_reservations",
+    "checking_rules",
+    "distributions",
+    "group_lifetime_and_reservation",
+    "iam",
+    "keys",
+    "launch_checks",
+    "launch_templates",
+    "load_balancers",
+    "mixed_instances_policies",
+    "nat_gateways",
+    "network_interfaces",
+    "networks",
+    "policy_simulation",
+    "resource_tags",
+    "rule",
+    "scaling_groups",
+    "secrets",
+    "security_groups",
+    "set_clock",
+    "time_in",
+    "volumes",
+    "vpc_endpoints",
+    "web_identity",
+]

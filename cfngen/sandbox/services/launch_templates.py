@@ -20,7 +20,7 @@ from cfngen.sandbox.moto_patches.registry import patches
 from cfngen.sandbox.moto_types import MotoBackend, MotoResponse, Original
 from cfngen.sandbox.services.launch import from_template
 from cfngen.sandbox.services.launch_checks import check_request, check_user_data
-from cfngen.sandbox.services.mixed_policies import overrides_of, policy_in_effect, template_of
+from cfngen.sandbox.services.mixed_instances_policies import overrides_of, policy_in_effect, template_of
 from cfngen.sandbox.services.resource_tags import check_tags
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule, validation_error
 

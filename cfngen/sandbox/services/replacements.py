@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import group_lifetime_and_reservation
-from cfngen.sandbox.services.mixed_launches import active_count, is_spot, on_demand_count
+from cfngen.sandbox.services.mixed_instances_launches import active_count, is_spot, on_demand_count
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (
     REPLACEMENT,

@@ -10,7 +10,7 @@ from moto.elbv2.models import elbv2_backends
 
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoModel
-from cfngen.sandbox.services.mixed_policies import policy_in_effect, template_of
+from cfngen.sandbox.services.mixed_instances_policies import policy_in_effect, template_of
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 from cfngen.sandbox.services.scaling_activities import LAUNCHING, TERMINATING, held_state, hold_of, is_terminating
 

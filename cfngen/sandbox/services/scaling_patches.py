@@ -19,8 +19,13 @@ from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_patches.registry import patches, patches_property, replaces, sets
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
 from cfngen.sandbox.services import group_lifetime_and_reservation
-from cfngen.sandbox.services.mixed_launches import active_count, distribution_of, launch_missing, surplus_states
-from cfngen.sandbox.services.mixed_policies import merged_policy
+from cfngen.sandbox.services.mixed_instances_launches import (
+    active_count,
+    distribution_of,
+    launch_missing,
+    surplus_states,
+)
+from cfngen.sandbox.services.mixed_instances_policies import merged_policy
 from cfngen.sandbox.services.replacements import advance, check_health, match_purchase_options, watch_lifetime
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (

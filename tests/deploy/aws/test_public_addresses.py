@@ -16,7 +16,7 @@ from cfngen.deploy.aws.addresses import LostAddress, find_lost_addresses
 from cfngen.deploy.aws.stacks import ResourceView, find_stack, list_resource_tree
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.operations.recovery import rollback
-from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.derived_status import read_status
 
 ONE = {"name": "one", "nodeGroups": groups("general")}
 GROUP = "MasterAAutoScalingGroup"

@@ -12,7 +12,7 @@ from cfngen.cli.render import deletion as rendered
 from cfngen.deploy.aws.stacks import require_stack
 from cfngen.deploy.operations.leftovers import Remains, report_failed_creation
 from cfngen.deploy.operations.recovery import rollback
-from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 
 pytestmark = pytest.mark.drill
 

@@ -16,7 +16,7 @@ from cfngen.deploy.messages.message import Step
 from cfngen.deploy.operations.deletion import removal
 from cfngen.deploy.operations.deletion.execution import delete, preview_deletion
 from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionRequest
-from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
 from cfngen.deploy.status.network_problems import find_issuer_problems, read_cluster_issuer
 

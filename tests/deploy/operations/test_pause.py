@@ -20,7 +20,7 @@ from cfngen.deploy.operations.pausing.resume import ResumeTimeoutError
 from cfngen.deploy.preflight.pausing import CannotPauseError, CannotResumeError, PausedError, ensure_stack_not_paused
 from cfngen.deploy.preflight.stack_checks import BusyError
 from cfngen.deploy.status.cluster_status import Unknown
-from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.derived_status import read_status
 
 pytestmark = pytest.mark.drill
 

@@ -19,7 +19,7 @@ from cfngen.deploy.operations.replacing.members import UnknownInstanceError
 from cfngen.deploy.operations.replacing.messages import ReplacementDetachedError, ReplacementFailedError
 from cfngen.deploy.operations.replacing.replace import GroupStoppedError, replace
 from cfngen.deploy.preflight.stack_checks import BusyError
-from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.derived_status import read_status
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.services import capacity
 

@@ -14,7 +14,7 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.stacks import ResourceView, StackResource
 from cfngen.deploy.operations.deletion import report, template_bucket
-from cfngen.deploy.plan.deletion import remaining_by_kind
+from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs
 
 BUCKET = "templates"
 Where = tuple[Account, Calls]
@@ -77,7 +77,7 @@ def test_log_groups_named_after_the_cluster_are_reported(where: Where) -> None:
     account, _ = where
     for name in ("/aws/containerinsights/one/application", "/aws/containerinsights/one-more/application", "/other"):
         account.client("logs").create_log_group(logGroupName=name)
-    [found] = remaining_by_kind.find_workload_log_groups(account, "one")
+    [found] = remaining_buckets_keys_and_logs.find_workload_log_groups(account, "one")
     assert found.id == "/aws/containerinsights/one/application"
     assert found.command.startswith(
         "aws logs delete-log-group --log-group-name /aws/containerinsights/one/application "

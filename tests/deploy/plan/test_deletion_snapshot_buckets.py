@@ -10,7 +10,7 @@ from in_moto import Calls, in_moto
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.stacks import ResourceView, StackResource
-from cfngen.deploy.plan.deletion.remaining_by_kind import find_snapshot_buckets
+from cfngen.deploy.plan.deletion.remaining_buckets_keys_and_logs import find_snapshot_buckets
 
 BUCKET = "made-by-the-stack"
 

@@ -9,7 +9,7 @@ from answering import Aws, refusing
 from aws_descriptions import resource
 
 from cfngen.deploy.aws.inventory import Inventory
-from cfngen.deploy.plan.deletion import remaining_by_kind
+from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs
 
 HOURLY = {"Key": "one/etcd/hourly/2025-12-31T235900Z.db", "Size": 3 * 2**19}
 LIST = "s3:ListObjectsV2"
@@ -28,7 +28,7 @@ LIST = "s3:ListObjectsV2"
 def test_the_stacks_own_bucket_is_told_while_it_is_there(aws: Aws, answer: Any, holds: str | None) -> None:
     aws.answers[LIST] = answer
     scope = Inventory("one", (resource("bucket-1", "DELETE_SKIPPED"),))
-    found = remaining_by_kind.find_snapshot_buckets(aws.account, scope, {"BackupBucketName": "bucket-1"})
+    found = remaining_buckets_keys_and_logs.find_snapshot_buckets(aws.account, scope, {"BackupBucketName": "bucket-1"})
     if holds is None:
         assert found == ()
         return
@@ -52,7 +52,9 @@ def test_of_an_operators_bucket_only_what_lies_under_the_clusters_name_is_told(
     aws: Aws, answer: Any, why: str | None
 ) -> None:
     aws.answers[LIST] = answer
-    found = remaining_by_kind.find_snapshot_buckets(aws.account, Inventory("one"), {"BackupBucketName": "mine"})
+    found = remaining_buckets_keys_and_logs.find_snapshot_buckets(
+        aws.account, Inventory("one"), {"BackupBucketName": "mine"}
+    )
     assert [(each.kind, each.id, each.why, each.command) for each in found] == (
         [("etcd's snapshots", "s3://mine/one/etcd/", why, "aws s3 rm --recursive s3://mine/one/etcd/")] if why else []
     )
@@ -60,5 +62,8 @@ def test_of_an_operators_bucket_only_what_lies_under_the_clusters_name_is_told(
 
 
 def test_a_cluster_without_a_bucket_has_none(aws: Aws) -> None:
-    assert remaining_by_kind.find_snapshot_buckets(aws.account, Inventory("one", (resource("vpc-1"),)), {}) == ()
+    assert (
+        remaining_buckets_keys_and_logs.find_snapshot_buckets(aws.account, Inventory("one", (resource("vpc-1"),)), {})
+        == ()
+    )
     assert aws.calls == []

@@ -15,7 +15,7 @@ from cfngen.cluster.load import parse
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.plan.deletion.remaining_by_kind import find_flow_log_groups
+from cfngen.deploy.plan.deletion.remaining_buckets_keys_and_logs import find_flow_log_groups
 from cfngen.deploy.plan.impact import ImpactAssessment
 from cfngen.deploy.plan.plan import Change, PropertyChange, Replacement
 from cfngen.deploy.preflight.existing.objects import ForeignObjectsError

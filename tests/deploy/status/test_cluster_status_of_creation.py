@@ -8,7 +8,7 @@ from deployed import Place, place
 
 from cfngen.cli.render.status import status_lines
 from cfngen.deploy.status.cluster_status import ClusterStatus, Unknown
-from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.derived_status import read_status
 
 pytestmark = pytest.mark.drill
 

@@ -16,16 +16,9 @@ from cfngen.deploy.aws.drift import Difference
 from cfngen.deploy.aws.errors import CredentialsError
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.status import status_reader
-from cfngen.deploy.status.cluster_status import (
-    ApiState,
-    ClusterStatus,
-    StackState,
-    Unknown,
-    next_command,
-    stack_state,
-)
-from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status import derived_status
+from cfngen.deploy.status.cluster_status import ApiState, ClusterStatus, StackState, Unknown, next_command, stack_state
+from cfngen.deploy.status.derived_status import read_status
 from cfngen.sandbox.cloudformation import client
 
 MASTERS, NODES = "MasterAAutoScalingGroup", "NodeGroupNodesAutoScalingGroup"
@@ -310,7 +303,7 @@ def test_drift_is_detected_in_every_stack_and_awaited(where):
 
 def test_drift_is_asked_of_the_root_and_its_children(where, monkeypatch):
     asked = {}
-    monkeypatch.setattr(status_reader.drift, "detect_drift", lambda account, stacks: asked.update(stacks))
+    monkeypatch.setattr(derived_status.drift, "detect_drift", lambda account, stacks: asked.update(stacks))
     said = []
     read_status(
         where.account,

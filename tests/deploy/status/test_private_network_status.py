@@ -18,7 +18,7 @@ from cfngen.deploy.aws.stacks import ResourceView, StackView
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.status.cluster_problems import ClusterState, KubernetesReading
 from cfngen.deploy.status.cluster_status import ClusterStatus, Unknown
-from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.derived_status import read_status
 from cfngen.deploy.status.validation import validate_state
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

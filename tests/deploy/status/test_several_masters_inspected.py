@@ -10,7 +10,7 @@ from deployed import Place, place
 from cfngen.cluster.load import parse
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.aws import stacks
-from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.derived_status import read_status
 from cfngen.deploy.status.validation import validate
 from cfngen.sandbox.cloudformation import client
 

@@ -12,7 +12,7 @@ from deployed import STACK, Place, place
 
 from cfngen.cli.render.status import status_lines
 from cfngen.deploy.status.cluster_status import AddonState, BackupState, ClusterStatus, Expiry, MasterState, Unknown
-from cfngen.deploy.status.status_reader import parse_addons, parse_certificates, read_status
+from cfngen.deploy.status.derived_status import parse_addons, parse_certificates, read_status
 
 MASTERS = (MasterState("a", "i-1"), MasterState("b", "i-2"), MasterState("c"))
 ENDS = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)

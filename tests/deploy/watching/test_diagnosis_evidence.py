@@ -13,12 +13,7 @@ from diagnosed import BACK, GROUP, UNDOING, UPDATING, answering, diagnosed, fail
 from recorded import NOW, STACK_ID, RefusedError
 from recorded_stack import NAME, RecordedStack, event, resource
 
-from cfngen.deploy.aws.consoles import (
-    MAX_INSTANCES,
-    read_group_consoles,
-    read_instance_console,
-    read_launch_failures,
-)
+from cfngen.deploy.aws.consoles import MAX_INSTANCES, read_group_consoles, read_instance_console, read_launch_failures
 from cfngen.deploy.watching.diagnosis import Cause, diagnose
 
 NO_SIGNAL = "Failed to receive 2 resource signal(s) within the specified duration"

@@ -19,7 +19,7 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.messages.message import Report, Step
 from cfngen.deploy.plan.deletion.plan import RECOVERY_WINDOW_DAYS, AuthorityCopy
-from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.errors import CfngenError
 
 COPY_KIND = "copy of the certificate authorities"

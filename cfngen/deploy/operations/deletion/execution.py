@@ -34,11 +34,11 @@ from cfngen.deploy.operations.deletion.kubernetes import DeleteServices, DrainHo
 from cfngen.deploy.operations.deletion.removal import OrphanRemoved
 from cfngen.deploy.operations.deletion.report import Deleted
 from cfngen.deploy.operations.interaction import DeclinedError, Interaction
-from cfngen.deploy.plan.deletion import remaining_by_kind
+from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs
 from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionPlan, DeletionRequest, PreparedDeletion
 from cfngen.deploy.plan.deletion.planning import plan_deletion
 from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
-from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight import blockers, stack_checks
 from cfngen.deploy.preflight.blockers import Blocker, OccupiedError
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
@@ -271,7 +271,9 @@ class _Deletion:
                 self.account, self.request.cluster, prepared.plan.subnet_tags, self.report
             )
             removal.remove_issuer_buckets(
-                self.account, remaining_by_kind.issuer_buckets(prepared.inventory), self.interaction.report
+                self.account,
+                remaining_buckets_keys_and_logs.issuer_buckets(prepared.inventory),
+                self.interaction.report,
             )
             deleted_objects, bucket_deleted = self._delete_templates()
         return self._summarize(

@@ -15,7 +15,7 @@ from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.messages.message import Consent, Message, Question
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionRequest, PreparedDeletion
-from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight.blockers import Blocker
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 from cfngen.hints import suggest

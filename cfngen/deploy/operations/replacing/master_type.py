@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cfngen.cluster.checks.instances import not_offered_message
+from cfngen.cluster.checks.instance_types_and_images import not_offered_message
 from cfngen.cluster.instances import instance_types
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.instance_types import find_similar_types, read_offerings

@@ -10,7 +10,7 @@ from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Message
-from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight.blockers import Blocker
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 

@@ -15,10 +15,10 @@ from cfngen.deploy.aws.inventory import Inventory, read_inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, find_last_deleted, find_live_stacks, find_stack
 from cfngen.deploy.aws.templates import TemplateObjects
-from cfngen.deploy.plan.deletion import remaining_by_kind, remaining_resources
+from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs, remaining_resources
 from cfngen.deploy.plan.deletion.plan import DeletedResources, DeletionPlan, DeletionRequest, PreparedDeletion
 from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
-from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight import blockers, stack_checks
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 from cfngen.deploy.preflight.stack_checks import check_ownership
@@ -204,7 +204,7 @@ def _list_without_commands(account: Account, request: DeletionRequest, named: _N
         uri = f"s3://{named.templates.bucket}/{named.templates.prefix}"
         why = f"{pluralize(templates, 'object version')} under the cluster's name"
         yield RetainedResource(kind="templates", id=uri, why=why)
-    for log in remaining_by_kind.find_workload_log_groups(account, request.cluster):
+    for log in remaining_buckets_keys_and_logs.find_workload_log_groups(account, request.cluster):
         yield RetainedResource(kind=log.kind, id=log.id, why=log.why)
 
 
@@ -214,8 +214,11 @@ def _resources_deleted_with_stack(inventory: Inventory) -> Iterator[DeletedResou
     for kind, type_name in DELETED_RESOURCE_TYPES:
         if ids := inventory.existing_ids(type_name):
             yield DeletedResources(kind=kind, ids=ids)
-    listed_types = {*remaining_by_kind.RETAINED_TYPES, *(type_name for _, type_name in DELETED_RESOURCE_TYPES)}
-    if buckets := remaining_by_kind.issuer_buckets(inventory):
+    listed_types = {
+        *remaining_buckets_keys_and_logs.RETAINED_TYPES,
+        *(type_name for _, type_name in DELETED_RESOURCE_TYPES),
+    }
+    if buckets := remaining_buckets_keys_and_logs.issuer_buckets(inventory):
         yield DeletedResources(kind="buckets of the issuer's documents", ids=buckets)
     if other_resources := [
         resource.name for resource in inventory.resources if resource.exists and resource.view.type not in listed_types

@@ -1,6 +1,6 @@
 """What remains of a cluster in the account: one table of what is listed before a deletion, after it, or without one.
 
-`retained_resources` and `remaining_by_kind` find the resources of each kind, and describe them.
+`remaining_volumes_and_orphans` and `remaining_buckets_keys_and_logs` find and describe the resources of each kind.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.stacks import StackResource, StackView
 from cfngen.deploy.aws.tags import cluster_tag
 from cfngen.deploy.aws.templates import TemplateObjects
-from cfngen.deploy.plan.deletion import remaining_by_kind, retained_resources
-from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs, remaining_volumes_and_orphans
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight.network.subnet_tags import SHARED, SubnetTag
 
 Moment = Literal["before", "after", "failed creation"]
@@ -67,15 +67,17 @@ def _find_undeleted(cluster: DeletedCluster) -> Iterable[RetainedResource]:
     if cluster.moment == "before" and cluster.stack:
         return ()
     deletable_resources = [
-        resource for resource in cluster.resources if resource.view.type not in remaining_by_kind.RETAINED_TYPES
+        resource
+        for resource in cluster.resources
+        if resource.view.type not in remaining_buckets_keys_and_logs.RETAINED_TYPES
     ]
-    undeleted = retained_resources.find_undeleted(cluster.account, deletable_resources)
+    undeleted = remaining_volumes_and_orphans.find_undeleted(cluster.account, deletable_resources)
     if not cluster.is_name_unique:
         return undeleted
     # Roles that a stack still has are among its resources.
     stack_ids = {resource.view.physical_id for resource in deletable_resources if resource.exists}
     reported_roles = stack_ids | {resource.id for resource in undeleted}
-    roles = remaining_by_kind.find_remaining(
+    roles = remaining_buckets_keys_and_logs.find_remaining(
         cluster.account, cluster.inventory.cluster, cluster.role_names, reported_roles
     )
     return (*undeleted, *roles)
@@ -108,7 +110,7 @@ def _foresee_keys(cluster: DeletedCluster) -> Iterable[RetainedResource]:
 
 
 def _find_snapshots(cluster: DeletedCluster) -> Iterable[RetainedResource]:
-    return retained_resources.find_snapshots(
+    return remaining_volumes_and_orphans.find_snapshots(
         cluster.account,
         cluster.inventory,
         authority_copy=cluster.authority_copies[0].id if cluster.authority_copies else "",
@@ -119,19 +121,19 @@ def _find_snapshots(cluster: DeletedCluster) -> Iterable[RetainedResource]:
 def _find_snapshot_buckets(cluster: DeletedCluster) -> Iterable[RetainedResource]:
     # Without outputs, the operator's own bucket is not listed: the cluster file already names it.
     outputs = cluster.stack.outputs if cluster.stack else {}
-    return remaining_by_kind.find_snapshot_buckets(cluster.account, cluster.inventory, outputs)
+    return remaining_buckets_keys_and_logs.find_snapshot_buckets(cluster.account, cluster.inventory, outputs)
 
 
 def _describe_volumes(cluster: DeletedCluster) -> Iterable[RetainedResource]:
     text = "data of a PersistentVolumeClaim"
-    return retained_resources.describe_remaining_orphans(
+    return remaining_volumes_and_orphans.describe_remaining_orphans(
         cluster.account, cluster.volumes, _with_option(cluster, text, "--delete-volumes")
     )
 
 
 def _describe_snapshots(cluster: DeletedCluster) -> Iterable[RetainedResource]:
     text = "snapshot of a PersistentVolumeClaim's volume"
-    return retained_resources.describe_remaining_orphans(
+    return remaining_volumes_and_orphans.describe_remaining_orphans(
         cluster.account, cluster.snapshots, _with_option(cluster, text, "--delete-snapshots")
     )
 
@@ -143,13 +145,13 @@ def _with_option(cluster: DeletedCluster, text: str, option: str) -> str:
 def _find_workload_log_groups(cluster: DeletedCluster) -> Iterable[RetainedResource]:
     if not cluster.is_name_unique:
         return ()
-    return remaining_by_kind.find_workload_log_groups(cluster.account, cluster.inventory.cluster)
+    return remaining_buckets_keys_and_logs.find_workload_log_groups(cluster.account, cluster.inventory.cluster)
 
 
 def _list_existing_resources(cluster: DeletedCluster) -> Iterable[RetainedResource]:
     if cluster.stack is None:
         return ()
-    return retained_resources.list_existing_resources(cluster.inventory, tuple(cluster.stack.values.items()))
+    return remaining_volumes_and_orphans.list_existing_resources(cluster.inventory, tuple(cluster.stack.values.items()))
 
 
 _AT_ANY_TIME: tuple[Moment, ...] = ("before", "after", "failed creation")
@@ -162,14 +164,20 @@ _FINDERS: tuple[tuple[Callable[[DeletedCluster], Iterable[RetainedResource]], tu
     (_foresee_keys, ("before",)),
     (_list_existing_resources, ("before",)),
     (_find_snapshots, _AFTERWARDS),
-    (lambda cluster: remaining_by_kind.find_keys(cluster.account, cluster.inventory), _AFTERWARDS),
-    (lambda cluster: remaining_by_kind.find_secrets(cluster.account, cluster.inventory), _AFTERWARDS),
+    (lambda cluster: remaining_buckets_keys_and_logs.find_keys(cluster.account, cluster.inventory), _AFTERWARDS),
+    (lambda cluster: remaining_buckets_keys_and_logs.find_secrets(cluster.account, cluster.inventory), _AFTERWARDS),
     (_find_snapshot_buckets, _AT_ANY_TIME),
-    (lambda cluster: remaining_by_kind.describe_remaining(cluster.account, cluster.inventory), _AFTERWARDS),
-    (lambda cluster: remaining_by_kind.find_flow_log_groups(cluster.account, cluster.stack_name), _AT_ANY_TIME),
+    (
+        lambda cluster: remaining_buckets_keys_and_logs.describe_remaining(cluster.account, cluster.inventory),
+        _AFTERWARDS,
+    ),
+    (
+        lambda cluster: remaining_buckets_keys_and_logs.find_flow_log_groups(cluster.account, cluster.stack_name),
+        _AT_ANY_TIME,
+    ),
     (_describe_volumes, _WITH_A_DELETION),
     (_describe_snapshots, _WITH_A_DELETION),
-    (lambda cluster: retained_resources.describe_remaining_templates(cluster.templates), _WITH_A_DELETION),
+    (lambda cluster: remaining_volumes_and_orphans.describe_remaining_templates(cluster.templates), _WITH_A_DELETION),
     (_find_workload_log_groups, _WITH_A_DELETION),
     (lambda cluster: cluster.subnet_tags, _WITH_A_DELETION),
     (_list_existing_resources, ("after",)),

@@ -23,15 +23,7 @@ from cfngen.deploy.preflight.findings import (
     unread,
     warning,
 )
-from cfngen.deploy.preflight.network import (
-    access_lists,
-    endpoints,
-    ranges,
-    routes,
-    security_groups,
-    subnet_tags,
-    vpc,
-)
+from cfngen.deploy.preflight.network import access_lists, endpoints, ranges, routes, security_groups, subnet_tags, vpc
 from cfngen.deploy.preflight.network.reading import read
 from cfngen.deploy.preflight.network.situation import Situation, parameter_values
 from cfngen.deploy.preflight.references import resolve_references

@@ -25,7 +25,12 @@ from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import capacity, group_lifetime_and_reservation, resource_tags
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.launch_checks import check_launch, check_request
-from cfngen.sandbox.services.mixed_policies import matching_types, overrides_of, template_of, uses_requirements
+from cfngen.sandbox.services.mixed_instances_policies import (
+    matching_types,
+    overrides_of,
+    template_of,
+    uses_requirements,
+)
 from cfngen.sandbox.services.networks import free_addresses
 from cfngen.sandbox.services.rules import Refused
 

@@ -16,7 +16,7 @@ from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.stacks import StackResource
 from cfngen.deploy.aws.templates import TemplateObjects
-from cfngen.deploy.plan.deletion import remaining_by_kind, retained_resources
+from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs, remaining_volumes_and_orphans
 
 VOLUMES = (resource("vol-1"), resource("vol-2", "DELETE_COMPLETE", stack_id=arn("masters")), resource("vpc-1"))
 SNAPSHOTS = {"Snapshots": [{"SnapshotId": "snap-1", "VolumeId": "vol-1", "VolumeSize": 20}]}
@@ -41,7 +41,7 @@ def events(aws: Aws, *volumes: str) -> None:
 def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
     events(aws, "AWS::EC2::Volume=vol-3", "AWS::EC2::Volume=", "AWS::EC2::Instance=i-1", "AWS::EC2::Volume=vol-1")
-    [found] = retained_resources.find_snapshots(aws.account, Inventory("one", VOLUMES))
+    [found] = remaining_volumes_and_orphans.find_snapshots(aws.account, Inventory("one", VOLUMES))
     assert (found.kind, found.id) == ("snapshot", "snap-1")
     assert found.command == "aws ec2 delete-snapshot --snapshot-id snap-1 --region us-west-2"
     assert found.cost == "EBS snapshot of a volume of 20 GiB, billed per GiB of stored data and month"
@@ -64,22 +64,22 @@ def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> No
 )
 def test_what_a_snapshot_is_worth_is_said(aws: Aws, more: dict[str, Any], words: str) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
-    [found] = retained_resources.find_snapshots(aws.account, Inventory("one", VOLUMES), **more)
+    [found] = remaining_volumes_and_orphans.find_snapshots(aws.account, Inventory("one", VOLUMES), **more)
     assert words in found.why
 
 
 def test_who_may_not_see_events_still_sees_snapshots_of_the_volumes_there_are(aws: Aws) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
     aws.answers["cloudformation:DescribeStackEvents"] = refusing("AccessDenied")
-    assert len(retained_resources.find_snapshots(aws.account, Inventory("one", VOLUMES))) == 1
+    assert len(remaining_volumes_and_orphans.find_snapshots(aws.account, Inventory("one", VOLUMES))) == 1
     aws.answers["cloudformation:DescribeStackEvents"] = refusing("ServiceUnavailable")
     with pytest.raises(Exception, match="ServiceUnavailable"):
-        retained_resources.find_snapshots(aws.account, Inventory("one", VOLUMES))
+        remaining_volumes_and_orphans.find_snapshots(aws.account, Inventory("one", VOLUMES))
 
 
 @pytest.mark.parametrize(("number", "calls"), [(0, []), (200, [200]), (201, [200, 1])])
 def test_snapshots_are_asked_for_two_hundred_volumes_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
-    retained_resources.find_snapshots(
+    remaining_volumes_and_orphans.find_snapshots(
         aws.account, Inventory("one", tuple(resource(f"vol-{each}") for each in range(number)))
     )
     assert [len(filtered(each, "volume-id")) for each in aws.sent("ec2:DescribeSnapshots")] == calls
@@ -103,14 +103,16 @@ KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime
 )
 def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, why: str | None) -> None:
     aws.answers["kms:DescribeKey"] = answer
-    found = remaining_by_kind.find_keys(aws.account, Inventory("one", (resource("key-1", "DELETE_COMPLETE"),)))
+    found = remaining_buckets_keys_and_logs.find_keys(
+        aws.account, Inventory("one", (resource("key-1", "DELETE_COMPLETE"),))
+    )
     assert aws.sent("kms:DescribeKey") == [{"KeyId": "key-1"}]
     if why is None:
         assert found == ()
         return
     keeping = "until then `aws kms cancel-key-deletion --key-id key-1 --region us-west-2` cancels the deletion"
     assert found == (
-        retained_resources.RetainedResource(
+        remaining_volumes_and_orphans.RetainedResource(
             "KMS key", "key-1", why + keeping, "not billed while its deletion is pending"
         ),
     )
@@ -118,8 +120,8 @@ def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, wh
 
 def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws) -> None:
     for call, ask, held in (
-        ("kms:DescribeKey", remaining_by_kind.find_keys, "AWS::KMS::Key"),
-        ("secretsmanager:DescribeSecret", remaining_by_kind.find_secrets, "AWS::SecretsManager::Secret"),
+        ("kms:DescribeKey", remaining_buckets_keys_and_logs.find_keys, "AWS::KMS::Key"),
+        ("secretsmanager:DescribeSecret", remaining_buckets_keys_and_logs.find_secrets, "AWS::SecretsManager::Secret"),
     ):
         aws.answers[call] = refusing("InternalFailure")
         with pytest.raises(Exception, match="InternalFailure"):
@@ -138,7 +140,7 @@ def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws)
 def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Aws, answer: Any, named: bool) -> None:
     aws.answers["secretsmanager:DescribeSecret"] = answer
     held = resource("arn-of-a-secret-in-it", "DELETE_COMPLETE", type_name="AWS::SecretsManager::Secret")
-    found = remaining_by_kind.find_secrets(aws.account, Inventory("one", (held,)))
+    found = remaining_buckets_keys_and_logs.find_secrets(aws.account, Inventory("one", (held,)))
     assert aws.sent("secretsmanager:DescribeSecret") == [{"SecretId": "arn-of-a-secret-in-it"}]
     assert bool(found) is named
     for each in found:
@@ -169,13 +171,13 @@ def test_what_cloudformation_did_not_delete_is_named_with_its_reason(
     aws: Aws, member: StackResource, why: str | None
 ) -> None:
     member = StackResource(member.stack_id, ("VpcStack",), member.view)
-    found = retained_resources.find_undeleted(aws.account, [member])
+    found = remaining_volumes_and_orphans.find_undeleted(aws.account, [member])
     assert [(each.kind, each.id, each.why) for each in found] == ([("AWS::EC2::VPC", "vpc-1", why)] if why else [])
 
 
 def test_what_has_no_id_is_named_by_its_logical_one_and_has_no_command(aws: Aws) -> None:
     member = resource("", "DELETE_FAILED", type_name="AWS::EC2::VPC", name="Vpc")
-    [found] = retained_resources.find_undeleted(aws.account, [member])
+    [found] = remaining_volumes_and_orphans.find_undeleted(aws.account, [member])
     assert (found.id, found.command, found.cost) == ("Vpc", "", "")
 
 
@@ -184,16 +186,16 @@ def test_an_elastic_ip_is_released_by_its_allocation_id(aws: Aws) -> None:
     addresses = [
         resource(address, "DELETE_FAILED", type_name="AWS::EC2::EIP") for address in ("192.0.2.1", "192.0.2.2")
     ]
-    found = retained_resources.find_undeleted(aws.account, addresses)
+    found = remaining_volumes_and_orphans.find_undeleted(aws.account, addresses)
     release = "aws ec2 release-address --allocation-id eipalloc-1 --region us-west-2"
     assert [(each.id, each.command) for each in found] == [("192.0.2.1", release), ("192.0.2.2", "")]
     [asked] = aws.sent("ec2:DescribeAddresses")
     assert filtered(asked, "public-ip") == ["192.0.2.1", "192.0.2.2"]
     aws.answers["ec2:DescribeAddresses"] = refusing("UnauthorizedOperation")
-    assert [each.command for each in retained_resources.find_undeleted(aws.account, addresses)] == ["", ""]
+    assert [each.command for each in remaining_volumes_and_orphans.find_undeleted(aws.account, addresses)] == ["", ""]
     aws.answers["ec2:DescribeAddresses"] = refusing("InternalError")
     with pytest.raises(Exception, match="InternalError"):
-        retained_resources.find_undeleted(aws.account, addresses)
+        remaining_volumes_and_orphans.find_undeleted(aws.account, addresses)
 
 
 def test_commands_are_in_an_order_in_which_they_work(aws: Aws) -> None:
@@ -204,7 +206,7 @@ def test_commands_are_in_an_order_in_which_they_work(aws: Aws) -> None:
         "nat-1": "AWS::EC2::NatGateway",
         "vpce-1": "AWS::EC2::VPCEndpoint",
     }
-    found = retained_resources.find_undeleted(
+    found = remaining_volumes_and_orphans.find_undeleted(
         aws.account, [resource(each, "DELETE_FAILED", type_name=kind) for each, kind in kept.items()]
     )
     assert [each.id for each in found] == ["nat-1", "vpce-1", "192.0.2.1", "subnet-1"]
@@ -215,31 +217,33 @@ def test_a_role_is_deleted_after_its_policies_and_not_named_once_it_is_gone(aws:
     member = resource("web", "DELETE_FAILED", type_name="AWS::IAM::Role")
     aws.answers["iam:ListRolePolicies"] = {"PolicyNames": ["kubernetes"]}
     aws.answers["iam:ListAttachedRolePolicies"] = {"AttachedPolicies": [{"PolicyArn": "arn:aws:iam::1:policy/orders"}]}
-    [found] = retained_resources.find_undeleted(aws.account, [member])
+    [found] = remaining_volumes_and_orphans.find_undeleted(aws.account, [member])
     assert found.command.split(" && ") == [
         "aws iam delete-role-policy --role-name web --policy-name kubernetes",
         "aws iam detach-role-policy --role-name web --policy-arn arn:aws:iam::1:policy/orders",
         "aws iam delete-role --role-name web",
     ]
     aws.answers["iam:ListRolePolicies"] = refusing("AccessDenied")
-    assert [each.command for each in retained_resources.find_undeleted(aws.account, [member])] == [
+    assert [each.command for each in remaining_volumes_and_orphans.find_undeleted(aws.account, [member])] == [
         "aws iam delete-role --role-name web"
     ]
     aws.answers["iam:ListRolePolicies"] = refusing("NoSuchEntity")
-    assert retained_resources.find_undeleted(aws.account, [member]) == ()
+    assert remaining_volumes_and_orphans.find_undeleted(aws.account, [member]) == ()
 
 
 @pytest.mark.parametrize(("name", "billed"), [("EndpointS3", False), ("EndpointEc2", True)])
 def test_a_gateway_endpoint_is_free(aws: Aws, name: str, billed: bool) -> None:
     member = resource("vpce-1", "DELETE_FAILED", type_name="AWS::EC2::VPCEndpoint", name=name)
-    [found] = retained_resources.find_undeleted(aws.account, [member])
+    [found] = remaining_volumes_and_orphans.find_undeleted(aws.account, [member])
     assert bool(found.cost) is billed
     assert found.command == "aws ec2 delete-vpc-endpoints --vpc-endpoint-ids vpce-1 --region us-west-2"
 
 
 def test_what_several_zones_use_is_named_once() -> None:
     lent = [("RouteTableAId", "rtb-7"), ("RouteTableBId", "rtb-7")]
-    assert [each.id for each in retained_resources.list_existing_resources(Inventory("one"), lent)] == ["rtb-7"]
+    assert [each.id for each in remaining_volumes_and_orphans.list_existing_resources(Inventory("one"), lent)] == [
+        "rtb-7"
+    ]
 
 
 BILLED = {
@@ -282,7 +286,9 @@ DELETED_BY = {
 @pytest.mark.parametrize("kind", sorted({*DELETED_BY, *BILLED}))
 def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str) -> None:
     """The CLI's names are those of botocore's models, hyphenated."""
-    [found] = retained_resources.find_undeleted(aws.account, [resource("id-1", "DELETE_SKIPPED", type_name=kind)])
+    [found] = remaining_volumes_and_orphans.find_undeleted(
+        aws.account, [resource("id-1", "DELETE_SKIPPED", type_name=kind)]
+    )
     assert bool(found.cost) is (kind in BILLED)
     if kind not in DELETED_BY:
         assert found.command == ""
@@ -320,7 +326,9 @@ def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str)
 def test_what_kubernetes_made_and_stays_has_its_price(
     aws: Aws, leftover: OrphanedResource, why: str, cost: str
 ) -> None:
-    [found] = retained_resources.describe_remaining_orphans(aws.account, [leftover], "data of a PersistentVolumeClaim")
+    [found] = remaining_volumes_and_orphans.describe_remaining_orphans(
+        aws.account, [leftover], "data of a PersistentVolumeClaim"
+    )
     assert (found.kind, found.id, found.why, found.cost) == (leftover.kind, leftover.id, why, cost)
     assert found.command == leftover.command("us-west-2")
 
@@ -336,13 +344,13 @@ def test_what_kubernetes_made_and_stays_has_its_price(
 )
 def test_templates_are_named_with_their_number_and_size(size: int, cost: str) -> None:
     objects = TemplateObjects("mine", "one/", 2, size / 2**30)
-    [found] = retained_resources.describe_remaining_templates(objects)
+    [found] = remaining_volumes_and_orphans.describe_remaining_templates(objects)
     assert (found.kind, found.id) == ("templates", "s3://mine/one/")
     assert "2 object versions" in found.why
     assert cost in found.cost
     assert "--empty-bucket" in str(found.command)
     assert "aws s3 rm --recursive s3://mine/one/" in str(found.command)
-    assert retained_resources.describe_remaining_templates(TemplateObjects("mine", "one/")) == ()
+    assert remaining_volumes_and_orphans.describe_remaining_templates(TemplateObjects("mine", "one/")) == ()
 
 
 @pytest.mark.parametrize("size", [None, 3 * 2**29])
@@ -350,7 +358,7 @@ def test_log_groups_are_named_with_what_they_store(aws: Aws, size: int | None) -
     name = "/aws/containerinsights/one/application"
     described = {"logGroupName": name, **({} if size is None else {"storedBytes": size})}
     aws.answers["logs:DescribeLogGroups"] = {"logGroups": [described]}
-    [found] = remaining_by_kind.find_workload_log_groups(aws.account, "one")
+    [found] = remaining_buckets_keys_and_logs.find_workload_log_groups(aws.account, "one")
     assert (found.kind, found.id) == ("log group", name)
     assert f"{'0.00' if size is None else '1.50'} GiB" in found.cost
     assert found.command == f"aws logs delete-log-group --log-group-name {name} --region us-west-2"
@@ -359,10 +367,10 @@ def test_log_groups_are_named_with_what_they_store(aws: Aws, size: int | None) -
 
 def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
     aws.answers["logs:DescribeLogGroups"] = refusing("AccessDeniedException")
-    assert remaining_by_kind.find_workload_log_groups(aws.account, "one") == ()
+    assert remaining_buckets_keys_and_logs.find_workload_log_groups(aws.account, "one") == ()
     aws.answers["logs:DescribeLogGroups"] = refusing("ServiceUnavailableException")
     with pytest.raises(Exception, match="ServiceUnavailable"):
-        remaining_by_kind.find_workload_log_groups(aws.account, "one")
+        remaining_buckets_keys_and_logs.find_workload_log_groups(aws.account, "one")
 
 
 @pytest.mark.parametrize(
@@ -384,7 +392,9 @@ def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
     ],
 )
 def test_what_was_lent_is_the_operators_and_stays(name: str, value: str, kind: str | None) -> None:
-    found = retained_resources.list_existing_resources(Inventory("one", (resource("vpc-1"),)), [(name, value)])
+    found = remaining_volumes_and_orphans.list_existing_resources(
+        Inventory("one", (resource("vpc-1"),)), [(name, value)]
+    )
     assert [(each.kind, each.id, bool(each.cost)) for each in found] == (
         [(kind, value, kind in ("Elastic IP", "NAT gateway"))] if kind else []
     )

@@ -25,6 +25,15 @@ from cfngen.deploy.aws.types import JsonObject
 from cfngen.deploy.messages.message import Report, Step
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.status.cluster_problems import target_version
+from cfngen.deploy.status.cluster_reading import (
+    ClusterReading,
+    Differences,
+    KubernetesState,
+    read_cluster,
+    read_or_unknown,
+    read_status_since,
+    require,
+)
 from cfngen.deploy.status.cluster_status import (
     AddonState,
     BackupState,
@@ -39,15 +48,6 @@ from cfngen.deploy.status.cluster_status import (
     stack_state,
 )
 from cfngen.deploy.status.network_problems import find_network_problems
-from cfngen.deploy.status.reading import (
-    ClusterReading,
-    Differences,
-    KubernetesState,
-    read_cluster,
-    read_or_unknown,
-    read_status_since,
-    require,
-)
 from cfngen.hints import SuggestedCommand, suggest
 
 # Statuses of stacks without resources: nothing has been created, or everything has been deleted again.

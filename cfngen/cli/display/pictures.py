@@ -197,18 +197,18 @@ def _notes(plan: Plan) -> Sequence[str]:
 def _deployed_documents(account: Account, plan: Plan) -> Sequence[Document]:
     """Return the deployed templates; none if one of them cannot be read."""
     from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
-    from cfngen.deploy.aws.stacks import read_template
+    from cfngen.deploy.aws.stacks import StackTree, find_stack
     from cfngen.deploy.aws.templates import read_deployed
     from cfngen.templates.document import Document
 
     try:
         with translate_aws_errors():
-            root_template = read_template(account, plan.stack_id)
-            deployed = read_deployed(account, plan.stack_id, root_template)
+            stack = find_stack(account, plan.stack_id)
+            deployed = read_deployed(StackTree(account, stack)) if stack else None
     except AwsError:
         return ()
-    if not root_template:
+    if not deployed or not deployed.root_template:
         return ()
     nested = {stack.template_name: stack.template for stack in deployed.nested_stacks.values()}
     documents = [Document(name, dict(body), module="") for name, body in nested.items()]
-    return [*documents, Document("cluster", dict(root_template), module="")]
+    return [*documents, Document("cluster", dict(deployed.root_template), module="")]

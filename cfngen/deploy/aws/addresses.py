@@ -22,7 +22,7 @@ from cfngen.cluster.naming.logical_ids import (
 )
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code, translate_aws_errors
-from cfngen.deploy.aws.stacks import ResourceView, StackView, list_resource_tree
+from cfngen.deploy.aws.stacks import ResourceView
 from cfngen.deploy.aws.types import AwsObject
 
 
@@ -196,15 +196,6 @@ def find_used_addresses(letters_by_address: Mapping[str, str], interfaces: list[
         for address, letter in letters_by_address.items():
             if address in private_ips or any(IPv4Address(address) in prefix for prefix in prefixes):
                 yield UsedAddress(address, letter, interface)
-
-
-def read_physical_ids(account: Account, existing: StackView) -> dict[str, str]:
-    """Return the physical ids of all resources of the cluster's stacks by logical id."""
-    return {
-        resource.view.logical_id: resource.view.physical_id
-        for resource in list_resource_tree(account, existing.id)
-        if resource.exists
-    }
 
 
 def read_allocation_ids(account: Account, addresses: Collection[str]) -> dict[str, str]:

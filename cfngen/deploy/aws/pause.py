@@ -8,10 +8,9 @@ from datetime import datetime
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.tag_keys import PAUSED
-from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.groups import NO_INSTANCES, GroupView, find_groups
-from cfngen.deploy.aws.stacks import StackView, list_resource_tree
+from cfngen.deploy.aws.stacks import StackTree
 from cfngen.hints import CommandText, Hint, suggest
 
 
@@ -89,14 +88,14 @@ def find_pause(groups: Iterable[GroupView]) -> PauseState | None:
     )
 
 
-def read_pause(account: Account, stack: StackView, cluster: Cluster) -> PauseState | None:
+def read_pause(deployed: StackTree, cluster: Cluster) -> PauseState | None:
     """Return the pause of a deployed cluster; None if it is not paused."""
     with translate_aws_errors():
-        paused_groups = account.items(
+        paused_groups = deployed.account.items(
             "autoscaling.describe_auto_scaling_groups", "AutoScalingGroups", filters={"tag-key": [PAUSED]}
         )
         # In most accounts no cluster is paused: then this is the only call.
         if next(paused_groups, None) is None:
             return None
-        resources = [resource.view for resource in list_resource_tree(account, stack.id)]
-    return find_pause(find_groups(account, cluster, resources))
+        resources = [resource.view for resource in deployed.resources]
+    return find_pause(find_groups(deployed.account, cluster, resources))

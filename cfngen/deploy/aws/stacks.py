@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from cfngen.cluster.naming.logical_ids import RecordedId
 from cfngen.deploy.aws.account import Account
@@ -231,6 +232,34 @@ def list_resource_tree(account: Account, root_id: str, path: tuple[str, ...] = (
                 if "does not exist" not in str(error) or view.status != "DELETE_COMPLETE":
                     raise
     return tuple(stack_resources)
+
+
+@dataclass(frozen=True)
+class StackTree:
+    """A root stack as it was read, and the resources and templates of all its stacks, each read once, when needed.
+
+    It is for what changes no stack, such as a plan: an operation has to read again what it changes.
+    """
+
+    account: Account
+    root: StackView
+    _templates: dict[str, AwsObject] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def resources(self) -> tuple[StackResource, ...]:
+        """The resources of all stacks, as `list_resource_tree` returns them."""
+        return list_resource_tree(self.account, self.root.id)
+
+    @property
+    def physical_ids(self) -> dict[str, str]:
+        """The physical ids of all resources that exist, by logical id."""
+        return {resource.view.logical_id: resource.view.physical_id for resource in self.resources if resource.exists}
+
+    def template(self, stack_id: str) -> AwsObject:
+        """Return the current template of one of the stacks, as `read_template` does."""
+        if stack_id not in self._templates:
+            self._templates[stack_id] = read_template(self.account, stack_id)
+        return self._templates[stack_id]
 
 
 def read_status_time(account: Account, stack: StackView) -> datetime | None:

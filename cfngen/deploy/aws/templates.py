@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
-from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, list_resources, read_template
+from cfngen.deploy.aws.stacks import NESTED_STACK, StackTree, StackView
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.errors import CfngenError
 from cfngen.templates.expressions import known_ending
@@ -120,24 +120,22 @@ class DeployedTemplates:
     nested_stacks: Mapping[str, DeployedStack] = field(default_factory=dict)
 
 
-def read_deployed(account: Account, root_id: str, root_template: TemplatePart) -> DeployedTemplates:
-    """Return the templates and parameters of a root and its nested stacks.
-
-    Args:
-        root_template: the root's template; empty if it cannot be read.
-    """
+def read_deployed(deployed: StackTree) -> DeployedTemplates:
+    """Return the templates and parameters of a root and its nested stacks."""
+    root_template = deployed.template(deployed.root.id)
     names_by_stack = nested_template_names(root_template)
     nested_stacks: dict[str, DeployedStack] = {}
-    for resource in list_resources(account, root_id):
-        if not resource.physical_id or resource.logical_id not in names_by_stack:
+    for stack_resource in deployed.resources:
+        resource = stack_resource.view
+        if stack_resource.path or not resource.physical_id or resource.logical_id not in names_by_stack:
             continue
         if resource.status.startswith("DELETE") or resource.status == "CREATE_FAILED":
             continue
-        if stack_template := read_template(account, resource.physical_id):
+        if stack_template := deployed.template(resource.physical_id):
             nested_stacks[resource.logical_id] = DeployedStack(
                 template_name=names_by_stack[resource.logical_id],
                 template=stack_template,
-                values=_read_parameter_values(account, resource.physical_id, stack_template),
+                values=_read_parameter_values(deployed.account, resource.physical_id, stack_template),
             )
     return DeployedTemplates(root_template, nested_stacks)
 

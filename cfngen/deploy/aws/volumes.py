@@ -9,7 +9,7 @@ from cfngen.deploy.aws.account import Account, Filters
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code, translate_aws_errors
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource, OrphanKind
-from cfngen.deploy.aws.stacks import StackView, list_resource_tree
+from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.tags import (
     CLUSTER_NAME_TAGS,
     claim_name,
@@ -217,13 +217,13 @@ def _make_orphan(kind: OrphanKind, *, resource_id: str, gigabytes: int, descript
     )
 
 
-def read_volume_sizes(account: Account, existing: StackView) -> Mapping[str, int]:
+def read_volume_sizes(deployed: StackTree) -> Mapping[str, int]:
     """Return the size of each volume of a cluster's stacks in GiB, by volume id."""
     with translate_aws_errors():
         volume_ids = [
             resource.view.physical_id
-            for resource in list_resource_tree(account, existing.id)
+            for resource in deployed.resources
             if resource.view.type == _VOLUME_TYPE and resource.exists
         ]
-        volumes = account.items("ec2.describe_volumes", "Volumes", filters={"volume-id": volume_ids})
+        volumes = deployed.account.items("ec2.describe_volumes", "Volumes", filters={"volume-id": volume_ids})
         return {volume["VolumeId"]: volume["Size"] for volume in volumes}

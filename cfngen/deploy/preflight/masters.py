@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.addresses import describe_holder, find_used_addresses, read_physical_ids
+from cfngen.deploy.aws.addresses import describe_holder, find_used_addresses
 from cfngen.deploy.aws.errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.aws.kubernetes_made import find_in_vpc
-from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.aws.stacks import StackTree, StackView
 from cfngen.deploy.aws.volumes import read_volume_sizes
 from cfngen.deploy.messages.message import Danger, Impact, Notice, Report
 from cfngen.deploy.preflight.findings import unread
@@ -57,27 +57,27 @@ class AddressesInUseError(CfngenError):
 
 
 def check(
-    account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None, report: Report
+    account: Account, cluster: Cluster, values: Mapping[str, str], deployed: StackTree | None, report: Report
 ) -> None:
     """Check that the addresses of masters are free, if the masters are new or get another address.
 
     Args:
         values: values of the root's parameters.
-        existing: the root stack; None if it does not exist yet.
+        deployed: the cluster's stacks; None if they do not exist yet.
         report: receives a notice if the used addresses cannot be read.
 
     Raises:
         AddressesInUseError: an address is in use.
     """
-    letters_by_new_address = _letters_by_new_address(cluster, values, existing)
-    vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
+    letters_by_new_address = _letters_by_new_address(cluster, values, deployed.root if deployed else None)
+    vpc_id = values.get("VpcId") or (deployed.root.outputs.get("VpcId", "") if deployed else "")
     if not (letters_by_new_address and vpc_id):
         return
     try:
         with translate_aws_errors():
             interfaces = find_in_vpc(account, vpc_id)
             used_addresses = list(find_used_addresses(letters_by_new_address, list(interfaces)))
-            stack_resource_ids = read_physical_ids(account, existing) if used_addresses and existing else {}
+            stack_resource_ids = deployed.physical_ids if used_addresses and deployed else {}
     except AwsError as error:
         report(unread("who uses the masters' addresses", error).notice)
         return
@@ -121,7 +121,7 @@ class VolumeFindings:
     notices: tuple[Notice, ...] = ()
 
 
-def check_volume_sizes(account: Account, existing: StackView, values: Mapping[str, str]) -> VolumeFindings:
+def check_volume_sizes(deployed: StackTree, values: Mapping[str, str]) -> VolumeFindings:
     """Compare the real sizes of the volumes with the stack's parameter and with the requested size.
 
     EBS cannot shrink a volume ("Request modifications to your EBS volumes", EC2 User Guide). A rollback that would have
@@ -133,12 +133,12 @@ def check_volume_sizes(account: Account, existing: StackView, values: Mapping[st
     Raises:
         AwsError: a call fails, other than by missing permissions for DescribeVolumes.
     """
-    recorded = existing.parameters.get(SIZE_PARAMETER, "")
+    recorded = deployed.root.parameters.get(SIZE_PARAMETER, "")
     requested = values.get(SIZE_PARAMETER, "")
     if not recorded.isdecimal() or not requested.isdecimal():
         return VolumeFindings()
     try:
-        actual_sizes = read_volume_sizes(account, existing)
+        actual_sizes = read_volume_sizes(deployed)
     except DeniedError:
         return VolumeFindings(
             notices=(Notice("the actual sizes of the data volumes are unknown: ec2:DescribeVolumes is denied"),)

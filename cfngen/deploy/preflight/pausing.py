@@ -11,7 +11,7 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView
 from cfngen.deploy.aws.pause import read_pause
-from cfngen.deploy.aws.stacks import StackView, find_stack
+from cfngen.deploy.aws.stacks import StackTree, StackView, find_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, Hint, suggest
 from cfngen.text import join_and
@@ -177,6 +177,6 @@ def ensure_not_paused(account: Account, stack: StackView, cluster: Cluster) -> N
         PausedError: it is.
         AwsError: a call failed.
     """
-    pause = read_pause(account, stack, cluster)
+    pause = read_pause(StackTree(account, stack), cluster)
     if pause:
         raise PausedError(cluster.name, pause)

@@ -18,7 +18,7 @@ from recorded_stack import NAME, arn, resource
 
 from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.aws.launched_versions import StaleGroup, find_stale_groups
-from cfngen.deploy.aws.stacks import ResourceView, StackView
+from cfngen.deploy.aws.stacks import ResourceView, StackTree, StackView
 from cfngen.deploy.messages.message import Danger, Message, Notice
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.plan.publishing.carrying import TemplatesToUpload, add_old_programs
@@ -229,8 +229,8 @@ class Cluster(Fleet):
         self, documents: tuple[Document, ...] = DOCUMENTS, **options: Any
     ) -> tuple[TemplatesToUpload, list[Notice]]:
         said: list[Message] = []
-        existing = StackView(NAME, STACK_ID, StackStatus("UPDATE_COMPLETE"))
-        made = add_old_programs(self.account, documents, existing, cluster="one", report=said.append, **options)
+        deployed = StackTree(self.account, StackView(NAME, STACK_ID, StackStatus("UPDATE_COMPLETE")))
+        made = add_old_programs(self.account, documents, deployed, cluster="one", report=said.append, **options)
         return made, [message for message in said if isinstance(message, Notice)]
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from typing import Any
 
@@ -59,6 +60,18 @@ def test_a_plan_changes_nothing_in_any_status(operator: Operator, existing: Any)
         own = {"cloudformation:DeleteStack"} if status == "DELETE_COMPLETE" else set()
         assert (status, set(changed(operator, before)) - own) == (status, set())
     assert operator.questions == []
+
+
+def test_a_plan_reads_the_resources_and_the_template_of_each_stack_once(operator: Operator, existing: Any):
+    before = len(operator.cloud.faults.calls)
+    operator.plan(LARGER)
+    reads = Counter(
+        (call.operation, str(sorted(call.parameters.items())))
+        for call in operator.cloud.faults.calls[before:]
+        if call.operation in ("GetTemplate", "ListStackResources")
+    )
+    assert len(reads) > 2 * len(operator.cloud.engine.stacks())
+    assert set(reads.values()) == {1}, reads
 
 
 def test_where_deploying_would_delete_first_a_plan_says_so(operator: Operator):

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from recorded import NOW, STACK_ID, Recorded
 
+from cfngen.deploy.aws.stacks import StackTree, StackView
 from cfngen.deploy.aws.templates import DeployedStack, DeployedTemplates, read_deployed
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.plan.phases.documents import (
     parameters_of_volumes,
     separable_groups,
@@ -258,21 +260,21 @@ def test_what_nested_stacks_have_now() -> None:
         return {**found, **there, "LastUpdatedTimestamp": NOW}
 
     api = Recorded()
-    api.answers["ListStackResources"] = lambda _: {
-        "StackResourceSummaries": [
-            resource("NodeGroupKeptStack", NESTED, "DELETE_FAILED"),
-            resource("NodeGroupGoneStack", NESTED, "CREATE_FAILED"),
-            resource("VpcStack", NESTED, physical=""),
-            resource("OtherStack", NESTED),
-            resource("Vpc", "AWS::EC2::VPC"),
-            resource("MasterStack", NESTED),
-        ]
+    root_resources = [
+        resource("NodeGroupKeptStack", NESTED, "DELETE_FAILED"),
+        resource("NodeGroupGoneStack", NESTED, "CREATE_FAILED"),
+        resource("VpcStack", NESTED, physical=""),
+        resource("OtherStack", NESTED),
+        resource("Vpc", "AWS::EC2::VPC"),
+        resource("MasterStack", NESTED),
+    ]
+    api.answers["ListStackResources"] = lambda sent: {
+        "StackResourceSummaries": root_resources if sent["StackName"] == "root" else []
     }
     body = {
         "Parameters": {"Secret": {"Type": "String", "NoEcho": True}, "Hidden": {"Type": "String", "NoEcho": "true"}},
         "Resources": {},
     }
-    api.answers["GetTemplate"] = lambda _: {"TemplateBody": json.dumps(body)}
     api.stack = {
         "StackName": "kubernetes-MasterStack-1",
         "StackId": STACK_ID,
@@ -290,7 +292,10 @@ def test_what_nested_stacks_have_now() -> None:
         **DEPLOYED.root_template,
         "Resources": {**DEPLOYED.root_template["Resources"], "Vpc": {"Type": "AWS::EC2::VPC"}},
     }
-    read = read_deployed(api.account, STACK_ID, root)
+    api.answers["GetTemplate"] = lambda sent: {
+        "TemplateBody": json.dumps(root if sent["StackName"] == "root" else body)
+    }
+    read = read_deployed(StackTree(api.account, StackView("kubernetes", "root", StackStatus("UPDATE_COMPLETE"))))
     assert read.root_template == root
     assert read.nested_stacks == {
         "MasterStack": DeployedStack("master", body, {"Image": "ami-1", "Size": "20", "Empty": ""})

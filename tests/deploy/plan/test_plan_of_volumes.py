@@ -9,7 +9,7 @@ from recorded import NOW, STACK_ID, Recorded, RefusedError
 
 from cfngen.deploy.aws import volumes
 from cfngen.deploy.aws.errors import AwsError
-from cfngen.deploy.aws.stacks import require_stack
+from cfngen.deploy.aws.stacks import StackTree, require_stack
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.operations.deployment import execution
 from cfngen.deploy.plan import change_sets
@@ -76,17 +76,14 @@ class Account:
 
     def truth(self, wanted: str = "20") -> preflight_masters.VolumeFindings:
         stack = require_stack(self.api.account, "kubernetes")
-        return preflight_masters.check_volume_sizes(
-            self.api.account, stack, {"MasterVolumeSize": wanted} if wanted else {}
-        )
+        deployed = StackTree(self.api.account, stack)
+        return preflight_masters.check_volume_sizes(deployed, {"MasterVolumeSize": wanted} if wanted else {})
 
 
 def test_sizes_are_those_of_the_volumes_that_are_there() -> None:
     account = Account(a=20, b=40)
-    assert volumes.read_volume_sizes(account.api.account, require_stack(account.api.account, "kubernetes")) == {
-        "a": 20,
-        "b": 40,
-    }
+    deployed = StackTree(account.api.account, require_stack(account.api.account, "kubernetes"))
+    assert volumes.read_volume_sizes(deployed) == {"a": 20, "b": 40}
     assert account.asked == ["a", "b"]
 
 

@@ -19,7 +19,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import ClusterFileError
 from cfngen.cluster.sections import field_types, field_validation
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.aws.stacks import StackTree, StackView
 from cfngen.deploy.messages.message import Message, Notice
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.preflight.existing import objects
@@ -517,7 +517,8 @@ class Landlord:
         self.stack = StackView("one", "arn", StackStatus("CREATE_COMPLETE"), outputs={"VpcId": vpc})
 
     def check(self) -> None:
-        objects.check(self.account, parse(copy.deepcopy(self.file)), self.parameters, self.stack, self.told.append)
+        deployed = StackTree(self.account, self.stack) if self.stack else None
+        objects.check(self.account, parse(copy.deepcopy(self.file)), self.parameters, deployed, self.told.append)
 
 
 def target_group_older(here: Landlord) -> None:

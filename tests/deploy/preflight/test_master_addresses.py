@@ -10,9 +10,9 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.aws import addresses
+from cfngen.deploy.aws import addresses, stacks
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.aws.stacks import StackTree, StackView
 from cfngen.deploy.messages.message import Message, Notice
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.preflight import masters
@@ -43,8 +43,9 @@ def interface(account: Account, subnet: Any, address: str, **more: Any) -> str:
 def check(account: Account, subnet: Any, values: dict[str, str] | None = None) -> None:
     # Whether the stack itself has the interface is asked of CloudFormation, which knows no such stack here.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(addresses, "list_resource_tree", lambda account, identifier: ())
-        masters.check(account, parse(THREE), values or VALUES, stack(subnet["VpcId"]), lambda message: None)
+        patch.setattr(stacks, "list_resource_tree", lambda account, identifier: ())
+        deployed = StackTree(account, stack(subnet["VpcId"]))
+        masters.check(account, parse(THREE), values or VALUES, deployed, lambda message: None)
 
 
 def test_free_addresses_are_fine_and_so_are_those_that_masters_have(account: Account, subnet: Any) -> None:
@@ -106,7 +107,7 @@ def test_one_master_does_not_become_three_over_somebodys_address(cloud: Cloud) -
 def test_addresses_that_may_not_be_read_are_said_and_keep_nobody_from_deploying(aws: Aws) -> None:
     aws.answers["ec2:DescribeNetworkInterfaces"] = refusing("UnauthorizedOperation")
     told: list[Message] = []
-    masters.check(aws.account, parse(THREE), VALUES, stack("vpc-1"), told.append)
+    masters.check(aws.account, parse(THREE), VALUES, StackTree(aws.account, stack("vpc-1")), told.append)
     [notice] = told
     assert isinstance(notice, Notice)
     assert notice.text.startswith("who uses the masters' addresses cannot be read, so what depends on it was not")

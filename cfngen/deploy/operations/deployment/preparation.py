@@ -17,7 +17,7 @@ from cfngen.deploy.aws import operation_origin
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.pause import read_pause
-from cfngen.deploy.aws.stacks import StackView, read_template
+from cfngen.deploy.aws.stacks import StackTree, StackView
 from cfngen.deploy.aws.templates import read_deployed
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Impact, Notice, Report, Step
@@ -138,6 +138,7 @@ class _Settled:
 
     Attributes:
         request: as in `Preparation`; its documents have the old boot programs that running instances still need.
+        deployed: the cluster's stacks; None if they do not exist yet.
         root_template: the root's template as it is deployed; empty if there is no stack yet.
         updates: the updates in which the wanted cluster is reached; empty if one is enough.
         resolved: cluster and values, without references.
@@ -145,7 +146,7 @@ class _Settled:
     """
 
     request: DeploymentRequest
-    deployed_stack: StackView | None
+    deployed: StackTree | None
     root_template: TemplatePart
     updates: tuple[PlannedUpdate, ...]
     removed_issuer: IssuerState | None
@@ -154,23 +155,29 @@ class _Settled:
     setting_impacts: tuple[Impact, ...]
     program_impacts: tuple[Impact, ...]
 
+    @property
+    def deployed_stack(self) -> StackView | None:
+        """The root stack; None if it does not exist yet."""
+        return self.deployed.root if self.deployed else None
+
 
 def _settle(account: Account, request: DeploymentRequest, interaction: Interaction, *, all_at_once: bool) -> _Settled:
     """Find out which cluster is deployed next, and choose the values of its parameters; nothing is uploaded yet."""
     name = request.cluster.name
     deployed_stack = ensure_deployable(account, request.stack_name, name, interaction)
-    if deployed_stack:
-        _check_pause(account, deployed_stack, request, interaction)
-    root_template = read_template(account, deployed_stack.id) if deployed_stack else {}
+    deployed = StackTree(account, deployed_stack) if deployed_stack else None
+    if deployed:
+        _check_pause(account, deployed, request, interaction)
+    root_template = deployed.template(deployed.root.id) if deployed else {}
     clusters = immutable_settings.next_clusters(root_template, request.cluster)
     clusters = clusters[-1:] if all_at_once else clusters
     updates = issuer_updates.planned_updates(root_template, clusters)
     if updates:
-        objects.check_next_updates(account, request.cluster, deployed_stack)
+        objects.check_next_updates(account, request.cluster, deployed)
         request = replace(request, cluster=clusters[0], documents=request.generate(clusters[0]))
     setting_impacts = immutable_settings.setting_impacts(root_template, request.cluster)
     templates = add_old_programs(
-        account, request.documents, deployed_stack, cluster=name, bucket=request.bucket, report=interaction.report
+        account, request.documents, deployed, cluster=name, bucket=request.bucket, report=interaction.report
     )
     request = replace(request, documents=templates.documents)
     # The root, which comes last, has the parameters.
@@ -186,7 +193,7 @@ def _settle(account: Account, request: DeploymentRequest, interaction: Interacti
     )
     return _Settled(
         request=request,
-        deployed_stack=deployed_stack,
+        deployed=deployed,
         root_template=root_template,
         updates=updates,
         removed_issuer=immutable_settings.removed_issuer(root_template, request.cluster),
@@ -233,13 +240,13 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
     )
     missing_tags = _check_existing_objects(account, settled, report)
     volumes = (
-        masters.check_volume_sizes(account, deployed_stack, settled.parameters.values)
-        if deployed_stack
+        masters.check_volume_sizes(settled.deployed, settled.parameters.values)
+        if settled.deployed
         else masters.VolumeFindings()
     )
     notices = [*settled.parameters.notices, *volumes.notices, *objects.notices(account, cluster, request.stack_name)]
     demand = count_demand(request.documents, values)
-    current_demand = _read_current_demand(account, deployed_stack, notices)
+    current_demand = _read_current_demand(settled.deployed, notices)
     return _Checked(
         missing_tags=missing_tags,
         notices=tuple(notices),
@@ -254,7 +261,7 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
 
 def _check_existing_objects(account: Account, settled: _Settled, report: Report) -> tuple[SubnetTag, ...]:
     """Check what the cluster file names in the account; return the tags that existing subnets lack."""
-    request, deployed_stack = settled.request, settled.deployed_stack
+    request, deployed = settled.request, settled.deployed
     cluster, values = settled.resolved.cluster, settled.resolved.values
     overridden = OverriddenKeys(request.cluster, settled.parameters.sources)
     is_network_judged = False
@@ -265,16 +272,16 @@ def _check_existing_objects(account: Account, settled: _Settled, report: Report)
             report,
             values,
             without=(QUOTAS,) if request.ignore_quotas else (),
-            is_update=deployed_stack is not None,
+            is_update=deployed is not None,
             source_of=overridden.source,
         )
     with overridden.named():
-        objects.check(account, cluster, values, deployed_stack, report, is_network_judged=is_network_judged)
+        objects.check(account, cluster, values, deployed, report, is_network_judged=is_network_judged)
         offered_instance_types.check(account, cluster, values, report)
         missing_tags = subnet_tags.find_missing(account, cluster, values)
     if not is_network_judged:
         routes.check(account, cluster, values, report)
-    masters.check(account, cluster, values, deployed_stack, report)
+    masters.check(account, cluster, values, deployed, report)
     return missing_tags
 
 
@@ -282,7 +289,7 @@ def _plan(
     account: Account, settled: _Settled, checked: _Checked, report: Report, cleanup: ExitStack, *, all_at_once: bool
 ) -> Preparation:
     """Upload the templates, create the change set and read it; divide an update into phases if it needs them."""
-    request, deployed_stack = settled.request, settled.deployed_stack
+    request, deployed = settled.request, settled.deployed
     upload = partial(
         publish, account, cluster=request.cluster.name, bucket=request.bucket, kms_key=request.kms_key, report=report
     )
@@ -298,13 +305,13 @@ def _plan(
         updates_reason=issuer_updates.why_several(settled.updates),
     )
     cleanup.callback(change_sets.discard, account, plan, report)
-    preparation = Preparation(plan, deployed_stack, settled.resolved.values, request, settled.removed_issuer)
+    preparation = Preparation(plan, settled.deployed_stack, settled.resolved.values, request, settled.removed_issuer)
     may_have_phases = plan.operation == "update" and plan.change_set_id and not plan.leaves_stack
-    if deployed_stack is None or all_at_once or not may_have_phases or plan.refusal_reason:
+    if deployed is None or all_at_once or not may_have_phases or plan.refusal_reason:
         return preparation
     phases = plan_phases(
         plan,
-        read_deployed(account, deployed_stack.id, settled.root_template),
+        read_deployed(deployed),
         request.documents,
         PartPlanner(account, plan_request, upload, report, cleanup),
         lambda whole_plan: change_sets.discard(account, whole_plan, report),
@@ -345,11 +352,9 @@ def _plan_request(account: Account, settled: _Settled, checked: _Checked, templa
     )
 
 
-def _check_pause(
-    account: Account, deployed_stack: StackView, request: DeploymentRequest, interaction: Interaction
-) -> None:
+def _check_pause(account: Account, deployed: StackTree, request: DeploymentRequest, interaction: Interaction) -> None:
     """Refuse a deployment of a paused cluster, which would wait for masters; of a plan, only report the pause."""
-    pause = read_pause(account, deployed_stack, request.cluster)
+    pause = read_pause(deployed, request.cluster)
     if pause is None:
         return
     if not account.only_planning:
@@ -358,12 +363,12 @@ def _check_pause(
     interaction.report(Notice(text, pause.hint))
 
 
-def _read_current_demand(account: Account, deployed_stack: StackView | None, notices: list[Notice]) -> Demand | None:
+def _read_current_demand(deployed: StackTree | None, notices: list[Notice]) -> Demand | None:
     """Return what the deployed cluster uses of the account's quotas; None, and a notice, if that cannot be read."""
-    if deployed_stack is None:
+    if deployed is None:
         return Demand()
     try:
-        return read_deployed_demand(account, deployed_stack)
+        return read_deployed_demand(deployed)
     except AwsError as error:
         notices.append(Notice(f"the update's effect on costs and quotas is unknown: {error}", error.hint))
         return None

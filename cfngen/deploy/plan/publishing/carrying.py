@@ -16,7 +16,7 @@ from itertools import islice
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.launched_versions import StaleGroup, find_retyped_slots, find_stale_groups
-from cfngen.deploy.aws.stacks import StackView, list_resource_tree, read_template
+from cfngen.deploy.aws.stacks import StackTree, read_template
 from cfngen.deploy.aws.templates import read_uploaded
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact, Notice, Report
@@ -46,7 +46,7 @@ class TemplatesToUpload:
 def add_old_programs(
     account: Account,
     documents: Sequence[Document],
-    existing: StackView | None,
+    deployed: StackTree | None,
     *,
     cluster: str,
     bucket: str = "",
@@ -55,11 +55,11 @@ def add_old_programs(
     """Return the templates with the boot programs of groups that use an old launch template version.
 
     Args:
-        existing: the root stack; None if it does not exist yet.
+        deployed: the cluster's stacks; None if they do not exist yet.
         bucket: the operator's bucket for templates; cfngen's own if empty.
         report: receives a notice for each group that uses an old launch template version.
     """
-    stale_groups = _read_stale_groups(account, existing, report) if existing else []
+    stale_groups = _read_stale_groups(deployed, report) if deployed else []
     if not stale_groups:
         return TemplatesToUpload(tuple(documents))
     documents_to_upload = list(documents)
@@ -84,17 +84,17 @@ def add_old_programs(
     return TemplatesToUpload(tuple(documents_to_upload), tuple(impacts))
 
 
-def _read_stale_groups(account: Account, existing: StackView, report: Report) -> list[tuple[StaleGroup, str]]:
+def _read_stale_groups(deployed: StackTree, report: Report) -> list[tuple[StaleGroup, str]]:
     """Return the groups that use an old launch template version, each with the ARN of its stack.
 
     Empty if they cannot be read, which is reported, as are masters of another type than their stack's.
     """
     try:
         with translate_aws_errors():
-            resources = list_resource_tree(account, existing.id)
+            resources = deployed.resources
         views = [resource.view for resource in resources]
-        stale = find_stale_groups(account, views)
-        for slot in find_retyped_slots(account, views):
+        stale = find_stale_groups(deployed.account, views)
+        for slot in find_retyped_slots(deployed.account, views):
             report(Notice(slot.text))
     except AwsError as error:
         report(Notice(f"cannot find out which groups use an old launch template version: {error}", error.hint))

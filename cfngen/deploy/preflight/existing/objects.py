@@ -22,7 +22,7 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.addresses import find_elastic_ip
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.network import find_internet_gateway_vpc, find_route_tables, find_security_groups, find_subnets
-from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.preflight.existing import network, roles, services
 from cfngen.deploy.preflight.findings import Finding, FindingsError, Severity, refusal, unread
@@ -39,7 +39,7 @@ def check(
     account: Account,
     cluster: Cluster,
     values: Mapping[str, str],
-    existing: StackView | None,
+    deployed: StackTree | None,
     report: Report,
     *,
     is_network_judged: bool = False,
@@ -48,14 +48,14 @@ def check(
 
     Args:
         values: values of the root's parameters.
-        existing: the root stack; None if it does not exist yet.
+        deployed: the cluster's stacks; None if they do not exist yet.
         report: receives a notice for everything that could not be read.
         is_network_judged: whether the parts of an existing VPC have been judged already.
 
     Raises:
         ForeignObjectsError: some belong to another VPC or account, or cannot be used.
     """
-    checks = _checks(account, cluster, values, existing, is_network_judged=is_network_judged)
+    checks = _checks(account, cluster, values, deployed, is_network_judged=is_network_judged)
     findings = [finding for what, check in checks for finding in _carry_out(what, check)]
     for finding in findings:
         if finding.severity is Severity.WARNING:
@@ -72,20 +72,20 @@ def _checks(
     account: Account,
     cluster: Cluster,
     values: Mapping[str, str],
-    existing: StackView | None,
+    deployed: StackTree | None,
     *,
     is_network_judged: bool,
 ) -> _Checks:
     """Return the checks of a cluster, with a VPC of its own or in an existing one."""
-    vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
+    vpc_id = values.get("VpcId") or (deployed.root.outputs.get("VpcId", "") if deployed else "")
     checks: _Checks = [
         ("existing policies", _find_policy_problems(account, cluster)),
         ("existing roles", roles.find_role_problems(account, cluster)),
         ("the secrets' key", services.find_key_problems(account, cluster)),
         ("the hosted zones", services.find_zone_problems(account, cluster)),
-        ("the roles for pods", roles.find_pod_role_problems(account, cluster, existing)),
+        ("the roles for pods", roles.find_pod_role_problems(account, cluster, deployed)),
     ]
-    if existing is None and not vpc_id:
+    if deployed is None and not vpc_id:
         checks += [
             ("", _reject_all_security_groups(cluster)),
             ("", network.find_unconnected_targets(cluster)),
@@ -117,7 +117,7 @@ def _carry_out(what: str, findings: Iterable[Finding]) -> Iterator[Finding]:
         yield unread(what, error)
 
 
-def check_next_updates(account: Account, cluster: Cluster, existing: StackView | None) -> None:
+def check_next_updates(account: Account, cluster: Cluster, deployed: StackTree | None) -> None:
     """Check what is in the way of the last of several updates, before the first one begins.
 
     What cannot be read is reported by the check of each update.
@@ -128,7 +128,7 @@ def check_next_updates(account: Account, cluster: Cluster, existing: StackView |
     Raises:
         ForeignObjectsError: a role or a provider exists already.
     """
-    findings = roles.find_pod_role_problems(account, cluster, existing)
+    findings = roles.find_pod_role_problems(account, cluster, deployed)
     if problems := tuple(finding for finding in findings if finding.severity is Severity.PROBLEM):
         raise ForeignObjectsError(problems)
 

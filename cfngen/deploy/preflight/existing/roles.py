@@ -27,7 +27,7 @@ from cfngen.deploy.aws.roles import (
     removal_command,
 )
 from cfngen.deploy.aws.services import blocks_public_buckets
-from cfngen.deploy.aws.stacks import StackView, list_resource_tree
+from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.findings import Finding, refusal, unread
@@ -37,7 +37,7 @@ from cfngen.permissions.trust import ec2_principal
 from cfngen.text import join_and
 
 
-def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView | None) -> Iterator[Finding]:
+def find_pod_role_problems(account: Account, cluster: Cluster, deployed: StackTree | None) -> Iterator[Finding]:
     """Yield a problem for each role or provider that is in the way, and for each existing role that cannot be used.
 
     Args:
@@ -46,7 +46,7 @@ def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView 
     issuer = cluster.service_account_issuer
     if issuer is None:
         return
-    if stack is None and cluster.iam.addon_roles and not masters_publish_documents(cluster):
+    if deployed is None and cluster.iam.addon_roles and not masters_publish_documents(cluster):
         yield refusal(
             "iam.addonRoles",
             "AWS has to read the issuer's documents before the cloud controller manager can use its "
@@ -57,7 +57,7 @@ def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView 
         yield from _find_public_access_problem(account)
     try:
         with translate_aws_errors():
-            own_ids = _own_ids(account, stack)
+            own_ids = frozenset(deployed.physical_ids.values()) if deployed else frozenset()
             for key, service_account in accounts_with_made_roles(cluster):
                 name = role_name(cluster, service_account)
                 role = None if name in own_ids else find_role(account, name)
@@ -68,13 +68,6 @@ def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView 
             yield from _find_existing_role_problems(account, cluster)
     except AwsError as error:
         yield unread("whether names of roles and providers are taken", error, "iam")
-
-
-def _own_ids(account: Account, stack: StackView | None) -> frozenset[str]:
-    """Return the physical ids of the resources that the stacks have."""
-    if stack is None:
-        return frozenset()
-    return frozenset(resource.view.physical_id for resource in list_resource_tree(account, stack.id) if resource.exists)
 
 
 def _describe_taken_role(account: Account, cluster: Cluster, name: str, role: RoleView) -> str:

@@ -8,11 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from cfngen.cluster.naming.network_ids import ZonalId, ZoneId
-from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
-from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, StackView
-from cfngen.deploy.aws.stacks import list_resources as resources_of
-from cfngen.deploy.aws.stacks import read_template as template_of
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, StackTree
 from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount, instance_counts
@@ -279,32 +276,35 @@ def _without_unknown(gib_by_volume_type: Mapping[str, int]) -> dict[str, int]:
     return {volume_type: gib for volume_type, gib in gib_by_volume_type.items() if volume_type and gib}
 
 
-def read_deployed_demand(account: Account, stack: StackView) -> Demand:
+def read_deployed_demand(deployed: StackTree) -> Demand:
     """Return the AWS resources that a deployed cluster needs, from the templates and parameters of its stacks.
 
     Raises:
         cfngen.deploy.aws.errors.AwsError: the stacks cannot be read.
     """
+    root = deployed.root
     with translate_aws_errors():
-        root = template_of(account, stack.id)
+        root_template = deployed.template(root.id)
         physical_ids = {
-            resource.logical_id: resource.physical_id
-            for resource in resources_of(account, stack.id)
-            if resource.physical_id
+            resource.view.logical_id: resource.view.physical_id
+            for resource in deployed.resources
+            if resource.stack_id == root.id and resource.view.physical_id
         }
         # Nested stacks that were never created have no physical id.
         names_by_stack = {
-            logical_id: name for logical_id, name in nested_template_names(root).items() if logical_id in physical_ids
+            logical_id: name
+            for logical_id, name in nested_template_names(root_template).items()
+            if logical_id in physical_ids
         }
-        documents = [Document("cluster", dict(root), module="", children=tuple(names_by_stack))]
+        documents = [Document("cluster", dict(root_template), module="", children=tuple(names_by_stack))]
         for logical_id, name in names_by_stack.items():
-            documents.append(Document(name, dict(template_of(account, physical_ids[logical_id])), module=""))
+            documents.append(Document(name, dict(deployed.template(physical_ids[logical_id])), module=""))
     has_nested_stacks = len(documents) > 1
     if not has_nested_stacks:
         return Demand()
     # The root outputs the id of a VPC that it has created.
     return replace(
-        count_demand(documents, stack.parameters), vpc_id=stack.values.get("VpcId") or stack.outputs.get("VpcId", "")
+        count_demand(documents, root.parameters), vpc_id=root.values.get("VpcId") or root.outputs.get("VpcId", "")
     )
 
 

@@ -108,7 +108,11 @@ def make_views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple
 
 
 def _nested_interface(body: TemplateBody) -> TemplateBody:
-    """Return what is needed of a nested template to check its parent: of resources, what rule E9019 looks at."""
+    """Return what is needed of a nested template to check its parent.
+
+    Of its resources, this is those with a function that needs the value of a parameter: E9019 compares them with what
+    the parent passes.
+    """
     sections = {section: body[section] for section in _INTERFACE_SECTIONS if section in body}
     resources = {
         logical_id: resource

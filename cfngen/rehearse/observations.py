@@ -1,4 +1,4 @@
-"""Observations after an operation: facts, which are compared with the emulator, and remarks, which are not."""
+"""What a rehearsal observes after an operation, in words: facts, which must be as on the emulator, and remarks."""
 
 from __future__ import annotations
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from cfngen.atomic_files import replace_file
 from cfngen.deploy.messages.message import Message
 from cfngen.errors import CfngenError
 from cfngen.rehearse.comparison import Surprise
@@ -156,7 +155,7 @@ def write_report(path: Path, document: str, page: str) -> tuple[Path, ...]:
     Raises:
         ReportError: a file cannot be written.
     """
-    return (_write_atomically(path, document), _write_atomically(path.with_name(f"{path.stem}.md"), page))
+    return (_write(path, document), _write(path.with_name(f"{path.stem}.md"), page))
 
 
 def require_writable(path: Path) -> None:
@@ -175,19 +174,10 @@ def require_writable(path: Path) -> None:
         raise ReportError(f"the report cannot be written to {path}", hint="choose another file with --report.")
 
 
-def _write_atomically(path: Path, text: str) -> Path:
-    """Write a file so that it has either its old or its complete new content; return its path."""
-    temporary = ""
+def _write(path: Path, text: str) -> Path:
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        replace_file(path, text, private=True)
     except OSError as error:
-        with suppress(OSError):
-            Path(temporary).unlink()
         hint = "the result is on the screen; choose another file with --report the next time."
         raise ReportError(f"the report cannot be written to {path}: {error.strerror or error}", hint=hint) from error
     return path

@@ -130,7 +130,7 @@ def test_without_room_for_the_schema_there_is_no_cluster_file(cfngen, directory,
     def full(**_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("cfngen.cli.input.paths.tempfile.mkstemp", full)
+    monkeypatch.setattr("cfngen.atomic_files.tempfile.mkstemp", full)
     ran = cfngen("init")
     assert ran.code == 1
     assert ran.err.startswith("error: cluster.schema.json cannot be written: no space left on device\nhint: ")

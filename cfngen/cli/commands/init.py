@@ -12,8 +12,9 @@ from pathlib import Path
 
 import click
 
+from cfngen.atomic_files import replace_file
 from cfngen.cli.display.terminal import examples_epilog, show_warning
-from cfngen.cli.input.paths import PathArgument, replace_file
+from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import DEFAULT_FILE
 from cfngen.cli.usage import did_you_mean
 from cfngen.cluster.documents import examples

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from cfngen.cli.input.paths import replace_file
+from cfngen.atomic_files import replace_file
 from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:

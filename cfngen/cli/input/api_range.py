@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from cfngen.cli.input.paths import replace_file
+from cfngen.atomic_files import replace_file
 from cfngen.cli.input.source import Source
 from cfngen.cli.input.target import Target
 

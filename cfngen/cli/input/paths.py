@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-from contextlib import suppress
 from pathlib import Path, PosixPath
 from typing import TYPE_CHECKING
 
@@ -65,34 +63,3 @@ class PathArgument(click.Path):
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type="dir" if self.directories else "file")]
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a file, in UTF-8, so that it has either its old or its complete new content; it keeps its permissions.
-
-    A symbolic link stays, and its target is written.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    temporary = ""
-    try:
-        target = Path(os.path.realpath(path))
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes a file for its owner alone.
-        Path(temporary).chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
-        Path(temporary).replace(target)
-    except BaseException:
-        with suppress(OSError):
-            Path(temporary).unlink()
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -275,10 +275,13 @@ class ExistingPartId(IdForm):
 
 @dataclass(frozen=True)
 class RecordedId(IdForm):
-    """The root's output with the id to which a reference to another stack has led, e.g. `ReferencedVpcId`.
+    """The root's output that records which id a reference to another stack stands for, e.g. `ReferencedVpcId`.
+
+    The next deployment compares it with the id that the reference stands for by then.
 
     Attributes:
-        part: the logical id of the part; if the cluster file had an id, it would be the parameter's name.
+        part: what is referred to, e.g. `VpcId`; where the cluster file has an id instead, the root's parameter for it
+            has this name.
     """
 
     part: str
@@ -290,7 +293,7 @@ class RecordedId(IdForm):
 
     @classmethod
     def parse(cls, logical_id: str) -> RecordedId | None:
-        """Return the part of an id of this form, or None for any other text."""
+        """Return the id from its text; None for a text of another form."""
         match = cls._PATTERN.fullmatch(logical_id)
         return cls(match[1]) if match else None
 

@@ -83,6 +83,7 @@ def refusal(value: str, *, is_accepted: bool, expected: str) -> str:
         )
     if not re.fullmatch(pattern, value):
         return f"{value!r} is not of the form {form}"
+    # Reading a cluster file replaces these by the values of the outputs, so this one is not from a file.
     if match[1] == "terraform":
         return f"{value!r} is the output of a file, which is only read for a cluster file; enter {expected}"
     return ""

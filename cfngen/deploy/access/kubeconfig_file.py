@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from cfngen.atomic_files import replace_file
 from cfngen.deploy.access.kubeconfig import KubeconfigError
 
 KUBECONFIG_VARIABLE = "KUBECONFIG"
@@ -48,7 +48,7 @@ def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
             old_text = target.read_text(encoding="utf-8") if target.exists() else ""
             new_text = edit(old_text)
             if new_text != old_text:
-                _replace_atomically(target, new_text)
+                replace_file(target, new_text, private=True)
             return new_text != old_text
     except UnicodeDecodeError as error:
         raise KubeconfigError(f"{path} is not a kubeconfig: it is not UTF-8 text; nothing was changed") from error
@@ -75,18 +75,3 @@ def _locked(path: Path) -> Iterator[None]:
     finally:
         with suppress(FileNotFoundError):
             lock.unlink()
-
-
-def _replace_atomically(target: Path, text: str) -> None:
-    # mkstemp creates a file that only its owner may read and write.
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    temporary = Path(name)
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor is not a path
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

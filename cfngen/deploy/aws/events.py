@@ -1,4 +1,4 @@
-"""Read the events of a stack and its nested stacks as one list, oldest first.
+"""The events of a stack and its nested stacks as one list, oldest first, and which of them tell a user something.
 
 CloudFormation lists events per stack, newest first, in pages. It says neither which events belong to one operation nor
 which nested stacks there are. Here every event is read once: a later read stops at the first event that is known

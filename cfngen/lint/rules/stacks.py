@@ -274,7 +274,10 @@ def _explain_refused_placeholder(parameter: Mapping[str, object]) -> str:
 
 
 def _find_use_that_needs_value(parameter_name: str, template: Mapping[str, object]) -> str:
-    """Return a message about a function or rule that needs a parameter's value; empty if none does."""
+    """Return a message about a function or rule of the template that cannot take a placeholder for a parameter's value.
+
+    Empty if none is given the parameter.
+    """
     if parameter_name in _referenced_names(template.get("Rules")):
         return "a rule of the nested template asks for it; leave it out of Rules"
     for section in ("Resources", "Outputs"):

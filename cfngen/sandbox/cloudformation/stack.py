@@ -1,4 +1,4 @@
-"""The emulator's model of a stack: its revision, resources, outputs, events and operations."""
+"""The emulator's model of a stack: its revision, resources, outputs, events, operations and drift."""
 
 from __future__ import annotations
 

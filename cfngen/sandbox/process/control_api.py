@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime
 import http.client
 import json
-import os
 import time
 import urllib.parse
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from cfngen.atomic_files import replace_file
 from cfngen.errors import CfngenError
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
@@ -61,11 +61,7 @@ class SandboxState:
 
 def write_state(path: Path, state: SandboxState) -> None:
     """Write a state file atomically, readable for this user only."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(asdict(state), file)
-    partial.replace(path)
+    replace_file(path, json.dumps(asdict(state)), private=True)
 
 
 def request_report(

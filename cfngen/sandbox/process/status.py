@@ -7,12 +7,12 @@ tells users what happened to their stacks. The command line imports this module,
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
+from cfngen.atomic_files import replace_file
 from cfngen.sandbox.json_types import JsonObject
 
 IDLE, STOPPED = "idle", "stopped"  # why a sandbox ended
@@ -56,12 +56,7 @@ def read_last_sandbox(state_file: Path) -> LastSandbox | None:
 
 def write_last_sandbox(state_file: Path, last: LastSandbox) -> None:
     """Write the record atomically, readable for this user only."""
-    path = _path(state_file)
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(asdict(last), file)
-    partial.replace(path)
+    replace_file(_path(state_file), json.dumps(asdict(last)), private=True)
 
 
 def _path(state_file: Path) -> Path:

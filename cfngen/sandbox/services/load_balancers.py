@@ -205,7 +205,10 @@ def check_targets(call: PendingCall) -> None:
 
 
 def _check_target_address(text: str, subnet_ranges: list[ipaddress.IPv4Network]) -> None:
-    """Refuse an address in none of the VPC's subnets; with a zone, AWS would take a private one."""
+    """Refuse an address in none of the VPC's subnets.
+
+    AWS takes a private address of another network if the target names an Availability Zone, which is not modelled.
+    """
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -29,9 +29,10 @@ class SlotTemplate:
 
     Attributes:
         version: the version that the slot's group launches from.
-        type: the instance type in that version.
+        type: the instance type in that version, so the master's own.
         latest_version: the newest version, which a new one is made from.
-        stack_type: the instance type that the slot's stack says.
+        stack_type: the instance type that the stack's template asks for; cfngen describes a version of another type
+            with it.
         targets_reservation: whether the newest version targets a capacity reservation.
     """
 

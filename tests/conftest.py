@@ -21,6 +21,7 @@ import botocore.session
 import pytest
 from botocore.utils import parse_timestamp
 from dateutil.tz import tzutc
+from hypothesis import HealthCheck, settings
 
 from cfngen import releases, templates
 from cfngen.cluster.model import Cluster
@@ -32,6 +33,12 @@ from cfngen.userdata import pack
 # `make test` tells these to whatever it starts; a make that a test starts would take them for its own.
 for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
     os.environ.pop(name, None)
+
+# Drawn examples are the same each time, and a busy machine may take its time for them.
+settings.register_profile(
+    "same on every machine", derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("same on every machine")
 
 # The models of botocore and moto are millions of objects that stay: looking through them after every few hundred new
 # ones takes a fifth of the suite's time.

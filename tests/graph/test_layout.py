@@ -7,7 +7,7 @@ import itertools
 import pytest
 from drawn_pictures import pictures
 from example_pictures import EXAMPLES
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from cfngen.graph.layout import Drawing, Point, layout
 from cfngen.graph.layout.edges import edges_of, joined_labels
@@ -23,14 +23,14 @@ def example(request: pytest.FixtureRequest) -> Drawing:
     return layout(EXAMPLES[request.param]())
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=20)
 @given(pictures())
 def test_nothing_in_any_picture_is_cut_or_covered(picture: Picture) -> None:
     check_layout(picture)
 
 
 @pytest.mark.drill
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=200)
 @given(pictures())
 def test_nothing_in_many_pictures_is_cut_or_covered(picture: Picture) -> None:
     check_layout(picture)

@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 from drawn_pictures import pictures
 from example_pictures import EXAMPLES
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from cfngen.graph.html import html
 from cfngen.graph.picture import ArrowKind, Box, BoxKind, Change, Picture
@@ -23,14 +23,14 @@ from cfngen.graph.svg import svg
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=8)
 @given(pictures())
 def test_any_picture_is_valid_xml_and_a_page_that_keeps_texts_as_texts(picture: Picture) -> None:
     check_svg_and_page(picture)
 
 
 @pytest.mark.drill
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=100)
 @given(pictures())
 def test_many_pictures_are_valid_xml_and_pages_that_keep_texts_as_texts(picture: Picture) -> None:
     check_svg_and_page(picture)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 from unittest.mock import patch
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import Phase, given, seed, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 from hypothesis.strategies import SearchStrategy
@@ -31,10 +31,8 @@ def tried(number: int, strategy: SearchStrategy[Drawn], check: Callable[[Drawn],
     @seed(number)
     @settings(
         max_examples=SMALLEST + 2,
-        deadline=None,
         database=None,
         phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
-        suppress_health_check=list(HealthCheck),
     )
     @given(strategy)
     def last(drawn: Drawn) -> None:

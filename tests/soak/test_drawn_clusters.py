@@ -15,7 +15,7 @@ from clusters import templates_of
 from drawn_files import CAPACITY, DESIGNED, OPTIONAL, Design, File, designs, files, put, strategies_of
 from drawn_lives import lives
 from drawn_values import leaves
-from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 from living import live
@@ -25,13 +25,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 
 # Nobody waits for a smaller example here: `make soak` looks for one.
-SAME = settings(
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=(Phase.generate,),
-    suppress_health_check=list(HealthCheck),
-)
+SAME = settings(database=None, phases=(Phase.generate,))
 LIVED = (17, pytest.param(7, marks=pytest.mark.drill))
 LINTED = (3,)
 """Numbers of what is tried: more would take minutes."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from cfngen.deploy.aws import kubernetes_made, volumes
-from cfngen.deploy.aws import templates as template_objects
+from cfngen.deploy.aws import kubernetes_made, templates, volumes
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.inventory import Inventory, read_inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
@@ -98,7 +97,7 @@ def _find_named(account: Account, request: DeletionRequest, inventory: Inventory
         own=own,
         foreign=foreign,
         subnet_tags=remaining_resources.find_added(account, request.cluster),
-        templates=template_objects.find(account, request.bucket, request.cluster, must_be_allowed=must_bucket_exist)
+        templates=templates.find(account, request.bucket, request.cluster, must_be_allowed=must_bucket_exist)
         if request.bucket
         else TemplateObjects(),
     )
@@ -200,9 +199,9 @@ def _list_without_commands(account: Account, request: DeletionRequest, named: _N
     for resource in (*named.foreign.orphans, *named.foreign.volumes, *named.foreign.snapshots):
         why = resource.purpose or "is tagged with the cluster's name"
         yield RetainedResource(kind=resource.kind, id=resource.id, why=why)
-    if templates := named.templates.versions:
+    if versions := named.templates.versions:
         uri = f"s3://{named.templates.bucket}/{named.templates.prefix}"
-        why = f"{pluralize(templates, 'object version')} under the cluster's name"
+        why = f"{pluralize(versions, 'object version')} under the cluster's name"
         yield RetainedResource(kind="templates", id=uri, why=why)
     for log in remaining_buckets_keys_and_logs.find_workload_log_groups(account, request.cluster):
         yield RetainedResource(kind=log.kind, id=log.id, why=log.why)

@@ -36,7 +36,7 @@ from cfngen.deploy.operations.interaction import DeclinedError, Interaction
 from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs
 from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionPlan, DeletionRequest, PreparedDeletion
 from cfngen.deploy.plan.deletion.planning import plan_deletion
-from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
+from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining_resources
 from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight import blockers, stack_checks
 from cfngen.deploy.preflight.blockers import Blocker, OccupiedError
@@ -326,7 +326,7 @@ class _Deletion:
         reported_keys = self.removed_by_id.keys() | {(orphan.kind, orphan.id) for orphan in self.remaining_orphans}
         # The templates of another cluster of this name would be in the same folder.
         finds_templates = request.bucket and not plan.name_conflict
-        return find_remaining(
+        return find_remaining_resources(
             DeletedCluster(
                 "after",
                 account,

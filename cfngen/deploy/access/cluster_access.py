@@ -45,9 +45,6 @@ def find_api_endpoint(
 ) -> Endpoint:
     """Return the endpoint of a cluster's API.
 
-    Args:
-        stack_outputs: the result of `read_outputs`.
-
     Raises:
         NoEndpointError: the stack has no output with the API's URL.
     """
@@ -65,9 +62,6 @@ def find_internal_api_endpoint(
     stack: StackView, stack_outputs: Mapping[str, str], find_url_override: FindApiUrlOverride = no_api_url_override
 ) -> Endpoint:
     """Return the internal endpoint that a cluster's API has beside its public one.
-
-    Args:
-        stack_outputs: the result of `read_outputs`.
 
     Raises:
         NoEndpointError: the stack has no output with the internal endpoint's URL.

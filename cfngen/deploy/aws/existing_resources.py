@@ -6,7 +6,6 @@ options and buckets behind without a message.)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -32,18 +31,18 @@ class ResourceKind(NamedTuple):
     find_existing: FindExisting
 
 
-def _found(kind: str, id_filter: str, id_key: str) -> FindExisting:
+def _found(kind: str, id_key: str) -> FindExisting:
     """Return a function that finds which of the given ids EC2 still describes.
 
     Args:
         kind: key of the resources in EC2's response, e.g. `Volumes`, which names the operation too.
-        id_filter: name of the filter by id.
-        id_key: key of the id in the description of a resource.
+        id_key: key of the id in the description of a resource, e.g. `VolumeId`, which names the filter too.
     """
-    operation = "describe" + re.sub(r"([A-Z])", r"_\1", kind).lower()
 
     def find_existing(account: Account, ids: list[str]) -> set[str]:
-        items = account.items(f"ec2.{operation}", kind, filters={id_filter: ids})
+        from botocore import xform_name
+
+        items = account.items(f"ec2.describe_{xform_name(kind)}", kind, filters={xform_name(id_key, "-"): ids})
         # The states of VPC endpoints are capitalized in the API reference, and lower-case in answers.
         return {str(item[id_key]) for item in items if str(item.get("State")).lower() not in ("deleting", "deleted")}
 
@@ -98,27 +97,19 @@ RESOURCE_KINDS = (
         "AWS::ElasticLoadBalancingV2::TargetGroup",
         _listed("elbv2.describe_target_groups", "TargetGroups", "TargetGroupArn"),
     ),
-    ResourceKind("volumes", "AWS::EC2::Volume", _found("Volumes", "volume-id", "VolumeId")),
+    ResourceKind("volumes", "AWS::EC2::Volume", _found("Volumes", "VolumeId")),
     # Ref of an Elastic IP is the address itself, not its allocation id.
-    ResourceKind("Elastic IPs", "AWS::EC2::EIP", _found("Addresses", "public-ip", "PublicIp")),
-    ResourceKind(
-        "network interfaces",
-        "AWS::EC2::NetworkInterface",
-        _found("NetworkInterfaces", "network-interface-id", "NetworkInterfaceId"),
-    ),
-    ResourceKind("security groups", "AWS::EC2::SecurityGroup", _found("SecurityGroups", "group-id", "GroupId")),
-    ResourceKind("VPCs", "AWS::EC2::VPC", _found("Vpcs", "vpc-id", "VpcId")),
-    ResourceKind("subnets", "AWS::EC2::Subnet", _found("Subnets", "subnet-id", "SubnetId")),
-    ResourceKind("route tables", "AWS::EC2::RouteTable", _found("RouteTables", "route-table-id", "RouteTableId")),
-    ResourceKind(
-        "internet gateways",
-        "AWS::EC2::InternetGateway",
-        _found("InternetGateways", "internet-gateway-id", "InternetGatewayId"),
-    ),
-    ResourceKind("NAT gateways", "AWS::EC2::NatGateway", _found("NatGateways", "nat-gateway-id", "NatGatewayId")),
-    ResourceKind("VPC endpoints", "AWS::EC2::VPCEndpoint", _found("VpcEndpoints", "vpc-endpoint-id", "VpcEndpointId")),
-    ResourceKind("DHCP options", "AWS::EC2::DHCPOptions", _found("DhcpOptions", "dhcp-options-id", "DhcpOptionsId")),
-    ResourceKind("key pairs", "AWS::EC2::KeyPair", _found("KeyPairs", "key-name", "KeyName")),
+    ResourceKind("Elastic IPs", "AWS::EC2::EIP", _found("Addresses", "PublicIp")),
+    ResourceKind("network interfaces", "AWS::EC2::NetworkInterface", _found("NetworkInterfaces", "NetworkInterfaceId")),
+    ResourceKind("security groups", "AWS::EC2::SecurityGroup", _found("SecurityGroups", "GroupId")),
+    ResourceKind("VPCs", "AWS::EC2::VPC", _found("Vpcs", "VpcId")),
+    ResourceKind("subnets", "AWS::EC2::Subnet", _found("Subnets", "SubnetId")),
+    ResourceKind("route tables", "AWS::EC2::RouteTable", _found("RouteTables", "RouteTableId")),
+    ResourceKind("internet gateways", "AWS::EC2::InternetGateway", _found("InternetGateways", "InternetGatewayId")),
+    ResourceKind("NAT gateways", "AWS::EC2::NatGateway", _found("NatGateways", "NatGatewayId")),
+    ResourceKind("VPC endpoints", "AWS::EC2::VPCEndpoint", _found("VpcEndpoints", "VpcEndpointId")),
+    ResourceKind("DHCP options", "AWS::EC2::DHCPOptions", _found("DhcpOptions", "DhcpOptionsId")),
+    ResourceKind("key pairs", "AWS::EC2::KeyPair", _found("KeyPairs", "KeyName")),
     ResourceKind("roles", "AWS::IAM::Role", _described("iam.get_role", "RoleName")),
     ResourceKind("OIDC providers", "AWS::IAM::OIDCProvider", _find_existing_providers),
     ResourceKind(

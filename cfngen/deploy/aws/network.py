@@ -76,9 +76,6 @@ class Reader:
 def read_network(account: Account, vpc_id: str) -> NetworkFacts:
     """Read an existing VPC and what is in it.
 
-    Returns:
-        The facts. What may not be read is listed in `unread`.
-
     Raises:
         AwsError: not even the VPC can be read.
     """

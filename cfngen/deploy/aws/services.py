@@ -9,11 +9,10 @@ import json
 from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.templates import BUCKET_MISSING_CODES
 from cfngen.deploy.aws.types import AwsObject
 
 _ENCRYPTION, _SYMMETRIC = "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT"
-# HeadBucket answers without a body, so its error code is the HTTP status.
-_MISSING_BUCKET_CODES = frozenset({"404", "NoSuchBucket"})
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def is_bucket_missing(account: Account, bucket: str) -> bool:
     from botocore.exceptions import ClientError
 
     try:
-        return account.read("s3.head_bucket", absent=_MISSING_BUCKET_CODES, Bucket=bucket) is None
+        return account.read("s3.head_bucket", absent=BUCKET_MISSING_CODES, Bucket=bucket) is None
     except ClientError:
         return False
 

@@ -14,7 +14,7 @@ from cfngen.deploy.aws.types import TemplatePart
 from cfngen.errors import CfngenError
 from cfngen.templates.expressions import known_ending
 
-# Error codes of a call for a bucket that does not exist.
+# Error codes of a call for a bucket that does not exist; HeadBucket answers without a body, so its is the HTTP status.
 BUCKET_MISSING_CODES = frozenset({"NoSuchBucket", "404"})
 
 

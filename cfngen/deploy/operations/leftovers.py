@@ -21,7 +21,7 @@ from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, find_deleted_stack
 from cfngen.deploy.messages.message import Message, Notice, Report
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.plan.deletion.remaining_buckets_keys_and_logs import BUCKET_TYPE
-from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
+from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining_resources
 from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 
 MAX_EARLIER_STACKS = 5
@@ -98,7 +98,7 @@ def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None
 
 def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[RetainedResource, ...]:
     resources = list_resource_tree(account, stack.id)
-    return find_remaining(
+    return find_remaining_resources(
         DeletedCluster("failed creation", account, stack.name, Inventory(cluster, resources), resources)
     )
 

@@ -330,7 +330,6 @@ class PlanRequest:
     """The input from which the change set and the plan of a deployment are created.
 
     Attributes:
-        template_url: URL of the root's template.
         documents: the templates of the cluster, which show what outputs and parameters refer to.
         parameters: entries of CreateChangeSet's `Parameters`.
         token: unique to this request: letters, digits and hyphens.
@@ -338,10 +337,7 @@ class PlanRequest:
             `DO_NOTHING`.
         role_arn: service role for CloudFormation; if empty, the stack's own role or the caller's permissions are used.
         notification_arns: SNS topics that receive the stack's events; None leaves them unchanged.
-        express: whether to deploy in express mode, in which CloudFormation does not wait until resources are stable.
         quotas: what is added to the usage of the account's quotas, from `preflight.quotas.service_quotas`.
-        quotas_ignored: whether to deploy even if the quotas are exceeded.
-        costs: billed items that the update adds or removes.
         bill: the monthly bill; None without a price list.
         predicted: impacts that the change set does not show.
         note: description of the change set: who created it, and whether the stack is protected at the end.

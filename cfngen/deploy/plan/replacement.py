@@ -57,7 +57,6 @@ class ReplacementAnalysis:
     """Analyzes a change set with those of its nested stacks.
 
     Args:
-        root: the root's change set.
         documents: the new templates.
     """
 

@@ -1,1 +1,1 @@
-"""What must hold before a change."""
+"""What must hold before a change; `values` are those of the root's parameters, which override the cluster file."""

@@ -183,36 +183,30 @@ def _find_foreign_interfaces(
         if _occupies_cluster(interface, inventory)
     ]
     attached_instance_ids = {_attached_instance_id(interface) for interface in interfaces} - {""}
-    foreign_instance_ids = sorted(attached_instance_ids - inventory.instances.keys())
-    instance_descriptions = describe_live_instances(account, foreign_instance_ids)
-    orphan_ids = {orphan.id for orphan in orphans}
-    orphaned_load_balancers = {orphan.name for orphan in orphans if orphan.kind == "load balancer"}
+    instance_descriptions = describe_live_instances(account, sorted(attached_instance_ids - inventory.instances.keys()))
+    balancer_names = {orphan.name for orphan in orphans if orphan.kind == "load balancer"} | set(load_balancer_names)
     # An interface of a VPC endpoint or similar is not reported: the endpoint itself is in `contents`.
     listed_ids = {content.id for content in contents}
     listed_ids |= {interface_id for content in contents for interface_id in content.interface_ids}
+    known_ids = inventory.ids() | {orphan.id for orphan in orphans} | listed_ids
     for interface in interfaces:
-        instance_id = _attached_instance_id(interface)
         tags = tag_map(interface.get("TagSet"))
-        is_known = interface["NetworkInterfaceId"] in inventory.ids() | orphan_ids | listed_ids
-        if is_known or is_owned_by(tags, inventory.cluster):
+        if interface["NetworkInterfaceId"] in known_ids or is_owned_by(tags, inventory.cluster):
             continue
-        if instance_id:
+        if instance_id := _attached_instance_id(interface):
             # The instance is reported instead of its interface, unless the instance is terminated.
             if instance_id in instance_descriptions:
                 yield Blocker(id=instance_id, what=instance_descriptions[instance_id])
             continue
-        if tags.get(INSTANCE_ID_TAG, "") in inventory.instances or _belongs_to_stack_resource(
-            interface, tags, inventory
-        ):
-            continue
         description = interface.get("Description", "")
-        if kubernetes_made.load_balancer_name(description) in {*orphaned_load_balancers, *load_balancer_names}:
-            continue
-        if listed_ids & set(_split_words(description)):
-            continue
-        yield Blocker(
-            id=interface["NetworkInterfaceId"], what=f"network interface, {description or 'without a description'}"
-        )
+        if not (
+            tags.get(INSTANCE_ID_TAG, "") in inventory.instances
+            or _belongs_to_stack_resource(interface, tags, inventory)
+            or kubernetes_made.load_balancer_name(description) in balancer_names
+            or listed_ids.intersection(_split_words(description))
+        ):
+            what = f"network interface, {description or 'without a description'}"
+            yield Blocker(id=interface["NetworkInterfaceId"], what=what)
 
 
 def _occupies_cluster(interface: AwsObject, inventory: Inventory) -> bool:

@@ -61,9 +61,6 @@ class ImmutableSettingError(FindingsError):
 def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> tuple[Impact, ...]:
     """Return the impacts of a new Kubernetes version and of more masters, which a change set does not show.
 
-    Args:
-        deployed_root_template: the root's template as it is deployed.
-
     Raises:
         ImmutableSettingError: a setting cannot be changed in this way.
     """
@@ -163,12 +160,7 @@ def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) 
 
 
 def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, str], cluster: Cluster) -> Impact | None:
-    """Return the impact of additional masters; None if there are none.
-
-    Args:
-        recorded: the settings of the deployed cluster by key.
-        requested: the settings of the cluster as it is to be deployed by key.
-    """
+    """Return the impact of additional masters; None if there are none."""
     old_count = int(recorded.get(MASTER_COUNT_KEY, requested[MASTER_COUNT_KEY]))
     new_count = int(requested[MASTER_COUNT_KEY])
     if new_count <= old_count:
@@ -309,7 +301,6 @@ def next_clusters(deployed_root_template: TemplatePart, final_cluster: Cluster) 
 
     Args:
         deployed_root_template: the root's template as it is deployed; empty for a new cluster.
-        final_cluster: the wanted cluster.
 
     Raises:
         ImmutableSettingError: the cluster file names another issuer than the cluster has.

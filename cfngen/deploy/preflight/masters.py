@@ -62,7 +62,6 @@ def check(
     """Check that the addresses of masters are free, if the masters are new or get another address.
 
     Args:
-        values: values of the root's parameters.
         deployed: the cluster's stacks; None if they do not exist yet.
         report: receives a notice if the used addresses cannot be read.
 
@@ -110,12 +109,7 @@ _CLUSTER_FILE_KEY = "controlPlane.volume.size"
 
 @dataclass(frozen=True)
 class VolumeFindings:
-    """Messages about volumes whose size differs from the one that the stack records.
-
-    Attributes:
-        impacts: impacts on the deployment.
-        notices: notices for the user.
-    """
+    """Messages about volumes whose size differs from the one that the stack records."""
 
     impacts: tuple[Impact, ...] = ()
     notices: tuple[Notice, ...] = ()
@@ -126,9 +120,6 @@ def check_volume_sizes(deployed: StackTree, values: Mapping[str, str]) -> Volume
 
     EBS cannot shrink a volume ("Request modifications to your EBS volumes", EC2 User Guide). A rollback that would have
     to shrink one completes only if it skips the volume. From then on the stack records the former size.
-
-    Args:
-        values: parameters of the deployment.
 
     Raises:
         AwsError: a call fails, other than by missing permissions for DescribeVolumes.

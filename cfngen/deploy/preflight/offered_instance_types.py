@@ -35,7 +35,6 @@ class _Demand:
 
     Attributes:
         key: the key in the cluster file; of a list, that of the type's position.
-        instance_type: e.g. `m5.large`.
         zones: names of Availability Zones or Local Zones.
     """
 
@@ -49,8 +48,6 @@ class _Choice:
     """Instance types of which each of some zones must offer one.
 
     Attributes:
-        key: the key in the cluster file.
-        types: the instance types.
         zones: names of Availability Zones or Local Zones.
     """
 

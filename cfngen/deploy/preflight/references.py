@@ -109,10 +109,6 @@ def _find_ids(
 ) -> dict[Path, str]:
     """Return the ids to which references lead, by the paths of their keys.
 
-    Args:
-        parts: the parts with references.
-        values: values of the root's parameters; that of a stored parameter is its name.
-
     Raises:
         UnresolvedReferenceError: a reference leads to nothing, or to something else than the key takes.
     """
@@ -173,7 +169,6 @@ def moved_parts(resolved: ResolvedReferences, deployed_stack: StackView | None) 
     A change set shows the new id where it is used, but not that nobody has changed the cluster file.
 
     Args:
-        resolved: the resolved references.
         deployed_stack: the root stack; None if it does not exist yet.
     """
     deployed_values = deployed_stack.values if deployed_stack else {}
@@ -191,9 +186,7 @@ def _with_ids(value: _T, ids: Mapping[Path, str], path: Path) -> _T:
     """Return a part of the cluster with ids in place of references.
 
     Args:
-        value: the part.
         ids: the ids, by the paths of their keys.
-        path: path of the part.
     """
     if path in ids:
         return ids[path]  # type: ignore[return-value]  # there is a reference at this path, which is a text too

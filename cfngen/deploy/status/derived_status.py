@@ -137,7 +137,7 @@ def _status_of_reading(
         network_problems=network_problems or None,
     )
     pause = None if isinstance(reading.groups, Unknown) else find_pause(reading.groups)
-    return with_pause(status, pause, AUTHORITY_NAME)
+    return with_pause(status, pause)
 
 
 def _next_command(stack: StackView, differences: Differences, *, is_healthy: bool) -> str | SuggestedCommand:
@@ -326,12 +326,8 @@ def _parse_time(text: object) -> datetime | None:
     return time if time.tzinfo else None
 
 
-def with_pause(status: ClusterStatus, pause: PauseState | None, authority_name: str) -> ClusterStatus:
-    """Return the status of a cluster, with its pause if it is paused.
-
-    Args:
-        authority_name: what the expiry of the certificate authority is called, which also counts during a pause.
-    """
+def with_pause(status: ClusterStatus, pause: PauseState | None) -> ClusterStatus:
+    """Return the status of a cluster, with its pause if it is paused."""
     if pause is None:
         return status
     status = replace(status, pause=pause)
@@ -347,6 +343,6 @@ def with_pause(status: ClusterStatus, pause: PauseState | None, authority_name: 
         persistent_volumes=None,
         addons=None,
         # The masters make the other certificates and the join token anew when they boot.
-        certificates=tuple(expiry for expiry in status.certificates if expiry.what == authority_name),
+        certificates=tuple(expiry for expiry in status.certificates if expiry.what == AUTHORITY_NAME),
         backups=replace(backups, late=False) if isinstance(backups, BackupState) else backups,
     )

@@ -183,54 +183,41 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "allow the account in the key's policy, and for instances the role AWSServiceRoleForAutoScaling (with "
         "kms:CreateGrant); check that the key is enabled: `aws kms describe-key --region {region} --key-id KEY`.",
     ),
-    # Quotas
-    quota_reason(r"VpcLimitExceeded|maximum number of VPCs", resources="VPCs", service="vpc", code="L-F678F1CE"),
+    # Quotas: of what, the service, and the code of the quota
+    quota_reason(r"VpcLimitExceeded|maximum number of VPCs", "VPCs", "vpc", "L-F678F1CE"),
+    quota_reason(r"AddressLimitExceeded|maximum number of addresses", "Elastic IP addresses", "ec2", "L-0263D0A3"),
     quota_reason(
-        r"AddressLimitExceeded|maximum number of addresses",
-        resources="Elastic IP addresses",
-        service="ec2",
-        code="L-0263D0A3",
-    ),
-    quota_reason(
-        r"InternetGatewayLimitExceeded|maximum number of internet gateways",
-        resources="internet gateways",
-        service="vpc",
-        code="L-A4707A72",
+        r"InternetGatewayLimitExceeded|maximum number of internet gateways", "internet gateways", "vpc", "L-A4707A72"
     ),
     quota_reason(
         r"TooManyLoadBalancers|maximum number of load balancers",
-        resources="network load balancers",
-        service="elasticloadbalancing",
-        code="L-69A177A2",
+        "network load balancers",
+        "elasticloadbalancing",
+        "L-69A177A2",
     ),
-    quota_reason(r"NatGatewayLimitExceeded", resources="NAT gateways", service="vpc", code="L-FE5A380F"),
+    quota_reason(r"NatGatewayLimitExceeded", "NAT gateways", "vpc", "L-FE5A380F"),
     # Codes: "Error codes for the Amazon EC2 API", EC2 API Reference.
     quota_reason(
         r"VpcEndpointLimitExceeded",
-        resources="VPC endpoints (the code is that of interface endpoints, and L-1B52E74A that of gateway endpoints)",
-        service="vpc",
-        code="L-29B6F2EB",
+        "VPC endpoints (the code is that of interface endpoints, and L-1B52E74A that of gateway endpoints)",
+        "vpc",
+        "L-29B6F2EB",
     ),
-    quota_reason(r"RouteTableLimitExceeded", resources="route tables of a VPC", service="vpc", code="L-589F43AA"),
-    quota_reason(r"SubnetLimitExceeded", resources="subnets of a VPC", service="vpc", code="L-407747CB"),
+    quota_reason(r"RouteTableLimitExceeded", "route tables of a VPC", "vpc", "L-589F43AA"),
+    quota_reason(r"SubnetLimitExceeded", "subnets of a VPC", "vpc", "L-407747CB"),
     quota_reason(
         r"VcpuLimitExceeded|requested more vCPU capacity",
-        resources="vCPUs of On-Demand instances (the code is that of the standard families)",
-        service="ec2",
-        code="L-1216C47A",
+        "vCPUs of On-Demand instances (the code is that of the standard families)",
+        "ec2",
+        "L-1216C47A",
     ),
+    quota_reason(r"MaxSpotInstanceCountExceeded", "vCPUs of Spot instances", "ec2", "L-34B43A08"),
+    quota_reason(r"RolesPerAccount|LimitExceeded.*\broles?\b", "IAM roles", "iam", "L-FE177D64"),
+    quota_reason(r"InstanceProfilesPerAccount", "IAM instance profiles", "iam", "L-6E65F664"),
     quota_reason(
-        r"MaxSpotInstanceCountExceeded", resources="vCPUs of Spot instances", service="ec2", code="L-34B43A08"
+        r"(?:Rules|Security ?Groups)PerSecurityGroupLimitExceeded", "rules in a security group", "vpc", "L-0EA8095F"
     ),
-    quota_reason(r"RolesPerAccount|LimitExceeded.*\broles?\b", resources="IAM roles", service="iam", code="L-FE177D64"),
-    quota_reason(r"InstanceProfilesPerAccount", resources="IAM instance profiles", service="iam", code="L-6E65F664"),
-    quota_reason(
-        r"(?:Rules|Security ?Groups)PerSecurityGroupLimitExceeded",
-        resources="rules in a security group",
-        service="vpc",
-        code="L-0EA8095F",
-    ),
-    quota_reason(r"SecurityGroupLimitExceeded", resources="security groups", service="vpc", code="L-E79EC296"),
+    quota_reason(r"SecurityGroupLimitExceeded", "security groups", "vpc", "L-E79EC296"),
     # Capacity and availability
     reason(
         r"ReservationCapacityExceeded|requested reservation .*sufficient compatible and available capacity",

@@ -14,7 +14,7 @@ from cfngen.deploy.aws.addresses import find_lost_addresses
 from cfngen.deploy.aws.groups import find_groups
 from cfngen.deploy.aws.stacks import ResourceView, find_stack, list_resource_tree
 from cfngen.deploy.messages.message import Danger
-from cfngen.deploy.operations.deletion.execution import delete, preview_deletion
+from cfngen.deploy.operations.deletion.execution import delete, preview_with_refusal
 from cfngen.deploy.plan.deletion.plan import DeletionRequest
 
 pytestmark = pytest.mark.drill
@@ -163,7 +163,9 @@ def test_deletion_leaves_nothing_of_it_but_what_was_there_before(cloud: Cloud) -
     assert operator.deploy(wanted, flags=flags).succeeded
     assert outputs(operator)["BastionAddress"] == existing["PublicIp"]
     request = DeletionRequest("one", "one")
-    announced = {(resource.kind, resource.id) for resource in preview_deletion(operator.account, request).retained}
+    announced = {
+        (resource.kind, resource.id) for resource in preview_with_refusal(operator.account, request)[0].retained
+    }
     assert ("Elastic IP", existing["AllocationId"]) in announced
     deleted = delete(operator.account, request, operator.waiting)
     assert (deleted.succeeded, deleted.orphans) == (True, ())

@@ -18,7 +18,7 @@ from made_by_kubernetes import Place
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Event, Notice, Report
-from cfngen.deploy.operations.deletion.execution import preview_deletion, preview_with_refusal
+from cfngen.deploy.operations.deletion.execution import preview_with_refusal
 from cfngen.deploy.operations.deletion.removal import OrphanRemoved
 from cfngen.deploy.operations.deletion.stack_removal import DeletionFailed
 from cfngen.deploy.operations.deletion.template_bucket import TemplatesInUseError
@@ -70,7 +70,7 @@ def test_nothing_stays_but_what_was_announced(cloud: Cloud, operator: Operator, 
     volume, key, bucket = (
         resources(stack)[each].physical_id for each in ("MasterAVolume", "SecretsKey", "BackupBucket")
     )
-    announced = preview_deletion(operator.account, DeletionRequest(NAME, NAME))
+    announced = preview_with_refusal(operator.account, DeletionRequest(NAME, NAME))[0]
     deleted = operator.deletes()
     assert (deleted.succeeded, deleted.status, deleted.orphans) == (True, "", ())
     rest = left(before)
@@ -104,7 +104,7 @@ def test_the_survey_changes_nothing(cloud: Cloud, operator: Operator) -> None:
     made.classic(place_of(created(cloud), operator.account), NAME)
     before = inventory(REGION), made.balancer_names(operator.account)
     cloud.faults.calls.clear()
-    found = preview_deletion(operator.account, DeletionRequest(NAME, NAME))
+    found = preview_with_refusal(operator.account, DeletionRequest(NAME, NAME))[0]
     reads = ("Describe", "List", "Get")
     assert [each.operation for each in cloud.faults.calls if not each.operation.startswith(reads)] == []
     assert (inventory(REGION), made.balancer_names(operator.account)) == before

@@ -13,7 +13,7 @@ from made_by_kubernetes import Place
 
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.aws.stacks import find_stack
-from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.operations.deletion.execution import preview_with_refusal
 from cfngen.deploy.plan.deletion.plan import DeletionRequest
 from cfngen.deploy.preflight.blockers import OccupiedError
 
@@ -99,7 +99,7 @@ def test_what_lies_in_a_clusters_subnet_of_an_existing_network_is_named() -> Non
         [subnet, *_] = _subnets(cloud)
         theirs = Place(account, vpc, subnet, "")
         guest = made.interface(theirs, "by hand", made.security_group(theirs, "elsewhere", {}))
-        found = preview_deletion(account, DeletionRequest(name, name, vpc_id=vpc))
+        found = preview_with_refusal(account, DeletionRequest(name, name, vpc_id=vpc))[0]
         assert [each.id for each in found.blockers] == [guest]
 
 
@@ -120,7 +120,7 @@ def test_a_gateway_and_an_endpoint_in_a_clusters_subnet_of_an_existing_network_a
         endpoint = created_endpoint["VpcEndpoint"]["VpcEndpointId"]
         # Beside the cluster's subnets, it is not in the way.
         ec2.create_vpc_endpoint(VpcId=vpc, VpcEndpointType="Gateway", ServiceName=f"com.amazonaws.{REGION}.s3")
-        found = preview_deletion(account, DeletionRequest(name, name, vpc_id=vpc))
+        found = preview_with_refusal(account, DeletionRequest(name, name, vpc_id=vpc))[0]
         assert {each.id: each.command for each in found.blockers} == {
             gateway: f"aws ec2 delete-nat-gateway --nat-gateway-id {gateway} --region {cloud.cluster.region}",
             endpoint: f"aws ec2 delete-vpc-endpoints --vpc-endpoint-ids {endpoint} --region {cloud.cluster.region}",

@@ -11,7 +11,7 @@ from made_by_kubernetes import pairs
 
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.aws.stacks import find_stack
-from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.operations.deletion.execution import preview_with_refusal
 from cfngen.deploy.plan.deletion.plan import DeletionRequest
 from cfngen.deploy.preflight.stack_checks import ForeignStackError
 
@@ -38,7 +38,7 @@ def review(operator: Operator, name: str = NAME, **tags: Any) -> None:
 def test_a_stack_in_review_that_is_not_the_clusters_is_refused(operator: Operator, tags: dict[str, str]) -> None:
     review(operator, **tags)
     with pytest.raises(ForeignStackError):
-        preview_deletion(operator.account, DeletionRequest(NAME, NAME))
+        preview_with_refusal(operator.account, DeletionRequest(NAME, NAME))
     with pytest.raises(ForeignStackError):
         operator.deletes()
     assert operator.questions == []

@@ -16,7 +16,7 @@ from cfngen.deploy.access import cluster_access
 from cfngen.deploy.aws import stacks
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.messages.message import Report, Step
-from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.operations.deletion.execution import preview_with_refusal
 from cfngen.deploy.operations.deletion.kubernetes import delete_load_balancer_services
 from cfngen.deploy.operations.deletion.template_bucket import TemplatesInUseError
 from cfngen.deploy.plan.deletion.plan import DeletionRequest
@@ -237,7 +237,9 @@ def test_nothing_of_a_clusters_own_is_taken_for_an_obstacle(case: str) -> None:
         lent, names = landlord(cloud.account), cloud.account.templates["cluster"]["Parameters"]
         given = {key: value for key, value in lent.items() if key in names}
         created(cloud, "cluster", cluster.name, {"cfngen:cluster": cluster.name}, **given)
-        before = preview_deletion(account, DeletionRequest(cluster.name, cluster.name, vpc_id=given.get("VpcId", "")))
+        before = preview_with_refusal(
+            account, DeletionRequest(cluster.name, cluster.name, vpc_id=given.get("VpcId", ""))
+        )[0]
         assert (before.blockers, before.removed) == ((), ())
         assert Operator(account).deletes(cluster.name, cluster=cluster.name, vpc_id=given.get("VpcId", "")).succeeded
 

@@ -12,7 +12,7 @@ from deleting import NAME, REGION, Operator
 from cfngen.deploy.aws import templates
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.aws.errors import DeniedError
-from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.operations.deletion.execution import preview_with_refusal
 from cfngen.deploy.plan.deletion.plan import DeletionRequest
 
 BUCKET = "templates"
@@ -37,14 +37,14 @@ def unreadable(cloud: Cloud) -> Account:
 def test_a_bucket_that_may_not_be_read_is_not_taken_for_an_empty_one(unreadable: Account, wish: str) -> None:
     operator = Operator(unreadable)
     with pytest.raises(DeniedError, match="not allowed to call ListObjectVersions"):
-        preview_deletion(unreadable, DeletionRequest(NAME, NAME, bucket=BUCKET, **{wish: True}))
+        preview_with_refusal(unreadable, DeletionRequest(NAME, NAME, bucket=BUCKET, **{wish: True}))
     with pytest.raises(DeniedError, match="not allowed to call ListObjectVersions"):
         operator.deletes(bucket=BUCKET, **{wish: True})
     assert operator.questions == [], "nothing is agreed to that cannot be done"
 
 
 def test_who_leaves_the_templates_alone_need_not_be_able_to_read_them(unreadable: Account) -> None:
-    found = preview_deletion(unreadable, DeletionRequest(NAME, NAME, bucket=BUCKET))
+    found = preview_with_refusal(unreadable, DeletionRequest(NAME, NAME, bucket=BUCKET))[0]
     assert (found.objects, found.retained) == (0, ())
 
 

@@ -14,7 +14,7 @@ from cfngen.cluster.load import parse
 from cfngen.deploy.aws.stacks import list_resource_tree, require_stack
 from cfngen.deploy.messages.message import Step
 from cfngen.deploy.operations.deletion import removal
-from cfngen.deploy.operations.deletion.execution import delete, preview_deletion
+from cfngen.deploy.operations.deletion.execution import delete, preview_with_refusal
 from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionRequest
 from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
@@ -94,7 +94,7 @@ def test_a_role_that_is_left_is_named_until_it_is_gone(operator: Operator) -> No
 
     assert named(delete(operator.account, request, operator.waiting).retained) == [command]
     assert named(delete(operator.account, request, operator.waiting).retained) == [command]
-    assert named(preview_deletion(operator.account, request).retained) == [command]
+    assert named(preview_with_refusal(operator.account, request)[0].retained) == [command]
     with pytest.raises(ForeignObjectsError) as refusal:
         operator.deploy(file)
     [problem] = map(str, refusal.value.problems)
@@ -107,9 +107,9 @@ def test_a_role_that_is_left_is_named_until_it_is_gone(operator: Operator) -> No
     iam.delete_role_policy(RoleName=ROLE, PolicyName="kubernetes")
     iam.detach_role_policy(RoleName=ROLE, PolicyArn=READ_ONLY)
     iam.delete_role(RoleName=ROLE)
-    assert named(preview_deletion(operator.account, request).retained) == []
+    assert named(preview_with_refusal(operator.account, request)[0].retained) == []
     assert operator.deploy(file).succeeded
-    assert named(preview_deletion(operator.account, request).retained) == []
+    assert named(preview_with_refusal(operator.account, request)[0].retained) == []
 
 
 def test_a_role_of_a_stack_that_cloudformation_no_longer_lists(operator: Operator) -> None:

@@ -10,7 +10,7 @@ from cloud import Cloud, cloud_of
 from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.operations.deletion.execution import preview_with_refusal
 from cfngen.deploy.plan.deletion.plan import DeletionRequest
 from cfngen.deploy.plan.plan import Plan
 from cfngen.sandbox.services import capacity
@@ -78,7 +78,7 @@ def test_reserving_later_and_another_type_count_both_and_are_made_first(operator
     assert operator.deploy(LARGER).status == "UPDATE_ROLLBACK_COMPLETE"
     assert reservations(operator.cloud) == ["t3.medium"]
 
-    removal = preview_deletion(operator.account, DeletionRequest("one", "one"))
+    removal = preview_with_refusal(operator.account, DeletionRequest("one", "one"))[0]
     assert ("capacity reservations", 1) in [(part.kind, len(part.ids)) for part in removal.deleted_parts]
     plan = operator.plan(ONE)
     assert "the capacity reservation of master a is cancelled" in impacts(plan)

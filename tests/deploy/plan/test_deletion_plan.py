@@ -11,7 +11,7 @@ from answering import Aws, pairs, refusing
 from aws_descriptions import NOW, OWNED, arn, instance, resource, running, stack, stacked
 
 from cfngen.deploy.aws.stacks import StackResource, find_last_deleted
-from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.operations.deletion.execution import preview_with_refusal
 from cfngen.deploy.plan.deletion.plan import DeletionPlan, DeletionRequest
 from cfngen.deploy.plan.deletion.planning import plan_deletion
 from cfngen.deploy.preflight.stack_checks import ForeignStackError
@@ -36,7 +36,7 @@ PARTS = {
 
 def found(aws: Aws, *members: StackResource, request: DeletionRequest = REQUEST, **described: Any) -> DeletionPlan:
     stacked(aws, stack(**described), resources={"one": members})
-    return preview_deletion(aws.account, request)
+    return preview_with_refusal(aws.account, request)[0]
 
 
 @pytest.mark.parametrize(("part", "kind"), PARTS.items())

@@ -41,7 +41,7 @@ def events(aws: Aws, *volumes: str) -> None:
 def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
     events(aws, "AWS::EC2::Volume=vol-3", "AWS::EC2::Volume=", "AWS::EC2::Instance=i-1", "AWS::EC2::Volume=vol-1")
-    [found] = remaining_volumes_and_orphans.find_snapshots(aws.account, Inventory("one", VOLUMES))
+    [found] = remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES))
     assert (found.kind, found.id) == ("snapshot", "snap-1")
     assert found.command == "aws ec2 delete-snapshot --snapshot-id snap-1 --region us-west-2"
     assert found.cost == "EBS snapshot of a volume of 20 GiB, billed per GiB of stored data and month"
@@ -64,22 +64,22 @@ def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> No
 )
 def test_what_a_snapshot_is_worth_is_said(aws: Aws, more: dict[str, Any], words: str) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
-    [found] = remaining_volumes_and_orphans.find_snapshots(aws.account, Inventory("one", VOLUMES), **more)
+    [found] = remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES), **more)
     assert words in found.why
 
 
 def test_who_may_not_see_events_still_sees_snapshots_of_the_volumes_there_are(aws: Aws) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
     aws.answers["cloudformation:DescribeStackEvents"] = refusing("AccessDenied")
-    assert len(remaining_volumes_and_orphans.find_snapshots(aws.account, Inventory("one", VOLUMES))) == 1
+    assert len(remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES))) == 1
     aws.answers["cloudformation:DescribeStackEvents"] = refusing("ServiceUnavailable")
     with pytest.raises(Exception, match="ServiceUnavailable"):
-        remaining_volumes_and_orphans.find_snapshots(aws.account, Inventory("one", VOLUMES))
+        remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES))
 
 
 @pytest.mark.parametrize(("number", "calls"), [(0, []), (200, [200]), (201, [200, 1])])
 def test_snapshots_are_asked_for_two_hundred_volumes_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
-    remaining_volumes_and_orphans.find_snapshots(
+    remaining_volumes_and_orphans.find_volume_snapshots(
         aws.account, Inventory("one", tuple(resource(f"vol-{each}") for each in range(number)))
     )
     assert [len(filtered(each, "volume-id")) for each in aws.sent("ec2:DescribeSnapshots")] == calls
@@ -171,13 +171,13 @@ def test_what_cloudformation_did_not_delete_is_named_with_its_reason(
     aws: Aws, member: StackResource, why: str | None
 ) -> None:
     member = StackResource(member.stack_id, ("VpcStack",), member.view)
-    found = remaining_volumes_and_orphans.find_undeleted(aws.account, [member])
+    found = remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])
     assert [(each.kind, each.id, each.why) for each in found] == ([("AWS::EC2::VPC", "vpc-1", why)] if why else [])
 
 
 def test_what_has_no_id_is_named_by_its_logical_one_and_has_no_command(aws: Aws) -> None:
     member = resource("", "DELETE_FAILED", type_name="AWS::EC2::VPC", name="Vpc")
-    [found] = remaining_volumes_and_orphans.find_undeleted(aws.account, [member])
+    [found] = remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])
     assert (found.id, found.command, found.cost) == ("Vpc", "", "")
 
 
@@ -186,16 +186,18 @@ def test_an_elastic_ip_is_released_by_its_allocation_id(aws: Aws) -> None:
     addresses = [
         resource(address, "DELETE_FAILED", type_name="AWS::EC2::EIP") for address in ("192.0.2.1", "192.0.2.2")
     ]
-    found = remaining_volumes_and_orphans.find_undeleted(aws.account, addresses)
+    found = remaining_volumes_and_orphans.find_undeleted_resources(aws.account, addresses)
     release = "aws ec2 release-address --allocation-id eipalloc-1 --region us-west-2"
     assert [(each.id, each.command) for each in found] == [("192.0.2.1", release), ("192.0.2.2", "")]
     [asked] = aws.sent("ec2:DescribeAddresses")
     assert filtered(asked, "public-ip") == ["192.0.2.1", "192.0.2.2"]
     aws.answers["ec2:DescribeAddresses"] = refusing("UnauthorizedOperation")
-    assert [each.command for each in remaining_volumes_and_orphans.find_undeleted(aws.account, addresses)] == ["", ""]
+    assert [
+        each.command for each in remaining_volumes_and_orphans.find_undeleted_resources(aws.account, addresses)
+    ] == ["", ""]
     aws.answers["ec2:DescribeAddresses"] = refusing("InternalError")
     with pytest.raises(Exception, match="InternalError"):
-        remaining_volumes_and_orphans.find_undeleted(aws.account, addresses)
+        remaining_volumes_and_orphans.find_undeleted_resources(aws.account, addresses)
 
 
 def test_commands_are_in_an_order_in_which_they_work(aws: Aws) -> None:
@@ -206,7 +208,7 @@ def test_commands_are_in_an_order_in_which_they_work(aws: Aws) -> None:
         "nat-1": "AWS::EC2::NatGateway",
         "vpce-1": "AWS::EC2::VPCEndpoint",
     }
-    found = remaining_volumes_and_orphans.find_undeleted(
+    found = remaining_volumes_and_orphans.find_undeleted_resources(
         aws.account, [resource(each, "DELETE_FAILED", type_name=kind) for each, kind in kept.items()]
     )
     assert [each.id for each in found] == ["nat-1", "vpce-1", "192.0.2.1", "subnet-1"]
@@ -217,24 +219,24 @@ def test_a_role_is_deleted_after_its_policies_and_not_named_once_it_is_gone(aws:
     member = resource("web", "DELETE_FAILED", type_name="AWS::IAM::Role")
     aws.answers["iam:ListRolePolicies"] = {"PolicyNames": ["kubernetes"]}
     aws.answers["iam:ListAttachedRolePolicies"] = {"AttachedPolicies": [{"PolicyArn": "arn:aws:iam::1:policy/orders"}]}
-    [found] = remaining_volumes_and_orphans.find_undeleted(aws.account, [member])
+    [found] = remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])
     assert found.command.split(" && ") == [
         "aws iam delete-role-policy --role-name web --policy-name kubernetes",
         "aws iam detach-role-policy --role-name web --policy-arn arn:aws:iam::1:policy/orders",
         "aws iam delete-role --role-name web",
     ]
     aws.answers["iam:ListRolePolicies"] = refusing("AccessDenied")
-    assert [each.command for each in remaining_volumes_and_orphans.find_undeleted(aws.account, [member])] == [
+    assert [each.command for each in remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])] == [
         "aws iam delete-role --role-name web"
     ]
     aws.answers["iam:ListRolePolicies"] = refusing("NoSuchEntity")
-    assert remaining_volumes_and_orphans.find_undeleted(aws.account, [member]) == ()
+    assert remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member]) == ()
 
 
 @pytest.mark.parametrize(("name", "billed"), [("EndpointS3", False), ("EndpointEc2", True)])
 def test_a_gateway_endpoint_is_free(aws: Aws, name: str, billed: bool) -> None:
     member = resource("vpce-1", "DELETE_FAILED", type_name="AWS::EC2::VPCEndpoint", name=name)
-    [found] = remaining_volumes_and_orphans.find_undeleted(aws.account, [member])
+    [found] = remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])
     assert bool(found.cost) is billed
     assert found.command == "aws ec2 delete-vpc-endpoints --vpc-endpoint-ids vpce-1 --region us-west-2"
 
@@ -286,7 +288,7 @@ DELETED_BY = {
 @pytest.mark.parametrize("kind", sorted({*DELETED_BY, *BILLED}))
 def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str) -> None:
     """The CLI's names are those of botocore's models, hyphenated."""
-    [found] = remaining_volumes_and_orphans.find_undeleted(
+    [found] = remaining_volumes_and_orphans.find_undeleted_resources(
         aws.account, [resource("id-1", "DELETE_SKIPPED", type_name=kind)]
     )
     assert bool(found.cost) is (kind in BILLED)

@@ -73,10 +73,10 @@ class Subnets:
     def remove(self) -> list[str]:
         """Remove what a deletion removes; return what it keeps."""
         account = self.network.account
-        added = remaining_resources.find_added(account, "kubernetes")
-        removable = remaining_resources.select_removable(added, "kubernetes")
+        added = remaining_resources.find_added_subnet_tags(account, "kubernetes")
+        removable = remaining_resources.select_removable_subnet_tags(added, "kubernetes")
         removal.remove_subnet_tags(account, "kubernetes", removable, self.said.append)
-        return [resource.id for resource in remaining_resources.describe_remaining(account, added)]
+        return [resource.id for resource in remaining_resources.describe_remaining_subnet_tags(account, added)]
 
 
 @pytest.fixture

@@ -19,8 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from cfngen.deploy.aws import kubernetes_made
-from cfngen.deploy.aws import templates as aws_templates
+from cfngen.deploy.aws import kubernetes_made, templates
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.inventory import Inventory, read_inventory
@@ -37,7 +36,7 @@ from cfngen.deploy.operations.interaction import DeclinedError, Interaction
 from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs
 from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionPlan, DeletionRequest, PreparedDeletion
 from cfngen.deploy.plan.deletion.planning import plan_deletion
-from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
+from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining_resources
 from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight import blockers, stack_checks
 from cfngen.deploy.preflight.blockers import Blocker, OccupiedError
@@ -47,12 +46,6 @@ from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
 DELETABLE_IN_PROGRESS = frozenset({"CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"})
-
-
-def preview_deletion(account: Account, request: DeletionRequest) -> DeletionPlan:
-    """Return what deleting a cluster would do; nothing is changed. A foreign stack is refused."""
-    with translate_aws_errors():
-        return plan_deletion(account, request).plan
 
 
 def preview_with_refusal(account: Account, request: DeletionRequest) -> tuple[DeletionPlan, CfngenError | None]:
@@ -281,24 +274,17 @@ class _Deletion:
         )
 
     def _delete_templates(self) -> tuple[int, bool]:
-        """Delete the templates and their bucket, if requested.
-
-        Returns:
-            The number of deleted object versions, and whether the bucket was deleted.
-        """
+        """Delete the templates and their bucket, if requested; return how many objects, and whether the bucket."""
         deleted_objects = 0
         bucket_deleted = False
         bucket = self.request.bucket
         if bucket and (self.request.empty_bucket or self.request.delete_bucket):
-            templates = aws_templates.find(self.account, bucket, self.request.cluster)
-            if templates.versions and self.request.empty_bucket:
-                self.report(
-                    Step(
-                        f"deleting {pluralize(templates.versions, 'object version')} in s3://{bucket}/{templates.prefix}"
-                    )
-                )
+            objects = templates.find(self.account, bucket, self.request.cluster)
+            if objects.versions and self.request.empty_bucket:
+                count = pluralize(objects.versions, "object version")
+                self.report(Step(f"deleting {count} in s3://{bucket}/{objects.prefix}"))
                 deleted_objects = template_bucket.empty(self.account, bucket, self.request.cluster)
-            if templates.bucket and self.request.delete_bucket:
+            if objects.bucket and self.request.delete_bucket:
                 bucket_deleted = template_bucket.delete_bucket(self.account, bucket)
                 if not bucket_deleted:
                     self.report(Notice(f"the bucket {bucket} was not deleted: it contains other objects"))
@@ -340,7 +326,7 @@ class _Deletion:
         reported_keys = self.removed_by_id.keys() | {(orphan.kind, orphan.id) for orphan in self.remaining_orphans}
         # The templates of another cluster of this name would be in the same folder.
         finds_templates = request.bucket and not plan.name_conflict
-        return find_remaining(
+        return find_remaining_resources(
             DeletedCluster(
                 "after",
                 account,
@@ -352,7 +338,7 @@ class _Deletion:
                 is_name_unique=not plan.name_conflict,
                 volumes=[volume for volume in plan.volumes if (volume.kind, volume.id) not in reported_keys],
                 snapshots=[copy for copy in plan.snapshots if (copy.kind, copy.id) not in reported_keys],
-                templates=aws_templates.find(account, request.bucket, request.cluster)
+                templates=templates.find(account, request.bucket, request.cluster)
                 if finds_templates
                 else TemplateObjects(),
                 subnet_tags=prepared.remaining_tags,

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from cfngen.deploy.aws import kubernetes_made, volumes
-from cfngen.deploy.aws import templates as template_objects
+from cfngen.deploy.aws import kubernetes_made, templates, volumes
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.inventory import Inventory, read_inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
@@ -17,7 +16,7 @@ from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, find_last
 from cfngen.deploy.aws.templates import TemplateObjects
 from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs, remaining_resources
 from cfngen.deploy.plan.deletion.plan import DeletedResources, DeletionPlan, DeletionRequest, PreparedDeletion
-from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining
+from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining_resources
 from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight import blockers, stack_checks
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
@@ -69,7 +68,6 @@ class _Named:
 
     Attributes:
         conflict: a sentence about another cluster of this name in the region; empty if there is none.
-        own: resources that belong to the cluster.
         foreign: resources that may belong to the other cluster.
         subnet_tags: tags that cfngen has added to existing subnets.
     """
@@ -97,8 +95,8 @@ def _find_named(account: Account, request: DeletionRequest, inventory: Inventory
         conflict=conflict,
         own=own,
         foreign=foreign,
-        subnet_tags=remaining_resources.find_added(account, request.cluster),
-        templates=template_objects.find(account, request.bucket, request.cluster, must_be_allowed=must_bucket_exist)
+        subnet_tags=remaining_resources.find_added_subnet_tags(account, request.cluster),
+        templates=templates.find(account, request.bucket, request.cluster, must_be_allowed=must_bucket_exist)
         if request.bucket
         else TemplateObjects(),
     )
@@ -111,7 +109,7 @@ def _with_named(
     stack, inventory, own = prepared.stack, prepared.inventory, named.own
     # The other cluster of this name may use the subnets, too.
     tags = () if named.conflict else named.subnet_tags
-    remaining_tags = remaining_resources.describe_remaining(account, tags)
+    remaining_tags = remaining_resources.describe_remaining_subnet_tags(account, tags)
     remaining = DeletedCluster(
         "before",
         account,
@@ -132,8 +130,8 @@ def _with_named(
         removed=own.orphans,
         volumes=own.volumes,
         snapshots=own.snapshots,
-        retained=find_remaining(remaining),
-        subnet_tags=remaining_resources.select_removable(tags, request.cluster),
+        retained=find_remaining_resources(remaining),
+        subnet_tags=remaining_resources.select_removable_subnet_tags(tags, request.cluster),
         blockers=blockers.find_blockers(account, inventory, own.orphans) if stack else (),
         unattributed_volumes=volumes.find_unattributed(account, inventory),
         name_conflict=named.conflict,
@@ -200,9 +198,9 @@ def _list_without_commands(account: Account, request: DeletionRequest, named: _N
     for resource in (*named.foreign.orphans, *named.foreign.volumes, *named.foreign.snapshots):
         why = resource.purpose or "is tagged with the cluster's name"
         yield RetainedResource(kind=resource.kind, id=resource.id, why=why)
-    if templates := named.templates.versions:
+    if versions := named.templates.versions:
         uri = f"s3://{named.templates.bucket}/{named.templates.prefix}"
-        why = f"{pluralize(templates, 'object version')} under the cluster's name"
+        why = f"{pluralize(versions, 'object version')} under the cluster's name"
         yield RetainedResource(kind="templates", id=uri, why=why)
     for log in remaining_buckets_keys_and_logs.find_workload_log_groups(account, request.cluster):
         yield RetainedResource(kind=log.kind, id=log.id, why=log.why)

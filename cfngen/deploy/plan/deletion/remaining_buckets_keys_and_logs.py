@@ -1,4 +1,4 @@
-"""What may remain after a cluster is deleted, kind by kind: buckets, keys, secrets, log groups and roles.
+"""Finds what remains of a deleted cluster, kind by kind: buckets, keys, secrets, log groups and roles.
 
 etcd's snapshots are in the bucket that the stack created and retains, or in the operator's own bucket. The cluster's
 name is the prefix of their keys, so a new cluster of the same name can be restored from them.
@@ -102,7 +102,7 @@ def issuer_buckets(inventory: Inventory) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def describe_remaining(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
+def find_kept_issuer_buckets(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
     """Return the issuer's buckets that still exist, after they should have been deleted."""
     return tuple(
         RetainedResource(
@@ -188,7 +188,7 @@ def _retention(days: int | None) -> str:
     return f"; each is deleted after {pluralize(days, 'day')}" if days else ""
 
 
-def find_remaining(
+def find_service_account_roles(
     account: Account, cluster: str, names: Collection[str], reported: Collection[str]
 ) -> tuple[RetainedResource, ...]:
     """Return the roles that exist although the cluster's stack does not, and have the cluster's tag.

@@ -1,6 +1,7 @@
-"""What remains of a cluster in the account: one table of what is listed before a deletion, after it, or without one.
+"""The table of what remains of a cluster in the account: before a deletion, after it, or after a failed creation.
 
-`remaining_volumes_and_orphans` and `remaining_buckets_keys_and_logs` find and describe the resources of each kind.
+`remaining_volumes_and_orphans` and `remaining_buckets_keys_and_logs` find and describe the resources of each kind; the
+tags of existing subnets are found here.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class DeletedCluster:
     authority_copies: tuple[RetainedResource, ...] = ()
 
 
-def find_remaining(cluster: DeletedCluster) -> tuple[RetainedResource, ...]:
+def find_remaining_resources(cluster: DeletedCluster) -> tuple[RetainedResource, ...]:
     """Return the resources that remain in the account, each with the reason, in the order of the table."""
     return tuple(resource for find, moments in _FINDERS if cluster.moment in moments for resource in find(cluster))
 
@@ -71,13 +72,13 @@ def _find_undeleted(cluster: DeletedCluster) -> Iterable[RetainedResource]:
         for resource in cluster.resources
         if resource.view.type not in remaining_buckets_keys_and_logs.RETAINED_TYPES
     ]
-    undeleted = remaining_volumes_and_orphans.find_undeleted(cluster.account, deletable_resources)
+    undeleted = remaining_volumes_and_orphans.find_undeleted_resources(cluster.account, deletable_resources)
     if not cluster.is_name_unique:
         return undeleted
     # Roles that a stack still has are among its resources.
     stack_ids = {resource.view.physical_id for resource in deletable_resources if resource.exists}
     reported_roles = stack_ids | {resource.id for resource in undeleted}
-    roles = remaining_buckets_keys_and_logs.find_remaining(
+    roles = remaining_buckets_keys_and_logs.find_service_account_roles(
         cluster.account, cluster.inventory.cluster, cluster.role_names, reported_roles
     )
     return (*undeleted, *roles)
@@ -110,7 +111,7 @@ def _foresee_keys(cluster: DeletedCluster) -> Iterable[RetainedResource]:
 
 
 def _find_snapshots(cluster: DeletedCluster) -> Iterable[RetainedResource]:
-    return remaining_volumes_and_orphans.find_snapshots(
+    return remaining_volumes_and_orphans.find_volume_snapshots(
         cluster.account,
         cluster.inventory,
         authority_copy=cluster.authority_copies[0].id if cluster.authority_copies else "",
@@ -168,7 +169,7 @@ _FINDERS: tuple[tuple[Callable[[DeletedCluster], Iterable[RetainedResource]], tu
     (lambda cluster: remaining_buckets_keys_and_logs.find_secrets(cluster.account, cluster.inventory), _AFTERWARDS),
     (_find_snapshot_buckets, _AT_ANY_TIME),
     (
-        lambda cluster: remaining_buckets_keys_and_logs.describe_remaining(cluster.account, cluster.inventory),
+        lambda cluster: remaining_buckets_keys_and_logs.find_kept_issuer_buckets(cluster.account, cluster.inventory),
         _AFTERWARDS,
     ),
     (
@@ -185,7 +186,7 @@ _FINDERS: tuple[tuple[Callable[[DeletedCluster], Iterable[RetainedResource]], tu
 """Who finds what, and when that is listed."""
 
 
-def find_added(account: Account, cluster: str) -> tuple[SubnetTag, ...]:
+def find_added_subnet_tags(account: Account, cluster: str) -> tuple[SubnetTag, ...]:
     """Return the tags that cfngen has added to subnets for a cluster, and that the subnets still have.
 
     The subnets are found by the tag in which cfngen notes what it has added, so also those that the cluster file does
@@ -199,7 +200,7 @@ def find_added(account: Account, cluster: str) -> tuple[SubnetTag, ...]:
     return tuple(added)
 
 
-def select_removable(added: Iterable[SubnetTag], cluster: str) -> tuple[SubnetTag, ...]:
+def select_removable_subnet_tags(added: Iterable[SubnetTag], cluster: str) -> tuple[SubnetTag, ...]:
     """Return the tags that a deletion removes: the cluster's own one, unless it was changed since, and the note."""
     return tuple(
         tag
@@ -208,7 +209,7 @@ def select_removable(added: Iterable[SubnetTag], cluster: str) -> tuple[SubnetTa
     )
 
 
-def describe_remaining(account: Account, added: Iterable[SubnetTag]) -> tuple[RetainedResource, ...]:
+def describe_remaining_subnet_tags(account: Account, added: Iterable[SubnetTag]) -> tuple[RetainedResource, ...]:
     """Return the added tags that remain, which mark the role of a subnet, each with the command that removes it."""
     return tuple(
         RetainedResource(

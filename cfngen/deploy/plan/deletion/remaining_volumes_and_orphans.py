@@ -1,4 +1,4 @@
-"""The resources that a deleted cluster leaves in the account: why, how they are billed, and how to delete them.
+"""Finds undeleted resources of the stacks, snapshots of volumes, and orphans: why they remain, costs and commands.
 
 Only billing units are named, because prices differ by region and change. Sources: the pricing pages of Amazon EBS,
 Amazon S3, AWS KMS (a key that is pending deletion is not billed), Amazon VPC (public IPv4 addresses, in use or not) and
@@ -50,7 +50,7 @@ class RetainedResource:
     command: Hint = ""
 
 
-def find_snapshots(
+def find_volume_snapshots(
     account: Account, inventory: Inventory, *, authority_copy: str = "", has_run: bool = True
 ) -> tuple[RetainedResource, ...]:
     """Return the snapshots of the stacks' volumes, whether CloudFormation or someone else created them.
@@ -77,7 +77,7 @@ def find_snapshots(
     )
 
 
-def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
+def find_undeleted_resources(account: Account, resources: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
     """Return the resources that CloudFormation did not delete, except nested stacks and roles that are gone by now."""
     undeleted = [
         resource

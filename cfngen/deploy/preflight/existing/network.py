@@ -60,7 +60,6 @@ def find_private_network_problems(
 
     Args:
         cluster: the cluster, in an existing VPC.
-        values: values of the root's parameters.
 
     Raises:
         cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.
@@ -83,7 +82,6 @@ def _parts(cluster: Cluster, values: Mapping[str, str], key: str) -> Iterator[_E
     """Yield the existing parts that a key of `subnets[]` names; the parameters' values take precedence.
 
     Args:
-        values: values of the root's parameters.
         key: `public.id`, `natGateway` or `routeTable`.
     """
     for index, subnet in enumerate(cluster.network.subnets):

@@ -47,7 +47,6 @@ def check(
     """Check security groups, network parts, routes' targets, policies, roles, the secrets' key, and hosted zones.
 
     Args:
-        values: values of the root's parameters.
         deployed: the cluster's stacks; None if they do not exist yet.
         report: receives a notice for everything that could not be read.
         is_network_judged: whether the parts of an existing VPC have been judged already.

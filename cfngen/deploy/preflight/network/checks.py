@@ -218,12 +218,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def judge(situation: Situation, *, without: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return what the checks find: problems first, then warnings, then what is in order.
-
-    Args:
-        situation: the cluster and the existing network.
-        without: names of checks to leave out.
-    """
+    """Return what the checks not named in `without` find: problems first, then warnings, then what is in order."""
     checks = [check for check in CHECKS if check.name not in without] if situation.facts.vpc else [_EXISTENCE]
     findings = [finding for check in checks if check.applies(situation) for finding in _carry_out(check, situation)]
     findings += [unread(_LABELS[name], reason, vpc.VPC_ID_KEY) for name, reason in situation.unread]
@@ -250,8 +245,6 @@ def check_network(
 
     Args:
         report: receives the step, since reading takes seconds.
-        values: values of the root's parameters, which override the cluster file.
-        without: names of checks to leave out.
 
     Returns:
         The findings; none if the cluster file names no VPC.
@@ -279,19 +272,13 @@ def ensure_network(
     is_update: bool = False,
     source_of: Callable[[str], str] = str,
 ) -> bool:
-    """Check the existing VPC before a cluster is created in it, and report the problems and warnings.
+    """Check the existing VPC before a cluster is created in it; return whether all of it was read and judged.
 
     Before an update only existing security groups are checked, whose rules may lack what the update needs.
 
     Args:
         report: receives the step and, unless everything is in order, the findings.
-        values: values of the root's parameters.
-        without: names of checks to leave out.
-        is_update: whether the cluster exists already.
         source_of: returns for a key of the cluster file the parameter that overrides it, or else the key.
-
-    Returns:
-        Whether all of the network was read and judged.
 
     Raises:
         NetworkProblemsError: there are problems.
@@ -304,8 +291,8 @@ def ensure_network(
         result = check_network(account, cluster, report, values=values, without=without)
     except AwsError as error:
         vpc_id = values.get("VpcId", "")
-        findings: tuple[Finding, ...] = (unread(f"the VPC {vpc_id}", error, source_of(vpc.VPC_ID_KEY)),)
-        report(NetworkCheck(cluster.name, account.region, vpc_id, findings))
+        finding = unread(f"the VPC {vpc_id}", error, source_of(vpc.VPC_ID_KEY))
+        report(NetworkCheck(cluster.name, account.region, vpc_id, (finding,)))
         return False
     findings = tuple(replace(finding, key=source_of(finding.key)) for finding in result.findings)
     result = replace(result, findings=findings)

@@ -97,6 +97,8 @@ def _judge_service(
     """Yield a problem if the VPC has no usable interface endpoint for a service."""
     key = subnets[0].route_key
     endpoints = _of_service(situation, service, "Interface")
+    available = [endpoint for endpoint in endpoints if str(endpoint.get("State", "available")).lower() == "available"]
+    with_names = [endpoint for endpoint in available if endpoint.get("PrivateDnsEnabled")]
     if not endpoints:
         names = ", ".join(subnet.name for subnet in subnets)
         yield problem(
@@ -107,9 +109,7 @@ def _judge_service(
             f"--region {situation.region} --service-name {service_name(service, situation.region)} "
             f"--subnet-ids {subnets[0].id or 'SUBNET'} --security-group-ids SECURITY_GROUP --private-dns-enabled",
         )
-        return
-    available = [endpoint for endpoint in endpoints if str(endpoint.get("State", "available")).lower() == "available"]
-    if not available:
+    elif not available:
         yield problem(
             key,
             f"the endpoint {endpoints[0]['VpcEndpointId']} for {service} is {endpoints[0]['State']}, not available",
@@ -117,9 +117,7 @@ def _judge_service(
             f"aws ec2 describe-vpc-endpoints --region {situation.region} "
             f"--vpc-endpoint-ids {endpoints[0]['VpcEndpointId']}",
         )
-        return
-    with_names = [endpoint for endpoint in available if endpoint.get("PrivateDnsEnabled")]
-    if not with_names:
+    elif not with_names:
         yield problem(
             key,
             f"the endpoint {available[0]['VpcEndpointId']} for {service} has no private DNS name, so instances do not "
@@ -128,20 +126,26 @@ def _judge_service(
             f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {available[0]['VpcEndpointId']} "
             f"--region {situation.region} --private-dns-enabled",
         )
-        return
-    for subnet in subnets:
-        if subnet.cidr is not None and not _admits(situation, with_names[0], subnet.cidr):
-            group_ids = [group["GroupId"] for group in with_names[0].get("Groups", ())]
-            group = group_ids[0] if group_ids else "SECURITY_GROUP"
-            subject = "the security group" if len(group_ids) == 1 else "the security groups"
-            yield problem(
-                key,
-                f"{subject} of {with_names[0]['VpcEndpointId']} ({service}) {verb_form(len(group_ids), 'do')} not "
-                f"admit {subnet.cidr} on TCP port {_HTTPS}",
-                "add a rule",
-                f"aws ec2 authorize-security-group-ingress --region {situation.region} --group-id {group} "
-                f"--protocol tcp --port {_HTTPS} --cidr {subnet.cidr}",
-            )
+    else:
+        for subnet in subnets:
+            if subnet.cidr is not None and not _admits(situation, with_names[0], subnet.cidr):
+                yield _range_not_admitted(situation, with_names[0], service, subnet.cidr, key)
+
+
+def _range_not_admitted(
+    situation: Situation, endpoint: AwsObject, service: str, cidr: IPv4Network, key: str
+) -> Finding:
+    group_ids = [group["GroupId"] for group in endpoint.get("Groups", ())]
+    group = group_ids[0] if group_ids else "SECURITY_GROUP"
+    subject = "the security group" if len(group_ids) == 1 else "the security groups"
+    return problem(
+        key,
+        f"{subject} of {endpoint['VpcEndpointId']} ({service}) {verb_form(len(group_ids), 'do')} not admit {cidr} on "
+        f"TCP port {_HTTPS}",
+        "add a rule",
+        f"aws ec2 authorize-security-group-ingress --region {situation.region} --group-id {group} "
+        f"--protocol tcp --port {_HTTPS} --cidr {cidr}",
+    )
 
 
 def _admits(situation: Situation, endpoint: AwsObject, cidr: IPv4Network) -> bool:

@@ -25,13 +25,7 @@ _DEFAULT_RULES_PER_GROUP = 60
 
 
 def read(account: Account, cluster: Cluster, values: Mapping[str, str]) -> Situation:
-    """Read the existing VPC that the cluster file or the parameters name.
-
-    Args:
-        values: values of the root's parameters; `VpcId` is among them.
-
-    Returns:
-        The situation. What may not be read is listed in `unread`.
+    """Read the existing VPC that `values` name with `VpcId`; what may not be read is listed in `unread`.
 
     Raises:
         AwsError: not even the VPC can be read.
@@ -81,30 +75,31 @@ def _quotas(
             needed_at_maximum=at_maximum,
         )
     ]
-    table_id = values.get("RouteTableId") or next(
-        (route_table_of(route_tables, subnet.id) for subnet in named_subnets(cluster, values) if subnet.id), ""
-    )
-    tables = [table for table in route_tables if table["RouteTableId"] == table_id]
-    if network_plugin(cluster).uses_vpc_routes and tables:
+    if table := _find_table_of_pods(cluster, values, route_tables):
         checks.append(
             QuotaCheck(
-                f"Routes per route table ({table_id})",
+                f"Routes per route table ({table['RouteTableId']})",
                 needed=initial,
                 service="vpc",
                 code=_ROUTES_PER_TABLE,
-                used=known_usage(len(tables[0]["Routes"])),
+                used=known_usage(len(table["Routes"])),
                 needed_at_maximum=at_maximum,
             )
         )
     rules = cluster.network.quotas.rules_per_security_group
     if rules > _DEFAULT_RULES_PER_GROUP:
-        checks.append(
-            QuotaCheck(
-                "Inbound or outbound rules per security group",
-                needed=rules,
-                service="vpc",
-                code=_RULES_PER_GROUP,
-                used=known_usage(0),
-            )
-        )
+        name = "Inbound or outbound rules per security group"
+        checks.append(QuotaCheck(name, needed=rules, service="vpc", code=_RULES_PER_GROUP, used=known_usage(0)))
     return [check_quota(account, check) for check in checks]
+
+
+def _find_table_of_pods(
+    cluster: Cluster, values: Mapping[str, str], route_tables: Sequence[AwsObject]
+) -> AwsObject | None:
+    """Return the route table that gets a route to each node's pods; None if pods need none, or it is not known."""
+    if not network_plugin(cluster).uses_vpc_routes:
+        return None
+    table_id = values.get("RouteTableId") or next(
+        (route_table_of(route_tables, subnet.id) for subnet in named_subnets(cluster, values) if subnet.id), ""
+    )
+    return next((table for table in route_tables if table["RouteTableId"] == table_id), None)

@@ -62,14 +62,7 @@ def _judge_public(
 ) -> Iterator[Finding]:
     """Judge the default route of a subnet that is public, or whose instances have public addresses."""
     if route is None:
-        gateway = next(iter(_attached_gateways(situation)), "INTERNET_GATEWAY")
-        yield problem(
-            subnet.route_key,
-            f"{subnet.name} has no default route: {table['RouteTableId']} does not lead to an internet gateway",
-            "add the route",
-            f"aws ec2 create-route --region {situation.region} --route-table-id {table['RouteTableId']} "
-            f"--destination-cidr-block {DEFAULT_ROUTE} --gateway-id {gateway}",
-        )
+        yield _no_route_to_internet(situation, subnet, table)
         return
     target = target_of(route)
     if target.startswith("igw-"):
@@ -100,6 +93,17 @@ def _judge_public(
                     f"{subnet.name} leads to {target}",
                     "set it to false",
                 )
+
+
+def _no_route_to_internet(situation: Situation, subnet: NamedSubnet, table: AwsObject) -> Finding:
+    gateway = next(iter(_attached_gateways(situation)), "INTERNET_GATEWAY")
+    return problem(
+        subnet.route_key,
+        f"{subnet.name} has no default route: {table['RouteTableId']} does not lead to an internet gateway",
+        "add the route",
+        f"aws ec2 create-route --region {situation.region} --route-table-id {table['RouteTableId']} "
+        f"--destination-cidr-block {DEFAULT_ROUTE} --gateway-id {gateway}",
+    )
 
 
 def _user_of_internet_gateway(situation: Situation, subnet: NamedSubnet) -> str:
@@ -248,7 +252,6 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], report:
     """Check that the existing subnets of a cluster with VPC routes use the cluster's route table.
 
     Args:
-        values: values of the root's parameters.
         report: receives a notice if the route tables cannot be read.
 
     Raises:

@@ -73,10 +73,6 @@ class Situation:
     """What the checks judge.
 
     Attributes:
-        cluster: the cluster.
-        region: the region.
-        vpc_id: id of the existing VPC.
-        values: values of the root's parameters.
         subnets: the subnets of the cluster file, existing ones and those to be created.
         facts: the existing network.
         foreign: a finding for each object that is missing or belongs elsewhere.
@@ -160,11 +156,7 @@ def parameter_values(cluster: Cluster) -> dict[str, str]:
 
 
 def named_subnets(cluster: Cluster, values: Mapping[str, str]) -> tuple[NamedSubnet, ...]:
-    """Return the subnets of the cluster file, those of instances first.
-
-    Args:
-        values: values of the root's parameters.
-    """
+    """Return the subnets of the cluster file, those of instances first."""
     instance_subnets, zone_public_subnets = [], []
     for index, subnet in enumerate(cluster.network.subnets):
         zone = zone_id(subnet.zone)

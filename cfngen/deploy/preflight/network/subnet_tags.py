@@ -75,11 +75,7 @@ def other_clusters(cluster: Cluster, tags: Mapping[str, str]) -> list[str]:
 
 
 def find_faults(cluster: Cluster, subnet: NamedSubnet, tags: Mapping[str, str], needed: Mapping[str, str]) -> list[str]:
-    """Return why a subnet cannot get the tags that it needs, as sentences without the subnet's key.
-
-    Args:
-        needed: the tags that it needs.
-    """
+    """Return why a subnet cannot get the tags that it needs, as sentences without the subnet's key."""
     faults = []
     for key, value in needed.items():
         allowed_values = _ROLE_VALUES if key in SUBNET_ROLES else (value,)
@@ -102,9 +98,6 @@ def find_faults(cluster: Cluster, subnet: NamedSubnet, tags: Mapping[str, str], 
 
 def find_missing(account: Account, cluster: Cluster, values: Mapping[str, str]) -> tuple[SubnetTag, ...]:
     """Return the tags that a deployment will add to existing subnets; none without `network.tagExisting`.
-
-    Args:
-        values: values of the root's parameters.
 
     Raises:
         SubnetTagsError: a subnet has a tag with another value, or too many tags.

@@ -46,11 +46,7 @@ class ParameterError(CfngenError):
 
 
 class MissingParameterError(ParameterError):
-    """Parameters without a default have no value.
-
-    Attributes:
-        names: their names.
-    """
+    """Parameters without a default have no value."""
 
     code = "missing-parameter"
 

@@ -60,8 +60,7 @@ def check_quotas(account: Account, demand: Demand, current: Demand | None = None
             *_storage_checks(demand, current),
             *_iam_checks(added_resources),
             *_rules_per_security_group_check(account, demand, current),
-            *_security_groups_per_interface_check(demand, current),
-            *_policies_per_role_check(demand, current),
+            *_fullest_interface_and_role_checks(demand, current),
         ]
         quotas = pool.map(lambda quota_check: check_quota(account, quota_check), quota_checks)
         return (*vcpu_quotas_future.result(), *quotas)
@@ -76,10 +75,7 @@ class _CountedResource(NamedTuple):
     """A type of resource of which an account may have a limited number in a region.
 
     Attributes:
-        resource_type: its CloudFormation type.
-        quota_name: what is limited.
         service: service code of the quota in Service Quotas.
-        code: quota code.
         used: function that returns how many such resources the account has.
     """
 
@@ -181,9 +177,6 @@ class _IamQuota(NamedTuple):
     """A quota of IAM.
 
     Attributes:
-        resource_type: CloudFormation type of what is limited.
-        quota_name: what is limited.
-        code: quota code.
         summary_key: the key in IAM's account summary with the usage; the key with the limit ends in `Quota` besides.
     """
 
@@ -269,32 +262,24 @@ def _rules_per_security_group_check(account: Account, demand: Demand, current: D
         )
 
 
-def _security_groups_per_interface_check(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
-    """Yield a check for the network interface with the most security groups.
+def _fullest_interface_and_role_checks(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
+    """Yield checks for the network interface with the most security groups, and the role with the most policies.
 
-    It is only checked if it gets more security groups than it has now, and more than the default limit.
+    Each is only checked if it gets more of them than it has now, and more than the default limit.
     """
-    most_groups = demand.max_groups_per_interface
-    if most_groups > max(current.max_groups_per_interface, _SECURITY_GROUPS_PER_INTERFACE.default_limit):
+    groups, policies = demand.max_groups_per_interface, demand.max_policies_per_role
+    if groups > max(current.max_groups_per_interface, _SECURITY_GROUPS_PER_INTERFACE.default_limit):
         yield QuotaCheck(
             "Security groups of one interface",
-            needed=most_groups,
+            needed=groups,
             service="vpc",
             code=_SECURITY_GROUPS_PER_INTERFACE.code,
             used=known_usage(0),
         )
-
-
-def _policies_per_role_check(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
-    """Yield a check for the role with the most managed policies.
-
-    It is only checked if it gets more policies than it has now, and more than the default limit.
-    """
-    most_policies = demand.max_policies_per_role
-    if most_policies > max(current.max_policies_per_role, _POLICIES_PER_ROLE.default_limit):
+    if policies > max(current.max_policies_per_role, _POLICIES_PER_ROLE.default_limit):
         yield QuotaCheck(
             "Managed policies of one role",
-            needed=most_policies,
+            needed=policies,
             service="iam",
             code=_POLICIES_PER_ROLE.code,
             used=known_usage(0),

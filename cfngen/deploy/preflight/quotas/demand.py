@@ -77,13 +77,9 @@ class _IngressRule(NamedTuple):
 
 @dataclass(frozen=True)
 class _TemplateWithValues:
-    """The resources of a template, and the values of its parameters.
+    """The resources of a template, and the known values of its parameters.
 
     Parameters that take outputs of other stacks have no values here, since outputs are unknown before a deployment.
-
-    Attributes:
-        resources: the resources by logical id.
-        values: the known values of parameters by name.
     """
 
     resources: Mapping[str, TemplatePart]
@@ -155,12 +151,7 @@ class _TemplateWithValues:
 
 
 def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> Demand:
-    """Return the AWS resources that a cluster needs.
-
-    Args:
-        documents: the cluster's templates, including the root.
-        values: values of the root's parameters.
-    """
+    """Return the AWS resources that a cluster needs."""
     count = _Count()
     for template in _nested_templates(documents, values):
         count.by_resource_type.update(resource["Type"] for resource in template.resources.values())

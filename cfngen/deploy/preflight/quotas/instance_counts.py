@@ -61,8 +61,6 @@ def instance_counts(
     """Yield the instances of an Auto Scaling group: one number, or those of On-Demand and of Spot Instances.
 
     Args:
-        group: the properties of the Auto Scaling group.
-        launch_template_data: the LaunchTemplateData that it uses.
         sizes: its initial and its maximum number of instances.
         value_of: returns the value of an expression.
     """
@@ -98,7 +96,6 @@ def on_demand_share(count: int, distribution: TemplatePart) -> int:
     types and purchase options", Amazon EC2 Auto Scaling User Guide).
 
     Args:
-        count: the number of instances.
         distribution: the InstancesDistribution of the group's mixed instances policy.
     """
     base = min(int(distribution.get("OnDemandBaseCapacity", 0)), count)

@@ -38,9 +38,6 @@ class _PartOfVpc(NamedTuple):
     """A type of resource of which a VPC may have a limited number.
 
     Attributes:
-        resource_type: its CloudFormation type.
-        quota_name: what is limited.
-        code: quota code.
         call: the call that lists such resources.
         key: key of the list in the response.
     """
@@ -61,12 +58,7 @@ _PARTS_OF_VPC = (
 
 
 def network_checks(account: Account, demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
-    """Yield a check for each quota of a VPC, a zone or of endpoints that the deployment adds something to.
-
-    Args:
-        demand: the resources that the cluster will need.
-        current: the resources that it has already.
-    """
+    """Yield a check for each quota of a VPC, a zone or of endpoints that the deployment adds something to."""
     yield from _nat_gateway_check(account, demand, current)
     yield from _vpc_checks(demand, current)
     added_gateway_endpoints = demand.gateway_endpoints - current.gateway_endpoints

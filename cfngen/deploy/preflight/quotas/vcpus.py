@@ -24,7 +24,6 @@ class Family(NamedTuple):
     Attributes:
         name: name in the EC2 documentation.
         letters_pattern: pattern of the letters with which the instance types begin, e.g. `m` in `m7g.large`.
-        on_demand_quota_code: code of the quota for on-demand instances.
         spot_quota_code: code of the quota for spot instances; empty if there is none.
     """
 
@@ -50,12 +49,7 @@ FAMILIES = (
 
 
 class VcpuQuota(NamedTuple):
-    """A quota of vCPUs.
-
-    Attributes:
-        family: the instance types that share the quota.
-        is_spot: whether it is the quota for spot instances.
-    """
+    """A quota of vCPUs."""
 
     family: Family
     is_spot: bool
@@ -147,8 +141,6 @@ def check_vcpu_quotas(
     Args:
         planned: the instances of each Auto Scaling group after the deployment.
         current: the instances of each Auto Scaling group now; empty for a new cluster.
-        planned_reservations: the instances of each capacity reservation after the deployment.
-        current_reservations: those of each capacity reservation now.
     """
     unknown_quotas = [
         _unknown_quota(f"vCPUs of {instance_type}") for instance_type in _new_types_without_quota(planned, current)
@@ -165,23 +157,24 @@ def check_vcpu_quotas(
         return [_unknown_quota("vCPUs", hint=str(error)), *unknown_quotas]
     quotas = []
     for vcpu_quota, max_count in planned_max_vcpus.items():
-        family, is_spot = vcpu_quota
-        name = f"vCPUs of {'spot' if is_spot else 'on-demand'} {family.name} instances"
-        quota_code = family.spot_quota_code if is_spot else family.on_demand_quota_code
-        used_count = used_vcpus.get(vcpu_quota, 0)
         current_count = current_vcpus.get(vcpu_quota, 0)
         beside_count = beside.get(vcpu_quota, 0)
         added = max(planned_vcpus.get(vcpu_quota, 0) - current_count, 0) + beside_count
-        added_at_maximum = max_count - current_count + beside_count
         if current and not added and max_count <= current_max_vcpus.get(vcpu_quota, 0):
             continue  # the deployment adds nothing to this quota
-        if quota_code:
-            usage = known_usage(used_count)
-            quota_check = QuotaCheck(name, added, "ec2", quota_code, usage, needed_at_maximum=added_at_maximum)
-            quotas.append(check_quota(account, quota_check))
-        else:
-            quotas.append(_unknown_quota(name, added, used_count, needed_at_maximum=added_at_maximum))
+        added_at_maximum = max_count - current_count + beside_count
+        quotas.append(_check_vcpu_quota(account, vcpu_quota, used_vcpus.get(vcpu_quota, 0), added, added_at_maximum))
     return [*quotas, *unknown_quotas]
+
+
+def _check_vcpu_quota(account: Account, vcpu_quota: VcpuQuota, used: int, added: int, added_at_maximum: int) -> Quota:
+    family, is_spot = vcpu_quota
+    name = f"vCPUs of {'spot' if is_spot else 'on-demand'} {family.name} instances"
+    code = family.spot_quota_code if is_spot else family.on_demand_quota_code
+    if not code:
+        return _unknown_quota(name, added, used, needed_at_maximum=added_at_maximum)
+    quota_check = QuotaCheck(name, added, "ec2", code, known_usage(used), needed_at_maximum=added_at_maximum)
+    return check_quota(account, quota_check)
 
 
 def _unknown_quota(

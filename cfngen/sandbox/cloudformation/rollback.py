@@ -77,7 +77,8 @@ def _restore_resource(cloud: Region, stack: Stack, resource: Resource) -> Operat
     """Restore a resource to its state before the update, if the update has touched it."""
     stable_resource = _require_stable_state(stack).resources[resource.logical_id]
     resource.generation += 1
-    # Another operation may take over while this one waits. What happens to the resource is then that one's to record.
+    # While this operation waits, another one may take over the resource, and only that one then records what becomes of
+    # it. So the generation is compared after each wait, whether the restoration succeeded or failed.
     generation = resource.generation
     resource.progress = "in_progress"
     resource.definition = stable_resource.definition

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import http.client
 import json
-import os
 import time
 import urllib.parse
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from cfngen.errors import CfngenError
 from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.process.status import write_privately
 
 HOST = "127.0.0.1"  # loopback only: the sandbox must not be reachable from other machines
 CONTROL_PATH = "/cfngen/sandbox"
@@ -61,11 +61,7 @@ class SandboxState:
 
 def write_state(path: Path, state: SandboxState) -> None:
     """Write a state file atomically, readable for this user only."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(asdict(state), file)
-    partial.replace(path)
+    write_privately(path, asdict(state))
 
 
 def request_report(

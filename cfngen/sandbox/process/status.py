@@ -56,11 +56,15 @@ def read_last_sandbox(state_file: Path) -> LastSandbox | None:
 
 def write_last_sandbox(state_file: Path, last: LastSandbox) -> None:
     """Write the record atomically, readable for this user only."""
-    path = _path(state_file)
+    write_privately(_path(state_file), asdict(last))
+
+
+def write_privately(path: Path, content: JsonObject) -> None:
+    """Write a JSON file atomically, readable for this user only."""
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(asdict(last), file)
+        json.dump(content, file)
     partial.replace(path)
 
 
@@ -144,9 +148,6 @@ def status_of_running(endpoint: str, process: int, speed: float, report: JsonObj
     """Return the status of a running sandbox.
 
     Args:
-        endpoint: the endpoint URL of AWS's APIs.
-        process: id of the process.
-        speed: simulated seconds in a second of real time.
         report: the sandbox's answer to a status request; see `Sandbox.status` of the module `server`.
     """
     time = datetime.fromisoformat(report["time"])

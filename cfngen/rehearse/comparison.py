@@ -11,11 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.rehearse.expectations import ExpectedOperation
 from cfngen.rehearse.masking import without_numbers
-from cfngen.rehearse.operations import ROUTINE_REASONS, NameNormalizer, Operation, OperationEvent, status_transitions
-from cfngen.templates.document import Document, TemplateBody
+from cfngen.rehearse.operations import (
+    ROUTINE_REASONS,
+    NameNormalizer,
+    Operation,
+    OperationEvent,
+    status_transitions,
+    template_bodies,
+)
+from cfngen.templates.document import Document
 from cfngen.templates.expressions import references
 
 SLOW_FACTOR = 3
@@ -72,15 +78,12 @@ def find_remarks(expected: ExpectedOperation, actual: Operation, minutes: int) -
     for event in actual.events:
         resource_and_status = f"{event.resource} {event.status}"
         reason = without_numbers(event.reason)
-        is_new = (
-            reason
-            and reason not in expected.words.get(resource_and_status, ())
-            and not event.reason.startswith(ROUTINE_REASONS)
-        )
+        expected_reasons = expected.reasons.get(resource_and_status, ())
+        is_new = reason and reason not in expected_reasons and not event.reason.startswith(ROUTINE_REASONS)
         if is_new and f"{resource_and_status} {reason}" not in reported:
             reported.add(f"{resource_and_status} {reason}")
-            expected_reasons = "; ".join(expected.words.get(resource_and_status, ())) or "nothing"
-            differences.append(f"{resource_and_status} says {event.reason!r}; the emulator says {expected_reasons}")
+            emulator_says = "; ".join(expected_reasons) or "nothing"
+            differences.append(f"{resource_and_status} says {event.reason!r}; the emulator says {emulator_says}")
     return differences
 
 
@@ -180,14 +183,7 @@ class _Dependency(NamedTuple):
 
 def _dependencies(documents: Sequence[Document], names: NameNormalizer) -> Iterator[_Dependency]:
     """Yield the dependencies between resources of the same template; none if there is no root template."""
-    root = next((document for document in documents if document.children), None)
-    if root is None:
-        return
-    bodies: dict[tuple[str, ...], TemplateBody] = {(): root.body}
-    by_name = {document.name: document.body for document in documents}
-    for logical_id, name in nested_template_names(root.body).items():
-        bodies[(logical_id,)] = by_name[name]
-    for path, body in bodies.items():
+    for path, body in template_bodies(documents).items():
         resources = body["Resources"]
         for logical_id, resource in resources.items():
             depends_on_value = resource.get("DependsOn", ())

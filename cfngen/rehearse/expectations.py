@@ -25,13 +25,13 @@ class ExpectedOperation:
         status: the root stack's final status.
         transitions: the statuses that each resource goes through, by the resource's name.
         types: the resource types, by the resource's name.
-        words: the status reasons without numbers, by resource and status.
+        reasons: the status reasons without numbers, by resource and status; `words` in the file.
     """
 
     status: str
     transitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
-    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
 
@@ -57,7 +57,7 @@ def expectation_of(operation: Operation) -> ExpectedOperation:
         status=operation.status,
         transitions=dict(sorted(status_transitions(operation.events).items())),
         types={event.resource: event.type for event in operation.events},
-        words={name: tuple(texts) for name, texts in sorted(reasons.items())},
+        reasons={name: tuple(texts) for name, texts in sorted(reasons.items())},
         changes=tuple(sorted(operation.changes)),
         facts=dict(operation.facts),
     )
@@ -70,7 +70,7 @@ def read_recorded_expectations() -> Expectations:
 
 
 def format_expectations(expectations: Expectations) -> str:
-    """Return expectations as content of the file that `recorded` reads, with one line per resource."""
+    """Return expectations as content of `expected.json`, with one line per resource."""
     content = {
         name: {
             "status": expectation.status,
@@ -78,7 +78,7 @@ def format_expectations(expectations: Expectations) -> str:
                 resource: " ".join([expectation.types[resource], *statuses])
                 for resource, statuses in expectation.transitions.items()
             },
-            "words": {name: list(texts) for name, texts in expectation.words.items()},
+            "words": {name: list(texts) for name, texts in expectation.reasons.items()},
             "changes": list(expectation.changes),
             "facts": dict(expectation.facts),
         }
@@ -89,12 +89,12 @@ def format_expectations(expectations: Expectations) -> str:
 
 def _parse(content: Mapping[str, Any]) -> ExpectedOperation:
     # The line of a resource is its type and the statuses that it goes through, separated by spaces.
-    words_by_resource = {name: line.split(" ") for name, line in content["resources"].items()}
+    type_and_statuses = {name: line.split(" ") for name, line in content["resources"].items()}
     return ExpectedOperation(
         status=content["status"],
-        transitions={name: tuple(words[1:]) for name, words in words_by_resource.items()},
-        types={name: words[0] for name, words in words_by_resource.items()},
-        words={name: tuple(texts) for name, texts in content["words"].items()},
+        transitions={name: tuple(statuses) for name, (_, *statuses) in type_and_statuses.items()},
+        types={name: type_ for name, (type_, *_) in type_and_statuses.items()},
+        reasons={name: tuple(texts) for name, texts in content["words"].items()},
         changes=tuple(content["changes"]),
         facts=content["facts"],
     )

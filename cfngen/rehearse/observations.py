@@ -10,6 +10,7 @@ from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, StackResource, list_resource_tree
+from cfngen.rehearse.clusters import REHEARSAL_NAME
 from cfngen.text import pluralize
 
 INTERFACE_TYPE, KEY_TYPE, SECRET_TYPE, BUCKET_TYPE = (
@@ -41,13 +42,13 @@ def has_default_vpc(account: Account) -> bool:
     return bool(account.client("ec2").describe_vpcs(Filters=filters)["Vpcs"])
 
 
-def count_empty_stacks(account: Account, name: str) -> Observation:
+def count_empty_stacks(account: Account) -> Observation:
     """Count the stacks without resources that remain of a change set that was not executed: root and nested stacks."""
     pages = (
         account.client("cloudformation").get_paginator("list_stacks").paginate(StackStatusFilter=["REVIEW_IN_PROGRESS"])
     )
     names = [str(summary["StackName"]) for page in pages for summary in page["StackSummaries"]]
-    count = sum(stack_name == name or stack_name.startswith(f"{name}-") for stack_name in names)
+    count = sum(name == REHEARSAL_NAME or name.startswith(f"{REHEARSAL_NAME}-") for name in names)
     return Observation(facts={"empty stacks that are left": str(count)})
 
 

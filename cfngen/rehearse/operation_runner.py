@@ -223,7 +223,7 @@ class OperationRunner:
         try:
             with translate_aws_errors():
                 if action.observe == "empty-stacks":
-                    observation = observations.count_empty_stacks(self.account, REHEARSAL_NAME)
+                    observation = observations.count_empty_stacks(self.account)
                 elif action.observe == "masters":
                     observation = observations.observe_masters(self.account, stack_id)
                 elif action.observe == "secret-ids":

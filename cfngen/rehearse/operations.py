@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from cfngen.cluster.naming.logical_ids import ProgramId
 from cfngen.cluster.naming.network_ids import SubnetId, ZoneId, zone_id
+from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.messages.message import Event
 from cfngen.rehearse.masking import Masks
+from cfngen.templates.document import Document, TemplateBody
 
 STACK_ITSELF = "(stack)"
 """The name that stands for the resource in events about a stack itself."""
@@ -84,6 +86,16 @@ class NameNormalizer:
     def path(self, logical_ids: Iterable[str]) -> str:
         """Return the normalized name of a resource."""
         return "/".join(map(self, logical_ids))
+
+
+def template_bodies(documents: Sequence[Document]) -> dict[tuple[str, ...], TemplateBody]:
+    """Return the template of each stack by its path, the logical ids from the root; empty if there is no root."""
+    root = next((document for document in documents if document.children), None)
+    if root is None:
+        return {}
+    by_name = {document.name: document.body for document in documents}
+    bodies: dict[tuple[str, ...], TemplateBody] = {(): root.body}
+    return bodies | {(logical_id,): by_name[name] for logical_id, name in nested_template_names(root.body).items()}
 
 
 def recorded_events(events: Sequence[Event], names: NameNormalizer, masks: Masks) -> tuple[OperationEvent, ...]:

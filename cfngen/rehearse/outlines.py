@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 
-from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.plan.costs.costs import cost_differences
 from cfngen.deploy.preflight.quotas.demand import Demand, count_demand
 from cfngen.deploy.watching.expectations import ResourceAction, expect_operation
 from cfngen.rehearse.expectations import Expectations, expectation_key
-from cfngen.rehearse.operations import NameNormalizer
+from cfngen.rehearse.operations import NameNormalizer, template_bodies
 from cfngen.rehearse.steps import DELETE, PARAMETER_VALUES, Deployable, RehearsalStep, StepAction, Zones, ends_stack
-from cfngen.templates.document import TemplateBody
 from cfngen.text import plural_form
 
 PLANNING_MINUTES = 2
@@ -49,11 +47,7 @@ class Outline:
 
 
 def outline_steps(steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations) -> tuple[Outline, ...]:
-    """Return the outlines of steps.
-
-    Args:
-        expectations: what the emulator does; shows which resources an update changes.
-    """
+    """Return the outlines of steps; which resources an update changes follows from the expectations."""
     return tuple(
         Outline(
             number=number,
@@ -73,7 +67,7 @@ def usual_minutes(step: RehearsalStep, action: StepAction, zones: Zones, expecta
         return PLANNING_MINUTES
     # A deletion deletes what an earlier action of the step has deployed.
     make = action.make or next(earlier.make for earlier in step.actions if earlier.make)
-    bodies = dict(_template_bodies(make_deployable(make, zones)))
+    bodies = template_bodies(make_deployable(make, zones).documents)
     if action.verb == "delete":
         return ceil(expect_operation(bodies, "delete", PARAMETER_VALUES).seconds / 60)
     expected = expectations.get(expectation_key(step.stack, action.name))
@@ -104,14 +98,6 @@ def _total_minutes(
     is_stack_deleted = ends_stack(step, steps) and step.actions[-1].verb != "plan"
     actions = [*step.actions, *([DELETE] if is_stack_deleted else [])]
     return sum(usual_minutes(step, action, zones, expectations) for action in actions)
-
-
-def _template_bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], TemplateBody]]:
-    """Yield the path of each stack, as logical ids from the root, and the body of its template."""
-    by_name = {document.name: document.body for document in deployable.documents}
-    yield (), by_name["cluster"]
-    for logical_id, name in nested_template_names(by_name["cluster"]).items():
-        yield (logical_id,), by_name[name]
 
 
 def _billed_units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:

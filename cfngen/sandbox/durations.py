@@ -6,7 +6,6 @@ take no time. The duration of a creation is the time between the first and the l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -97,12 +96,9 @@ TABLE_OF_DURATIONS = (
 )
 
 
-def _seconds_by_name() -> Iterator[tuple[str, float]]:
-    """Yield the name and the seconds of each creation, update (`update NAME`) and deletion (`delete NAME`)."""
-    for duration in TABLE_OF_DURATIONS:
-        yield duration.name, duration.seconds
-        yield f"update {duration.name}", duration.update
-        yield f"delete {duration.name}", duration.delete
-
-
-DURATIONS: dict[str, float] = dict(_seconds_by_name())
+DURATIONS: dict[str, float] = {
+    **{duration.name: duration.seconds for duration in TABLE_OF_DURATIONS},
+    **{f"update {duration.name}": duration.update for duration in TABLE_OF_DURATIONS},
+    **{f"delete {duration.name}": duration.delete for duration in TABLE_OF_DURATIONS},
+}
+"""Seconds by the name of each creation, update and deletion."""

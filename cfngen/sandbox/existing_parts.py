@@ -51,11 +51,11 @@ def make_existing_parts(region: str, network: JsonObject, roles: list[str]) -> l
     iam = client("iam", region)
     existing_roles = {role["Arn"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]}
     for arn in roles:
-        path, _, name = arn.partition(":role/")[2].rpartition("/")
+        # In arn:aws:iam::123456789012:role/a/b/NAME, the path is /a/b/.
+        path, slash, name = arn.partition(":role")[2].rpartition("/")
         if arn not in existing_roles and arn.split(":")[4] == ACCOUNT_ID:
-            path = f"/{path}/" if path else "/"
             with suppress(ClientError):  # a role of this name may have another path
-                iam.create_role(RoleName=name, Path=path, AssumeRolePolicyDocument=json.dumps(_TRUSTS_NOBODY))
+                iam.create_role(RoleName=name, Path=path + slash, AssumeRolePolicyDocument=json.dumps(_TRUSTS_NOBODY))
                 made.append(arn)
     return made
 

@@ -33,7 +33,7 @@ class QuietHandler(MotoRequestHandler):
 @pytest.fixture
 def served(cloud: CloudFormation) -> Iterator[tuple[Served, str]]:
     with serving(cloud) as served:
-        application = served.wsgi(DomainDispatcherApplication(create_backend_app))
+        application = served.gate.wsgi(DomainDispatcherApplication(create_backend_app))
         server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=QuietHandler)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

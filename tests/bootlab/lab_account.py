@@ -214,7 +214,7 @@ def account(region: str, network: Network) -> Iterator[Account]:
 
 
 def _answering(made: Account, network: Network) -> Iterator[Account]:
-    inner = made.served.wsgi(DomainDispatcherApplication(create_backend_app))
+    inner = made.served.gate.wsgi(DomainDispatcherApplication(create_backend_app))
 
     def application(environ: Any, start_response: Any) -> list[bytes]:
         statuses: list[str] = []

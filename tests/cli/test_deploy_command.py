@@ -186,7 +186,7 @@ def test_being_terminated_says_what_sets_the_lifted_protection(run: Command, whe
     assert "the stack policies stay lifted while the update continues" in ran.err
     assert "cfngen watch --stack-name ended" in ran.err
     assert run("watch", stack="ended").code == 0
-    assert "AWS::EC2::Volume" in where.world.cloud.stack_policy(master.id)
+    assert "AWS::EC2::Volume" in where.world.cloud.stack(master.id).policy
 
 
 def test_watch_attaches_to_what_is_under_way(run: Command, where: Place) -> None:

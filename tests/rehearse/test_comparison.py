@@ -140,7 +140,7 @@ def test_other_words_and_times_are_remarked_on() -> None:
         "create took 10 minutes; it was estimated to take 1",
         "NetStack/Vpc CREATE_COMPLETE says 'took 3 tries of <vpc-1>'; the emulator says nothing",
     ]
-    known = dataclasses.replace(EXPECTED, words={"NetStack/Vpc CREATE_COMPLETE": ("took # tries of <vpc>",)})
+    known = dataclasses.replace(EXPECTED, reasons={"NetStack/Vpc CREATE_COMPLETE": ("took # tries of <vpc>",)})
     assert find_remarks(known, operation(*said), 1) == []
 
 

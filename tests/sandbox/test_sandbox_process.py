@@ -151,7 +151,7 @@ def test_what_a_cluster_file_names_is_made(running: process.RunningSandbox) -> N
     vpc = {"id": "vpc-0000000a", "cidr": "10.20.0.0/16"}
     subnet = {"zone": f"{region}a", "id": "subnet-0000000a", "cidr": "10.20.0.0/20"}
     network = parse({"network": {"vpc": vpc, "subnets": [subnet], "routeTable": "rtb-0000000a"}}).network
-    made = running.furnish(region, network.model_dump(mode="json", by_alias=True), [])
+    made = running.make_existing_parts(region, network.model_dump(mode="json", by_alias=True), [])
     assert sorted(made) == ["rtb-0000000a", "subnet-0000000a", "vpc-0000000a"]
     ec2 = running.session(region).client("ec2")
     assert ec2.describe_vpcs(VpcIds=["vpc-0000000a"])["Vpcs"][0]["CidrBlock"] == "10.20.0.0/16"

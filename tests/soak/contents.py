@@ -23,6 +23,7 @@ from clusters import resources, running_instances
 
 from cfngen.cluster.naming.logical_ids import BASTION_NETWORK_INTERFACE
 from cfngen.sandbox.cloudformation import Stack
+from cfngen.sandbox.cloudformation.stack import masked_parameters
 
 Contents = dict[str, list[str]]
 NESTED = "AWS::CloudFormation::Stack"
@@ -155,7 +156,7 @@ def _decoded(plain: Callable[[Any], Any], value: str) -> Any:
 def _stacks(stack: Stack, path: tuple[str, ...]) -> Iterator[Any]:
     yield {
         "path": "/".join(path),
-        "parameters": dict(stack.shown_parameters()),
+        "parameters": dict(masked_parameters(stack.revision)),
         "outputs": stack.outputs,
         "exports": stack.exports,
         "tags": dict(stack.tags),

@@ -177,7 +177,7 @@ class Target:
 
         network = self.cluster.network.model_dump(mode="json", by_alias=True)
         roles = [account.role for account in self.cluster.iam.service_accounts if account.role]
-        if made := self._running_sandbox.furnish(self.region, network, roles):
+        if made := self._running_sandbox.make_existing_parts(self.region, network, roles):
             self.show(Step(f"the sandbox begins empty: made {join_and(made)}, which the cluster file names"))
 
     def kubernetes_override(self, endpoint: str) -> str:

@@ -75,9 +75,7 @@ def parse_call(request: Request, time: datetime.datetime | None = None) -> Call:
     headers = {name.lower(): value for name, value in request.headers.items()}
     match = CREDENTIAL_PATTERN.search(headers.get("authorization", ""))
     key, region, service = match.groups() if match else ("", "", request.host.split(".")[0])
-    if (
-        key == EMULATOR_ACCESS_KEY
-    ):  # nobody checks calls of the emulator itself, so parsing their parameters would waste time
+    if key == EMULATOR_ACCESS_KEY:  # nobody checks these calls, so parsing their parameters would waste time
         return Call(service, "", key=key, region=region)
     protocol, operation_name = "query", ""
     parameters: JsonObject = {}

@@ -186,10 +186,6 @@ class Served:
     moto_extensions: MotoExtensions
     gate: Gate
 
-    def wsgi(self, application: Application) -> Application:
-        """Return moto's server application with the gate in front of it."""
-        return self.gate.wsgi(application)
-
 
 @contextlib.contextmanager
 def serving(
@@ -200,7 +196,7 @@ def serving(
 ) -> Iterator[Served]:
     """Serve emulators to ordinary boto3 clients, within `moto.mock_aws()`, until the end of the block.
 
-    Clients in this process need no set-up; for moto's server see `Served.wsgi`.
+    Clients in this process need no set-up; for moto's server see `Gate.wsgi`.
 
     Args:
         clouds: one emulator, or one for each region.

@@ -176,8 +176,6 @@ def check_revision(
 
     Args:
         parameter_values: parameter values by name, as strings; the others have their defaults
-        tags: the stack's tags
-        role_arn: the service role, or ""
         parsed_template: the template, if the caller has parsed it already
 
     Raises:
@@ -234,9 +232,10 @@ def check_types(cloud: Region, parsed_template: template.Template) -> None:
 
 def _check_attributes(cloud: Region, parsed_template: template.Template) -> None:
     """Refuse GetAtt of attributes that a type does not have; outputs of nested stacks cannot be checked yet."""
-    for logical_id, attribute in template.attributes(parsed_template.body):
+    for logical_id, attribute in template.references(parsed_template.body):
         definition = parsed_template.resources.get(logical_id)
-        if definition is not None and not property_schemas.has_attribute(cloud.region, definition.type, attribute):
+        is_name = isinstance(attribute, str) and attribute != ""  # not an expression, and not a Ref
+        if definition and is_name and not property_schemas.has_attribute(cloud.region, definition.type, attribute):
             raise ValidationError(
                 f"Template error: resource {logical_id} does not support attribute type {attribute} in Fn::GetAtt"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from cfngen.sandbox.cloudformation import admission, creation, stack_checks
-from cfngen.sandbox.cloudformation.change_set_diff import compare
+from cfngen.sandbox.cloudformation.change_set_diff import Comparer
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ApiError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.region import MAX_NAME_LENGTH, Region
@@ -144,10 +144,9 @@ def _compute_changes(cloud: Region, change_set: ChangeSet) -> None:
     revision = change_set.revision
     if revision is None:
         return
-
     compare_nested = functools.partial(_create_nested, cloud, change_set) if change_set.nested else None
     try:
-        comparison = compare(cloud, change_set.stack, revision, compare_nested=compare_nested)
+        comparison = Comparer(cloud, change_set.stack, revision, compare_nested=compare_nested).compare()
     except ResourceError as error:
         _fail(change_set, str(error))
         return
@@ -204,7 +203,7 @@ def no_updates_message(cloud: Region, stack: Stack, revision: Revision) -> str:
     if revision.failure_reason:
         return ""
     try:
-        comparison = compare(cloud, stack, revision, compare_nested=None)
+        comparison = Comparer(cloud, stack, revision, compare_nested=None).compare()
     except ResourceError:
         return ""
     if comparison.changes or comparison.validation_findings or not has_same_outputs_and_tags(stack.revision, revision):

@@ -16,7 +16,7 @@ from cfngen.sandbox.cloudformation.properties import POLICY_ATTRIBUTES, enabled_
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import attribute_of_existing, scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo
-from cfngen.sandbox.cloudformation.template import NESTED_STACK, PLACEHOLDER_PATTERN, ResourceDefinition
+from cfngen.sandbox.cloudformation.template import NESTED_STACK, ResourceDefinition, references
 from cfngen.sandbox.json_types import Expression, Properties
 
 # Called for a nested stack with its logical id, its current resource (if any) and its new properties; returns the
@@ -61,20 +61,12 @@ def find_differences(old: object, new: object, path: str = "") -> Iterator[tuple
         yield path, old, new
 
 
-def compare(cloud: Region, stack: Stack, revision: Revision, *, compare_nested: CompareNested | None) -> Comparison:
-    """Compare a stack with a new revision of it.
+class Comparer:
+    """Compares one stack with a new revision of it, resource by resource in the order of their dependencies.
 
     Args:
         compare_nested: creates the change set of a nested stack; None if nested change sets were not requested
-
-    Raises:
-        ResourceError: the new template cannot be resolved
     """
-    return _Comparer(cloud, stack, revision, compare_nested=compare_nested).compare()
-
-
-class _Comparer:
-    """Compares one stack with a new revision of it, resource by resource in the order of their dependencies."""
 
     def __init__(
         self, cloud: Region, stack: Stack, revision: Revision, *, compare_nested: CompareNested | None
@@ -93,7 +85,11 @@ class _Comparer:
         }
 
     def compare(self) -> Comparison:
-        """Return the changes of all resources, removed ones last, and the findings of early validation."""
+        """Return the changes of all resources, removed ones last, and the findings of early validation.
+
+        Raises:
+            ResourceError: the new template cannot be resolved
+        """
         result = Comparison()
         definitions = self._revision.template.resources
         scope = scope_of_revision(self._cloud, self._revision, self._stack.name, self._stack.id)
@@ -235,7 +231,7 @@ class _Comparer:
 
         Each is a tuple: the ChangeSource of the API (such as ParameterReference), and the CausingEntity (its name).
         """
-        for name, attribute in dict.fromkeys(_references(expression)):
+        for name, attribute in dict.fromkeys(references(expression)):
             if name in self._changed_parameters and not attribute:
                 yield "ParameterReference", name
             elif change := self._changes.get(name):
@@ -250,7 +246,7 @@ class _Comparer:
 
     def _as_text(self, value: object) -> str | None:
         """A value as the API shows it, with NoEcho values masked; None for a missing value."""
-        text = _as_text(value)
+        text = text_in_api(value)
         return None if text is None else self._masked(text)
 
     def _masked(self, text: str) -> str:
@@ -282,15 +278,15 @@ def _attribute_details(
                 name="",
                 path=f"/{attribute}",
                 requires_recreation="Never",
-                before=_as_text(old),
-                after=_as_text(new),
+                before=text_in_api(old),
+                after=text_in_api(new),
                 change_type=_change_type(old, new),
                 evaluation="Static",
                 change_source="DirectModification",
             )
 
 
-def _as_text(value: object) -> str | None:
+def text_in_api(value: object) -> str | None:
     """A value as the API shows it: a string unchanged, any other value as JSON, and None for a missing value."""
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
@@ -322,29 +318,6 @@ def _expression_at(template_value: Expression, path: str) -> Expression:
         else:
             return template_value
     return template_value
-
-
-def _references(value: object) -> Iterator[tuple[str, str]]:
-    """Yield (name, attribute) for each Ref, GetAtt and Sub in an expression; Ref has no attribute."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _references(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key == "Ref":
-                yield item, ""
-            elif key == "Fn::GetAtt":
-                name, _, attribute = item.partition(".") if isinstance(item, str) else (item[0], "", item[1])
-                yield name, attribute
-            elif key == "Fn::Sub":
-                text, local_values = (item, {}) if isinstance(item, str) else item
-                for placeholder in PLACEHOLDER_PATTERN.findall(text):
-                    name, _, attribute = placeholder.partition(".")
-                    if placeholder not in local_values:
-                        yield name, attribute
-                yield from _references(local_values)
-            else:
-                yield from _references(item)
 
 
 def _contains_unknown(value: object) -> bool:

@@ -99,38 +99,26 @@ def start_in_order(
     """
     generation = stack.generation
     started: set[str] = set()
+
+    def can_start(logical_id: str) -> bool:
+        dependencies = stack.template.resources[logical_id].dependencies & set(logical_ids)
+        are_complete = all(_progress_of(stack, dependency) == "complete" for dependency in dependencies)
+        return logical_id not in started and are_complete
+
     while not stack.is_superseded(generation):
-        for logical_id in logical_ids:
-            if logical_id in started:
-                continue
-            dependencies = stack.template.resources[logical_id].dependencies & set(logical_ids)
-            if all(_progress_of(stack, dependency) == "complete" for dependency in dependencies):
-                started.add(logical_id)
-                start(logical_id)
+        for logical_id in filter(can_start, logical_ids):
+            started.add(logical_id)
+            start(logical_id)
         progress = {logical_id: _progress_of(stack, logical_id) for logical_id in started}
         all_complete = started == set(logical_ids) and set(progress.values()) <= {"complete"}
         any_failed = "failed" in progress.values()
-        can_start_another = _can_start_another(stack, logical_ids, progress)
         if all_complete or (any_failed and not continue_after_failure):
             return
-        if any_failed and not can_start_another and "in_progress" not in progress.values():
+        if any(map(can_start, logical_ids)):
+            continue
+        if any_failed and "in_progress" not in progress.values():
             return
-        if not can_start_another:
-            yield functools.partial(_has_progressed, stack, generation, progress)
-
-
-def _can_start_another(stack: Stack, logical_ids: list[str], progress: Mapping[str, str]) -> bool:
-    """Whether there is a resource that has not started, and whose dependencies are complete.
-
-    Args:
-        progress: the state of each resource that has started
-    """
-    complete = {logical_id for logical_id, state in progress.items() if state == "complete"}
-    for logical_id in logical_ids:
-        dependencies = stack.template.resources[logical_id].dependencies & set(logical_ids)
-        if logical_id not in progress and dependencies <= complete:
-            return True
-    return False
+        yield functools.partial(_has_progressed, stack, generation, progress)
 
 
 def _progress_of(stack: Stack, logical_id: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from cfngen.sandbox.cloudformation.change_set_diff import find_differences
+from cfngen.sandbox.cloudformation.change_set_diff import find_differences, text_in_api
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import handler_call
@@ -73,8 +73,8 @@ def _compare_resource(cloud: Region, stack: Stack, resource: Resource, actual: P
         differences = tuple(
             PropertyDifference(
                 path=path,
-                expected=_json(expected_value),
-                actual=_json(actual_value),
+                expected=text_in_api(expected_value) or "",
+                actual=text_in_api(actual_value) or "",
                 kind=_difference_type(expected_value, actual_value),
             )
             for path, expected_value, actual_value in find_differences(expected, actual_values)
@@ -105,18 +105,3 @@ def _difference_type(expected: object, actual: object) -> str:
     if actual is None:
         return "REMOVE"
     return "NOT_EQUAL"
-
-
-def _json(value: object) -> str:
-    """A value as the API shows it: "" if it is missing, a string unchanged, and any other value as JSON."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def latest_drifts(detections: list[DriftDetection], stack: Stack) -> list[ResourceDrift]:
-    """The drift of each resource of a stack, from the latest drift detection."""
-    for detection in reversed(detections):
-        if detection.stack_id == stack.id:
-            return list(detection.resources)
-    return []

@@ -105,7 +105,7 @@ class Scope:
 
     def _fn_join(self, argument: Expression) -> str:
         delimiter, items = argument
-        return _known_or_unknown(str(delimiter).join(map(_text, self.resolve(items))))
+        return _known_or_unknown(str(delimiter).join(map(as_text, self.resolve(items))))
 
     def _fn_select(self, argument: Expression) -> Expression:
         index, items = self.resolve(argument)
@@ -131,7 +131,7 @@ class Scope:
             ) from error
 
     def _fn_base64(self, argument: Expression) -> str:
-        text = _text(self.resolve(argument))
+        text = as_text(self.resolve(argument))
         return UNKNOWN if UNKNOWN in text else base64.b64encode(text.encode()).decode()
 
     def _fn_importvalue(self, argument: Expression) -> str:
@@ -160,7 +160,7 @@ class Scope:
 
     def _fn_equals(self, argument: Expression) -> bool:
         first, second = self.resolve(argument)
-        return _text(first) == _text(second)
+        return as_text(first) == as_text(second)
 
     def _fn_and(self, argument: Expression) -> bool:
         return all(self.resolve(argument))
@@ -176,7 +176,7 @@ class Scope:
         return item in items
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
     """A value as text; booleans as in JSON (true, false)."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -11,6 +11,7 @@ parameters as `String`.)
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from moto.ssm.models import ssm_backends
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 from cfngen.sandbox.cloudformation.handlers import client
+from cfngen.sandbox.cloudformation.intrinsics import as_text
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
 from cfngen.sandbox.cloudformation.template import Template
 from cfngen.sandbox.json_types import JsonDict, JsonObject
@@ -50,7 +52,7 @@ def resolve_values(cloud: Region, template: Template, parameter_values: Mapping[
     ref_values: JsonDict = {}
     failure_reason = ""
     for name, definition in template.parameters.items():
-        text = parameter_values.get(name, _text(definition.get("Default")))
+        text = parameter_values.get(name, as_text(definition.get("Default")))
         _check_constraints(name, definition, text)
         parameter_type = definition["Type"]
         if match := PARAMETER_STORE_TYPE.fullmatch(parameter_type):
@@ -80,14 +82,9 @@ def _check_names(template: Template, parameter_values: Mapping[str, str]) -> Non
 def value_strings(template: Template, parameter_values: Mapping[str, str]) -> dict[str, str]:
     """The value of each parameter as a string: the one in the request, or the default."""
     return {
-        name: parameter_values.get(name, _text(definition.get("Default")))
+        name: parameter_values.get(name, as_text(definition.get("Default")))
         for name, definition in template.parameters.items()
     }
-
-
-def _text(value: object) -> str:
-    """A value as text; booleans as in JSON."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _convert(name: str, parameter_type: str, text: str) -> str | int | float | list[str]:
@@ -107,14 +104,10 @@ def _number(name: str, text: str) -> int | float:
     Raises:
         ValidationError: the value is no number
     """
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise ValidationError(f"Parameter '{name}' must be a number.") from None
+    for number_type in (int, float):
+        with contextlib.suppress(ValueError):
+            return number_type(text)
+    raise ValidationError(f"Parameter '{name}' must be a number.")
 
 
 def _check_constraints(name: str, definition: JsonObject, text: str) -> None:
@@ -137,7 +130,7 @@ def _constraint_violation(name: str, definition: JsonObject, text: str) -> str:
         return f"Parameter '{name}' must contain at least {definition['MinLength']} characters"
     if "AllowedPattern" in definition and not re.fullmatch(definition["AllowedPattern"], text):
         return f"Parameter '{name}' must match pattern {definition['AllowedPattern']}"
-    if "AllowedValues" in definition and text not in map(_text, definition["AllowedValues"]):
+    if "AllowedValues" in definition and text not in map(as_text, definition["AllowedValues"]):
         return f"Parameter '{name}' must be one of AllowedValues"
     if "MinValue" in definition and _number(name, text) < float(definition["MinValue"]):
         return f"Parameter '{name}' must be a number not less than {definition['MinValue']}"

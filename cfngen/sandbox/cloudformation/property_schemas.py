@@ -21,14 +21,10 @@ from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject, Properti
 Schema = JsonObject  # a JSON schema of a resource type, or of a value in it
 
 # For these types, `cfngen.sandbox.services` checks required and exclusive keys, with the service's error messages.
-TYPES_CHECKED_BY_SERVICE = frozenset(
-    {
-        "AWS::AutoScaling::AutoScalingGroup",
-        "AWS::EC2::LaunchTemplate",
-        "AWS::EC2::SecurityGroup",
-        "AWS::EC2::SecurityGroupIngress",
-    }
-)
+TYPES_CHECKED_BY_SERVICE = frozenset({
+    "AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate", "AWS::EC2::SecurityGroup",
+    "AWS::EC2::SecurityGroupIngress",
+})  # fmt: skip
 
 
 def type_exists(region: str, resource_type: str) -> bool:
@@ -95,7 +91,7 @@ def validate_and_convert(region: str, resource_type: str, properties: Properties
     resource_schema = schema(region, resource_type)
     read_only = {path.removeprefix("/properties/") for path in resource_schema.get("readOnlyProperties", [])}
     if set(properties) & read_only:
-        raise _property_error("#", f"Encountered read-only properties {sorted(set(properties) & read_only)}")
+        raise PropertyError("#", f"Encountered read-only properties {sorted(set(properties) & read_only)}")
     converter = _Converter(resource_schema)
     converted: JsonDict = converter.convert({**resource_schema, "type": "object"}, dict(properties), "#")
     return converted
@@ -125,7 +121,7 @@ class _Converter:
             return self._convert_object(schema, types, value, path)
         if isinstance(value, list):
             if types and "array" not in types:
-                raise _property_error(path, f"expected type: {types}, found: array")
+                raise PropertyError(path, f"expected type: {types}, found: array")
             items = schema.get("items", {})
             converted = [self.convert(items, item, f"{path}/{index}") for index, item in enumerate(value)]
             _check_items(schema, converted, path)
@@ -147,11 +143,11 @@ class _Converter:
         for alternative in alternatives:
             with contextlib.suppress(ResourceError):
                 return self.convert(alternative, value, path)
-        raise _property_error(path, "fits none of the allowed shapes")
+        raise PropertyError(path, "fits none of the allowed shapes")
 
     def _convert_object(self, schema: Schema, types: list[str], value: JsonDict, path: str) -> Expression:
         if types and "object" not in types:
-            raise _property_error(path, f"expected type: {types}, found: object")
+            raise PropertyError(path, f"expected type: {types}, found: object")
         properties, key_patterns = schema.get("properties"), schema.get("patternProperties", {})
         if properties is None and not key_patterns:
             return value
@@ -162,9 +158,9 @@ class _Converter:
             if not any(regex.search(pattern, key) for pattern in key_patterns)
         )
         if unknown_keys and not schema.get("additionalProperties"):
-            raise _property_error(path, f"extraneous key [{', '.join(unknown_keys)}] is not permitted")
+            raise PropertyError(path, f"extraneous key [{', '.join(unknown_keys)}] is not permitted")
         if missing := sorted(set(schema.get("required", [])) - set(value)):
-            raise _property_error(path, f"required key [{', '.join(missing)}] not found")
+            raise PropertyError(path, f"required key [{', '.join(missing)}] not found")
         if self._resource_schema.get("typeName") not in TYPES_CHECKED_BY_SERVICE:
             _check_key_groups(schema, set(value), path)
         converted = {key: self.convert(properties.get(key, {}), item, f"{path}/{key}") for key, item in value.items()}
@@ -179,57 +175,57 @@ class _Converter:
                 continue
             matching = [alternative for alternative in alternatives if set(alternative["required"]) <= set(value)]
             if alternatives and not matching:
-                raise _property_error(path, f"no subschema matched out of the total {len(alternatives)} subschemas")
+                raise PropertyError(path, f"no subschema matched out of the total {len(alternatives)} subschemas")
             if keyword == "oneOf" and len(matching) > 1:
-                raise _property_error(path, f"{len(matching)} subschemas matched instead of one")
+                raise PropertyError(path, f"{len(matching)} subschemas matched instead of one")
 
     def _convert_scalar(self, schema: Schema, types: list[str], value: Expression, path: str) -> Expression:
         try:
             value = _convert_to_type(types, value)
         except ValueError:
-            raise _property_error(path, f"expected type: {types}, found: {value!r}") from None
+            raise PropertyError(path, f"expected type: {types}, found: {value!r}") from None
         if "const" in schema and value != schema["const"]:
-            raise _property_error(path, f"{value!r} is not {schema['const']!r}")
+            raise PropertyError(path, f"{value!r} is not {schema['const']!r}")
         if "enum" in schema and value not in schema["enum"]:
-            raise _property_error(path, f"{value!r} is not a valid enum value {schema['enum']}")
+            raise PropertyError(path, f"{value!r} is not a valid enum value {schema['enum']}")
         if (allowed := schema.get("enumCaseInsensitive")) and str(value).lower() not in map(str.lower, allowed):
-            raise _property_error(path, f"{value!r} is not a valid enum value {allowed}")
+            raise PropertyError(path, f"{value!r} is not a valid enum value {allowed}")
         if isinstance(value, str):
             if "pattern" in schema and not regex.search(schema["pattern"], value):
-                raise _property_error(path, f"{value!r} does not match pattern {schema['pattern']}")
+                raise PropertyError(path, f"{value!r} does not match pattern {schema['pattern']}")
             if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
-                raise _property_error(path, f"a text of {len(value)} characters is too short or too long")
+                raise PropertyError(path, f"a text of {len(value)} characters is too short or too long")
         elif not schema.get("minimum", value) <= value <= schema.get("maximum", value):  # a number or a boolean
-            raise _property_error(path, f"{value} is too small or too large")
+            raise PropertyError(path, f"{value} is too small or too large")
         return value
 
 
 def _check_items(schema: Schema, items: list[Expression], path: str) -> None:
     minimum, maximum = schema.get("minItems", 0), schema.get("maxItems", len(items))
     if len(items) < minimum:
-        raise _property_error(path, f"expected minimum item count: {minimum}, found: {len(items)}")
+        raise PropertyError(path, f"expected minimum item count: {minimum}, found: {len(items)}")
     if len(items) > maximum:
-        raise _property_error(path, f"expected maximum item count: {maximum}, found: {len(items)}")
+        raise PropertyError(path, f"expected maximum item count: {maximum}, found: {len(items)}")
     texts = [text for text in (json.dumps(item, sort_keys=True) for item in items) if UNKNOWN not in text]
     if schema.get("uniqueItems") and len(set(texts)) < len(texts):
-        raise _property_error(path, "array items are not unique")
+        raise PropertyError(path, "array items are not unique")
 
 
 def _check_key_groups(schema: Schema, keys: set[str], path: str) -> None:
     """Check required and exclusive groups of keys, which cfn-lint adds to the schemas from AWS documentation."""
     for key_group in _normalize_key_groups(schema.get("requiredXor", [])):
         if len(keys & set(key_group)) != 1:
-            raise _property_error(path, f"exactly one of {sorted(key_group)} is required")
+            raise PropertyError(path, f"exactly one of {sorted(key_group)} is required")
     for key_group in _normalize_key_groups(schema.get("requiredOr", [])):
         if not keys & set(key_group):
-            raise _property_error(path, f"one of {sorted(key_group)} is required")
+            raise PropertyError(path, f"one of {sorted(key_group)} is required")
     for keyword in ("dependentRequired", "dependencies"):
         for key, other_keys in schema.get(keyword, {}).items():
             if key in keys and isinstance(other_keys, list) and (missing := sorted(set(other_keys) - keys)):
-                raise _property_error(path, f"property [{key}] requires {missing}")
+                raise PropertyError(path, f"property [{key}] requires {missing}")
     for key, other_keys in schema.get("dependentExcluded", {}).items():
         if key in keys and (excluded := sorted(set(other_keys) & keys)):
-            raise _property_error(path, f"property [{key}] cannot be given together with {excluded}")
+            raise PropertyError(path, f"property [{key}] cannot be given together with {excluded}")
 
 
 def _normalize_key_groups(value: list[Expression]) -> list[list[str]]:
@@ -255,7 +251,3 @@ def _convert_to_type(types: list[str], value: Expression) -> Expression:
     if "number" in types and not isinstance(value, bool):
         return float(value)
     raise ValueError(value)
-
-
-def _property_error(path: str, message: str) -> PropertyError:
-    return PropertyError(path, message)

@@ -77,6 +77,8 @@ def _restore_resource(cloud: Region, stack: Stack, resource: Resource) -> Operat
     """Restore a resource to its state before the update, if the update has touched it."""
     stable_resource = _require_stable_state(stack).resources[resource.logical_id]
     resource.generation += 1
+    # While this operation waits, another one may take over the resource, and only that one then records what becomes of
+    # it. So the generation is compared after each wait, whether the restoration succeeded or failed.
     generation = resource.generation
     resource.progress = "in_progress"
     resource.definition = stable_resource.definition
@@ -99,12 +101,13 @@ def _restore_resource(cloud: Region, stack: Stack, resource: Resource) -> Operat
             yield from modification.modify(cloud, stack, resource, current_properties)
     except RESOURCE_ERRORS as error:
         resource.attempted_properties = dict(current_properties)
-        if not resource.is_superseded(generation):
-            cloud.record_event(stack, resource, "UPDATE_FAILED", str(error))
-            if stack.root.force_rollback:
-                skip(cloud, stack, resource)
-            else:
-                resource.progress, resource.rollback_failed = "failed", True
+        if resource.is_superseded(generation):
+            return
+        cloud.record_event(stack, resource, "UPDATE_FAILED", str(error))
+        if stack.root.force_rollback:
+            skip(cloud, stack, resource)
+        else:
+            resource.progress, resource.rollback_failed = "failed", True
     else:
         if not resource.is_superseded(generation):
             resource.progress, resource.was_updated = "complete", False

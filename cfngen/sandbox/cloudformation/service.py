@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation import (
 )
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.drift import detect_drift, latest_drifts
+from cfngen.sandbox.cloudformation.drift import detect_drift
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ValidationError
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, DriftDetection, Resource, ResourceDrift, Stack
@@ -217,10 +217,6 @@ class CloudFormation(Region):
         stack_checks.check_stack_policy_can_be_set(stack)
         stack.policy = body
 
-    def stack_policy(self, name: str) -> str:
-        """The stack policy as JSON; "" if the stack has none."""
-        return self.stack(name).policy
-
     def set_termination_protection(self, name: str, enabled: bool) -> Stack:
         """Enable or disable termination protection; nested stacks have the setting of their root stack."""
         stack = self.stack(name)
@@ -314,7 +310,9 @@ class CloudFormation(Region):
 
     def resource_drifts(self, name: str) -> list[ResourceDrift]:
         """The drift of each resource of a stack, from the latest drift detection."""
-        return latest_drifts(self.drift_detections, self.stack(name))
+        stack_id = self.stack(name).id
+        detections = [detection for detection in self.drift_detections if detection.stack_id == stack_id]
+        return list(detections[-1].resources) if detections else []
 
     # Implementations of the abstract methods of Region
 

@@ -155,7 +155,7 @@ class ResourceOrder:
 
 @dataclass
 class _Failure:
-    """A failure that still has to happen; see `InjectedFailures.inject` for what its fields mean."""
+    """A failure that still has to happen; see `CloudFormation.fail` for what its fields mean."""
 
     logical_id: str
     reason: str
@@ -172,13 +172,7 @@ class InjectedFailures:
         self._throttled_until: dict[str, float] = {}  # by logical id: when throttling ends, in simulated seconds
 
     def inject(self, logical_id: str, reason: str, *, during: str, times: int, stack_name_prefix: str) -> None:
-        """Make the next operations on a resource fail.
-
-        Args:
-            during: CREATE, UPDATE or DELETE.
-            times: how many operations fail.
-            stack_name_prefix: the resource fails in stacks whose name begins with it; "" for all stacks.
-        """
+        """Make the next operations on a resource fail; see `CloudFormation.fail` for the arguments."""
         if during not in ("CREATE", "UPDATE", "DELETE"):
             raise ValueError(during)
         self._pending.append(_Failure(logical_id, reason, during, times, stack_name_prefix))

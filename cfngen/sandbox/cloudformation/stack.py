@@ -58,6 +58,9 @@ class Revision:
         template: the same template, parsed.
         parameter_strings: parameter values as strings, from the call or from defaults.
         parameters: parameter values as Ref returns them: numbers, lists, and values from Parameter Store.
+        capabilities: the capabilities that the caller acknowledged.
+        notification_arns: the SNS topics of the call; the emulator sends no notifications.
+        role_arn: the service role of the call, or ""; the emulator does not assume it.
         failure_reason: why the stack must fail before its first resource, or "".
     """
 
@@ -162,21 +165,6 @@ class Stack:
         return self.revision.tags
 
     @property
-    def capabilities(self) -> tuple[str, ...]:
-        """The capabilities that the caller acknowledged."""
-        return self.revision.capabilities
-
-    @property
-    def notification_arns(self) -> tuple[str, ...]:
-        """The SNS topics of the call; the emulator sends no notifications."""
-        return self.revision.notification_arns
-
-    @property
-    def role_arn(self) -> str:
-        """The service role of the call; the emulator does not assume it."""
-        return self.revision.role_arn
-
-    @property
     def description(self) -> str:
         """The template's Description."""
         return str(self.template.body.get("Description", ""))
@@ -208,10 +196,6 @@ class Stack:
     def children(self) -> dict[str, Stack]:
         """Nested stacks by logical id."""
         return {key: resource.child for key, resource in self.resources.items() if resource.child is not None}
-
-    def shown_parameters(self) -> dict[str, str]:
-        """Parameters as DescribeStacks returns them, with NoEcho values masked by four asterisks."""
-        return masked_parameters(self.revision)
 
 
 @dataclass(eq=False)

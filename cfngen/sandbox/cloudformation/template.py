@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cfngen.sandbox.cloudformation import string_checks, template_sections
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
-from cfngen.sandbox.json_types import JsonObject, TemplateBody
+from cfngen.sandbox.json_types import Expression, JsonObject, TemplateBody
 
 # The resource types for which operations on stacks have special cases.
 AUTO_SCALING_GROUP = "AWS::AutoScaling::AutoScalingGroup"
@@ -105,50 +105,30 @@ def parse(text: str) -> Template:
     return Template(body, definitions)
 
 
-def references(value: object) -> Iterator[str]:
-    """Yield the names (of parameters and resources) that Ref, GetAtt and Sub refer to anywhere in a value."""
+def references(value: object) -> Iterator[tuple[str, Expression]]:
+    """Yield (name, attribute) for each Ref, GetAtt and Sub anywhere in a value.
+
+    The name is that of a parameter or a resource. The attribute of a Ref is ""; that of a GetAtt may be an expression.
+    """
     if isinstance(value, list):
         for item in value:
             yield from references(item)
     elif isinstance(value, dict):
         for key, item in value.items():
             if key == "Ref":
-                yield item
+                yield item, ""
             elif key == "Fn::GetAtt":
-                yield item.split(".")[0] if isinstance(item, str) else item[0]
-            elif key == "Fn::Sub":
-                text, local_values = (item, {}) if isinstance(item, str) else item
-                yield from (
-                    name.split(".")[0] for name in PLACEHOLDER_PATTERN.findall(text) if name not in local_values
-                )
-                yield from references(local_values)
-            else:
-                yield from references(item)
-
-
-def attributes(value: object) -> Iterator[tuple[str, str]]:
-    """Yield (logical id, attribute) for each GetAtt and Sub in a value.
-
-    A GetAtt whose attribute name is itself computed, e.g. by a Ref, is left out.
-    """
-    if isinstance(value, list):
-        for item in value:
-            yield from attributes(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key == "Fn::GetAtt":
-                name, attribute = item.split(".", 1) if isinstance(item, str) else item
-                if isinstance(attribute, str):
-                    yield name, attribute
+                name, _, attribute = item.partition(".") if isinstance(item, str) else (item[0], "", item[1])
+                yield name, attribute
             elif key == "Fn::Sub":
                 text, local_values = (item, {}) if isinstance(item, str) else item
                 for placeholder in PLACEHOLDER_PATTERN.findall(text):
-                    if placeholder not in local_values and "." in placeholder:
-                        name, attribute = placeholder.split(".", 1)
+                    name, _, attribute = placeholder.partition(".")
+                    if placeholder not in local_values:
                         yield name, attribute
-                yield from attributes(local_values)
+                yield from references(local_values)
             else:
-                yield from attributes(item)
+                yield from references(item)
 
 
 def _definition(body: TemplateBody, logical_id: str, resource: JsonObject) -> ResourceDefinition:
@@ -161,7 +141,8 @@ def _definition(body: TemplateBody, logical_id: str, resource: JsonObject) -> Re
     explicit_dependencies = [depends_on] if isinstance(depends_on, str) else depends_on
     if missing := sorted(set(explicit_dependencies) - set(body["Resources"])):
         raise ValidationError(f"Template format error: Unresolved resource dependencies {missing} in {logical_id}")
-    referenced_resources = set(references(resource.get("Properties", {}))) & set(body["Resources"])
+    referenced_names = {name for name, _ in references(resource.get("Properties", {}))}
+    referenced_resources = referenced_names & set(body["Resources"])
     return ResourceDefinition(
         type=resource["Type"], body=resource, dependencies=frozenset(explicit_dependencies) | referenced_resources
     )
@@ -177,7 +158,7 @@ def _check_references(body: TemplateBody) -> None:
         ("Conditions", parameters),
         ("Rules", parameters),
     ):
-        used_names = {name for name in references(body.get(section, {})) if not name.startswith("AWS::")}
+        used_names = {name for name, _ in references(body.get(section, {})) if not name.startswith("AWS::")}
         if missing := sorted(used_names - allowed_names):
             raise ValidationError(
                 f"Template format error: Unresolved resource dependencies {missing} in the {section} block of the "
@@ -186,13 +167,6 @@ def _check_references(body: TemplateBody) -> None:
 
 
 def _refuse_circular_dependencies(definitions: Mapping[str, ResourceDefinition]) -> None:
-    """Refuse resources that depend on each other in a circle."""
-    # Remove resources without dependencies until none is left, or only those that depend on each other in a circle.
-    remaining = {logical_id: set(definition.dependencies) for logical_id, definition in definitions.items()}
-    while resolvable := [
-        logical_id for logical_id, dependencies in remaining.items() if not dependencies & set(remaining)
-    ]:
-        for logical_id in resolvable:
-            del remaining[logical_id]
-    if remaining:
-        raise ValidationError(f"Circular dependency between resources: {sorted(remaining)}")
+    dependencies = {logical_id: definition.dependencies for logical_id, definition in definitions.items()}
+    if circular := template_sections.names_in_circles(dependencies):
+        raise ValidationError(f"Circular dependency between resources: {circular}")

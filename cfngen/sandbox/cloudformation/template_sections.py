@@ -7,7 +7,7 @@ template reference, "Intrinsic functions" and "Condition functions". `function_a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
@@ -41,11 +41,11 @@ class FunctionCall(NamedTuple):
     """An intrinsic function in a template.
 
     Attributes:
-        owner: the name of the resource, output, condition or rule that contains the function.
+        container: the name of the resource, output, condition or rule that contains the function.
         function: Ref, Condition, or a name that begins with "Fn::".
     """
 
-    owner: str
+    container: str
     function: str
     argument: Expression
 
@@ -170,39 +170,40 @@ def _check_conditions(body: TemplateBody) -> None:
             f"Template format error: Unresolved dependencies [{', '.join(sorted(used_resources))}]. Cannot reference "
             "resources in the Conditions block of the template"
         )
-    # Remove conditions without dependencies until none is left, or only those that depend on each other in a circle.
+    if circular := names_in_circles(dependencies):
+        raise ValidationError(f"Template error: Found circular condition dependency with {', '.join(circular)}")
+
+
+def names_in_circles(dependencies: Mapping[str, Set[str]]) -> list[str]:
+    """Return the names that depend on each other in a circle, and those that depend on such names; sorted."""
     remaining = dict(dependencies)
     while resolvable := [name for name, needed in remaining.items() if not needed & set(remaining)]:
         for name in resolvable:
             del remaining[name]
-    if remaining:
-        raise ValidationError(
-            f"Template error: Found circular condition dependency with {', '.join(sorted(remaining))}"
-        )
+    return sorted(remaining)
 
 
-def _function_calls(value: Expression, owner: str = "") -> Iterator[FunctionCall]:
-    """Yield all functions in a section, or in another value.
+def _function_calls(value: Expression, container: str = "") -> Iterator[FunctionCall]:
+    """Yield all functions in a section, or in a value in it.
 
     Args:
-        value: the section, or a value in it
-        owner: the top-level key of the section that contains the value; "" if the value is the section itself
+        container: the top-level key of the section that contains the value; "" if the value is the section itself
     """
     if isinstance(value, list):
         for item in value:
-            yield from _function_calls(item, owner)
+            yield from _function_calls(item, container)
     elif isinstance(value, dict):
         for key, item in value.items():
             is_ref = key == "Ref" and len(value) == 1
             is_condition = key == "Condition" and len(value) == 1 and isinstance(item, str)
             if key.startswith("Fn::") or is_ref or is_condition:
-                yield FunctionCall(owner, key, item)
-            yield from _function_calls(item, owner or key)
+                yield FunctionCall(container, key, item)
+            yield from _function_calls(item, container or key)
 
 
 def _check_function(body: TemplateBody, section: str, call: FunctionCall) -> None:
-    owner, function, argument = call
-    location = f"[/{section}/{owner}]"
+    container, function, argument = call
+    location = f"[/{section}/{container}]"
     if function.startswith("Fn::") and function not in FUNCTIONS:
         raise ValidationError(
             f"Template error: {location} Encountered unsupported function: {function} Supported functions are: "

@@ -21,7 +21,6 @@ class BootFault:
     """A fault that is injected into the boot of an instance.
 
     Attributes:
-        address: its private address.
         step: title of the step that fails, e.g. `downloads`.
         message: the reason that is logged; empty if the instance hangs in this step without a signal.
         hint: advice that is logged with the reason.
@@ -38,6 +37,7 @@ class Instance:
 
     Attributes:
         zone: name of its Availability Zone.
+        address: its private address.
         public_address: its public address; empty if it has none.
         image: description or name of its image.
         group: name of the Auto Scaling group that launched it.

@@ -260,7 +260,7 @@ class Machines:
         """Record which instances have stopped by now, and update the nodes of clusters that have a quorum."""
         for instance_id in self.instances.keys() - running_ids - self._stopped_at.keys():
             self._stopped_at[instance_id] = self.cloud.clock.now
-            if instance_id in self._terminated_ids():
+            if instance_id in self._ids_in_state("terminated"):
                 release_interface(self.region, instance_id)
         for cluster in self.clusters.values():
             if self.has_quorum(cluster):
@@ -290,9 +290,6 @@ class Machines:
     def _running_ids(self) -> set[str]:
         """Return the ids of running instances; from moto's backend, as EC2's API is too slow for every boot step."""
         return self._ids_in_state("pending", "running")
-
-    def _terminated_ids(self) -> set[str]:
-        return self._ids_in_state("terminated")
 
     def _ids_in_state(self, *states: str) -> set[str]:
         instances = ec2_backends[DEFAULT_ACCOUNT_ID][self.region].all_instances()

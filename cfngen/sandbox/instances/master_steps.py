@@ -5,9 +5,11 @@ The durations are estimates.
 
 from __future__ import annotations
 
+import datetime
+
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.boot_state import Boot, BootFailure, BootState, StepRun
-from cfngen.sandbox.instances.routine_steps import certificates_end, disks
+from cfngen.sandbox.instances.routine_steps import disks
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
@@ -23,6 +25,7 @@ from cfngen.sandbox.kubernetes.system_objects import (
 RESTORE_SECRET_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 FIRST_SLOT = "a"  # the slot whose master alone may make a new cluster
 FIRST_MASTER_HINT = f"check the console of master {FIRST_SLOT}: its boot may have failed"
+CERTIFICATE_LIFETIME = datetime.timedelta(days=365)
 MOUNT_POINT = "/mnt/master"  # where the boot program mounts the data volume
 VOLUME_DEVICE = "/dev/sdf"  # the device name under which the boot program attaches the data volume
 WEBHOOK = "pod-identity-webhook"  # name of the webhook's DaemonSet
@@ -293,4 +296,4 @@ class MasterSteps:
     def schedule_certificates(self) -> StepRun:
         """Schedule the renewal of the master's certificates."""
         yield 0.7
-        return f"valid until {certificates_end(self.boot.clock.time)}"
+        return f"valid until {self.boot.clock.time + CERTIFICATE_LIFETIME:%Y-%m-%dT%H:%M:%SZ}"

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -30,6 +30,8 @@ from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.instances.instance import Instance
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from cfngen.sandbox.services.networks import is_true
+from cfngen.sandbox.services.vpc_endpoints import is_gateway
 
 S3 = "s3"
 ECR_REGISTRIES = "ecr.dkr"  # the service of the hosts `<account>.dkr.ecr.<region>.amazonaws.com`
@@ -103,7 +105,7 @@ def reaches_service(interface: Interface, service: str) -> bool:
     if named := [endpoint for endpoint in endpoints if _has_private_name(backend, endpoint)]:
         return any(_admits(backend, endpoint, interface) for endpoint in named)
     table = _route_table(backend, backend.get_subnet(interface.subnet_id))
-    is_routed = any(table.id in (endpoint.route_table_ids or ()) for endpoint in endpoints if _is_gateway(endpoint))
+    is_routed = any(table.id in (endpoint.route_table_ids or ()) for endpoint in endpoints if is_gateway(endpoint))
     return is_routed or reaches_internet(interface)
 
 
@@ -123,18 +125,13 @@ def reaches_host(interface: Interface, host: str) -> bool:
         return True
     backend = _backend(interface.region)
     vpc: MotoModel = backend.get_vpc(backend.get_subnet(interface.subnet_id).vpc_id)
-    if any(address in ipaddress.IPv4Network(block) for block in _address_ranges(vpc)):
+    if any(address in ipaddress.IPv4Network(item["cidr_block"]) for item in vpc.cidr_block_association_set):
         return True
     return address.is_global and reaches_internet(interface)
 
 
 def _backend(region: str) -> MotoBackend:
     return ec2_backends[DEFAULT_ACCOUNT_ID][region]
-
-
-def _address_ranges(vpc: MotoModel) -> Iterator[str]:
-    for association in vpc.cidr_block_association_set:
-        yield association["cidr_block"]
 
 
 def _route_table(backend: MotoBackend, subnet: MotoModel) -> MotoModel:
@@ -182,11 +179,6 @@ def _nat_instance_works(backend: MotoBackend, route: MotoModel) -> bool:
     )
 
 
-def _is_gateway(endpoint: MotoModel) -> bool:
-    """Return whether an endpoint is a gateway endpoint, which is the default."""
-    return (endpoint.vpc_endpoint_type or "Gateway").lower() == "gateway"
-
-
 def _has_private_name(backend: MotoBackend, endpoint: MotoModel) -> bool:
     """Return whether the service's name stands for an interface endpoint in its VPC.
 
@@ -194,10 +186,10 @@ def _has_private_name(backend: MotoBackend, endpoint: MotoModel) -> bool:
     """
     vpc: MotoModel = backend.get_vpc(endpoint.vpc_id)
     return (
-        not _is_gateway(endpoint)
-        and _is_true(endpoint.private_dns_enabled)
-        and _is_true(vpc.enable_dns_support)
-        and _is_true(vpc.enable_dns_hostnames)
+        not is_gateway(endpoint)
+        and is_true(endpoint.private_dns_enabled)
+        and is_true(vpc.enable_dns_support)
+        and is_true(vpc.enable_dns_hostnames)
     )
 
 
@@ -228,11 +220,6 @@ def _covers(backend: MotoBackend, rule: MotoModel, interface: Interface) -> bool
         ranges += [entry.get("Cidr") for entry in prefix_list.entries[prefix_list.version]]
     address = ipaddress.ip_address(interface.private_address)
     return any(address in ipaddress.ip_network(block, strict=False) for block in ranges if block)
-
-
-def _is_true(value: object) -> bool:
-    """Return whether a setting is true, as a boolean or as text."""
-    return str(value).lower() == "true"  # moto keeps the text of the request
 
 
 KUBERNETES_REGISTRY = "registry.k8s.io"

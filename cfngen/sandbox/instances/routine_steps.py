@@ -6,14 +6,11 @@ and the instance.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.instance import Instance
 from cfngen.sandbox.json_types import JsonObject
-
-CERTIFICATE_LIFETIME = datetime.timedelta(days=365)
 
 
 def settings(configuration: JsonObject, instance: Instance) -> str:
@@ -98,11 +95,6 @@ def disks(instance: Instance) -> list[str]:
     storage = _describe_type(instance).get("InstanceStorageInfo", {}).get("Disks", [])
     disk_count = sum(disk_kind["Count"] for disk_kind in storage)
     return [f"/dev/nvme{number}n1" for number in range(1, disk_count + 1)]
-
-
-def certificates_end(now: datetime.datetime) -> str:
-    """Return the expiry of certificates that a master issues now."""
-    return f"{now + CERTIFICATE_LIFETIME:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _describe_type(instance: Instance) -> JsonObject:

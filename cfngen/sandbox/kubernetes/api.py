@@ -22,9 +22,9 @@ from typing import cast
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.kubernetes.certificates import Certificate
 from cfngen.sandbox.kubernetes.discovery import discovery_document, version_document
-from cfngen.sandbox.kubernetes.requests import ApiRequest, RefusedError, answer, make_status, parse_path
+from cfngen.sandbox.kubernetes.requests import ApiRequest, Cluster, RefusedError, answer, make_status, parse_path
 from cfngen.sandbox.kubernetes.service_account_tokens import TokenIssuer
-from cfngen.sandbox.kubernetes.state import KubernetesState, Object
+from cfngen.sandbox.kubernetes.state import Object
 from cfngen.sandbox.kubernetes.tables import asks_for_table
 
 HOST = "127.0.0.1"  # loopback only: the API must not be reachable from other machines
@@ -40,23 +40,18 @@ NO_CHECK_TIME = 0x200000
 
 
 @dataclass(frozen=True)
-class ClusterAccess:
-    """The cluster's state, and the functions by which the API server works on it.
+class ClusterAccess(Cluster):
+    """What the API server needs of its cluster.
 
     Attributes:
         lock: held while objects are read or changed.
         has_quorum: returns whether etcd has a quorum; called before each request is answered.
-        on_created: called with the plural and the object after an object was created.
-        delete_object: deletes an object, given its plural; the deletion may take simulated time.
         token_issuer: returns what the API server signs tokens of service accounts with.
         speed: simulated seconds in a second of real time.
     """
 
-    state: KubernetesState
     lock: AbstractContextManager[object]
     has_quorum: Callable[[], bool]
-    on_created: Callable[[str, Object], None]
-    delete_object: Callable[[str, Object], None]
     token_issuer: Callable[[], TokenIssuer]
     speed: float = 1.0
 

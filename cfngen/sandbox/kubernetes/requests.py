@@ -13,7 +13,7 @@ import re
 import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import cast
 
 from cfngen.sandbox.json_types import Json
 from cfngen.sandbox.kubernetes.state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
@@ -89,20 +89,19 @@ class ApiRequest:
         return bool(self.query.get("dryRun"))
 
 
-class Cluster(Protocol):
-    """The part of a cluster that requests use; `api.ClusterAccess` has it."""
+@dataclass(frozen=True)
+class Cluster:
+    """The part of a cluster that requests use.
 
-    @property
-    def state(self) -> KubernetesState:
-        """The cluster's objects."""
+    Attributes:
+        state: the cluster's objects.
+        on_created: called with the plural and the object after an object was created.
+        delete_object: deletes an object, given its plural; the deletion may take simulated time.
+    """
 
-    @property
-    def on_created(self) -> Callable[[str, Object], None]:
-        """A function to call with the plural and the object after an object was created."""
-
-    @property
-    def delete_object(self) -> Callable[[str, Object], None]:
-        """A function that deletes an object, given its plural; the deletion may take simulated time."""
+    state: KubernetesState
+    on_created: Callable[[str, Object], None]
+    delete_object: Callable[[str, Object], None]
 
 
 def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:

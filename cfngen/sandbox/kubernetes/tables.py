@@ -229,14 +229,14 @@ def _data_count(item: Object) -> int:
     return len(item.get("data") or {}) + len(item.get("binaryData") or {})
 
 
-def _image_names(item: Object) -> str:
-    containers = _value_at("spec", "template", "spec", "containers", missing=())(item)
-    return ",".join(container.get("image", "") for container in containers) or NONE
+def _of_containers(key: str) -> CellFunction:
+    """Return a function that lists the values that the containers of a pod template have for a key."""
 
+    def cell(item: Json) -> str:
+        containers = _value_at("spec", "template", "spec", "containers", missing=())(item)
+        return ",".join(container.get(key, "") for container in containers) or NONE
 
-def _container_names(item: Object) -> str:
-    containers = _value_at("spec", "template", "spec", "containers", missing=())(item)
-    return ",".join(container.get("name", "") for container in containers) or NONE
+    return cell
 
 
 def _number_at(*path: str) -> CellFunction:
@@ -245,8 +245,8 @@ def _number_at(*path: str) -> CellFunction:
 
 
 POD_TEMPLATE_COLUMNS = {
-    "Containers": _container_names,
-    "Images": _image_names,
+    "Containers": _of_containers("name"),
+    "Images": _of_containers("image"),
     "Selector": _labels_at("spec", "selector", "matchLabels"),
 }
 # By the plural of the kind.

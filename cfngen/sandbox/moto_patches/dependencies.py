@@ -25,6 +25,7 @@ from moto.elb.models import ELBBackend
 from moto.elbv2.models import ELBv2Backend
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
+from cfngen.sandbox.services.networks import is_true, live_interfaces
 
 
 @contextlib.contextmanager
@@ -67,14 +68,14 @@ def _patched(owner: type, name: str, patch: Callable[..., object]) -> AbstractCo
 def _delete_security_group(
     original: Original, backend: MotoBackend, name: str | None = None, group_id: str | None = None
 ) -> None:
-    is_used = any(group_id in [group.id for group in interface.group_set] for interface in _interfaces(backend))
+    is_used = any(group_id in [group.id for group in interface.group_set] for interface in live_interfaces(backend))
     if is_used or _is_source_of_rules(backend, group_id):
         raise DependencyViolationError(f"resource {group_id} has a dependent object")
     original(backend, name, group_id)
 
 
 def _delete_subnet(original: Original, backend: MotoBackend, subnet_id: str) -> MotoModel:
-    if any(interface.subnet.id == subnet_id for interface in _interfaces(backend)):
+    if any(interface.subnet.id == subnet_id for interface in live_interfaces(backend)):
         raise DependencyViolationError(f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
     return original(backend, subnet_id)
 
@@ -91,7 +92,7 @@ def _delete_vpc(original: Original, backend: MotoBackend, vpc_id: str) -> MotoMo
 
 def _detach_internet_gateway(original: Original, backend: MotoBackend, internet_gateway_id: str, vpc_id: str) -> None:
     public_ids = {address.eni.id for address in backend.addresses if address.eni}  # interfaces with Elastic IPs
-    if any(interface.id in public_ids and interface.subnet.vpc_id == vpc_id for interface in _interfaces(backend)):
+    if any(interface.id in public_ids and interface.subnet.vpc_id == vpc_id for interface in live_interfaces(backend)):
         raise DependencyViolationError(
             f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before "
             "detaching the gateway."
@@ -111,19 +112,10 @@ def _delete_network_balancer(original: Original, backend: MotoBackend, arn: str)
         _delete_interfaces(backend, description=f"ELB net/{load_balancer.name}")
 
 
-def _interfaces(backend: MotoBackend) -> list[MotoModel]:
-    """Return the network interfaces without those of terminated instances, which moto keeps."""
-    return [
-        interface
-        for interface in backend.enis.values()
-        if not (interface.instance and interface.instance.state == "terminated")
-    ]
-
-
 def _dependents_of_vpc(backend: MotoBackend, vpc_id: str) -> Iterator[object]:
     """Yield the resources that prevent a VPC's deletion; moto itself checks for subnets and VPN gateways."""
     yield from (group for group in backend.groups[vpc_id].values() if group.name != "default")
-    yield from (interface for interface in _interfaces(backend) if interface.subnet.vpc_id == vpc_id)
+    yield from (interface for interface in live_interfaces(backend) if interface.subnet.vpc_id == vpc_id)
     yield from (
         network_acl
         for network_acl in backend.network_acls.values()
@@ -156,7 +148,7 @@ def _dependents_of_vpc(backend: MotoBackend, vpc_id: str) -> Iterator[object]:
 
 def _is_default(network_acl: MotoModel) -> bool:
     # moto has the text `true` for the ACL created with a VPC, and a bool for all others.
-    return str(network_acl.default).lower() == "true"
+    return is_true(network_acl.default)
 
 
 def _is_source_of_rules(backend: MotoBackend, group_id: str | None) -> bool:

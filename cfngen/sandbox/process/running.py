@@ -124,11 +124,11 @@ class RunningSandbox:
 
     def session(self, region: str) -> AwsClient:
         """Return a boto3 session whose clients call the sandbox."""
-        from cfngen.sandbox.process.session import session
+        from cfngen.sandbox.process.session import SandboxSession
 
-        return session(self.endpoint, region)
+        return SandboxSession(self.endpoint, region)
 
-    def furnish(self, region: str, network: JsonObject, roles: Sequence[str]) -> list[str]:
+    def make_existing_parts(self, region: str, network: JsonObject, roles: Sequence[str]) -> list[str]:
         """Make what a cluster file names as existing and is missing; see `cfngen.sandbox.existing_parts`."""
         report = request_report(self.state, region=region, network=network, roles=list(roles))
         return list(report["made"])
@@ -263,10 +263,7 @@ def _check_packages() -> None:
 def _spawn_server(environ: Mapping[str, str], state_path: Path, options: list[str]) -> int:
     """Start the sandbox's server as a process detached from this one and its terminal; return its id.
 
-    Args:
-        environ: environment variables to inherit.
-        state_path: path of the state file, which the server writes; its log is beside it.
-        options: further options of the module `server`.
+    The server writes the state file; its log is beside it. The options are further ones of the module `server`.
     """
     project_root = Path(__file__).parents[3]
     python_path = [str(project_root), *filter(None, [environ.get("PYTHONPATH", "")])]

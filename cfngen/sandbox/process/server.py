@@ -265,7 +265,7 @@ def sandbox(speed: float = DEFAULT_SPEED) -> Iterator[Sandbox]:
         with serving({region: account.cloud for region, account in accounts.items()}) as served:
             for account in accounts.values():
                 account.machines.console = served.moto_extensions.set_console_output
-            application = served.wsgi(DomainDispatcherApplication(create_backend_app))
+            application = served.gate.wsgi(DomainDispatcherApplication(create_backend_app))
             server = Sandbox(accounts, application, speed)
             server.start()
             try:

@@ -33,8 +33,3 @@ class SandboxSession(boto3.Session):  # type: ignore[misc] # boto3 has no types
     def client(self, service_name: str, *arguments: object, **options: object) -> AwsClient:
         """Return a client of the sandbox's service."""
         return super().client(service_name, *arguments, **{**options, "endpoint_url": self._endpoint})
-
-
-def session(endpoint: str, region: str) -> SandboxSession:
-    """Return a session for the sandbox that answers at an endpoint."""
-    return SandboxSession(endpoint, region)

@@ -139,9 +139,6 @@ def status_of_running(endpoint: str, process: int, speed: float, report: JsonObj
     """Return the status of a running sandbox.
 
     Args:
-        endpoint: the endpoint URL of AWS's APIs.
-        process: id of the process.
-        speed: simulated seconds in a second of real time.
         report: the sandbox's answer to a status request; see `Sandbox.status` of the module `server`.
     """
     time = datetime.fromisoformat(report["time"])

@@ -26,7 +26,7 @@ from moto.ec2.responses import EC2Response
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_patches.registry import replaces
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
-from cfngen.sandbox.services.launch import Launch
+from cfngen.sandbox.services.launch import Launch, launch_template_data
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 PLATFORM = "Linux/UNIX"
@@ -103,9 +103,7 @@ def _uses(instance: MotoModel, reservation: Reservation) -> bool:
     """Return whether an instance has its place in a reservation: it targets it, or an open one has its attributes."""
     if instance.state not in _LIVE_STATES:
         return False
-    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
-    template = instance.ec2_backend.launch_templates.get(tags.get("aws:ec2launchtemplate:id", ""))
-    data = template.get_version(tags["aws:ec2launchtemplate:version"]).data if template else {}
+    data = launch_template_data(instance)
     if targeted_id := target_id(data):
         return targeted_id == reservation.id
     preference = (data.get("CapacityReservationSpecification") or {}).get("CapacityReservationPreference", "open")
@@ -119,8 +117,8 @@ def find_target(backend: MotoBackend, reservation_id: str) -> Reservation:
     Raises:
         Refused: there is no such reservation, or it was cancelled (that the error is the same then, is assumed)
     """
-    reservation = reservations_of(backend).get(reservation_id)
-    if reservation is None or not reservation.is_active:
+    reservation = find(backend, reservation_id)
+    if reservation is None:
         raise Refused(
             "InvalidCapacityReservationId.NotFound", f"The capacity reservation '{reservation_id}' does not exist"
         )

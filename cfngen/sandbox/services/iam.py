@@ -88,9 +88,10 @@ def check_permissions_policy(call: PendingCall) -> None:
 def load_aws_managed_policies(call: PendingCall) -> None:
     """Load an AWS managed policy into moto when it is first used, as moto loads none by default; refuses nothing."""
     arn = call.get("PermissionsBoundary") or call.get("PolicyArn") or ""
-    path, _, name = arn.partition(":iam::aws:policy")[2].rpartition("/")
-    data = _aws_managed_policies().get(name) if ":iam::aws:policy/" in arn else None
-    if data and data["Path"] == f"{path}/" and arn not in call.backend.managed_policies:
+    name = arn.rpartition("/")[2]
+    data = _aws_managed_policies().get(name)
+    # Such an ARN has the policy's path, which begins and ends with a slash: arn:aws:iam::aws:policy/service-role/NAME.
+    if data and arn.endswith(f":iam::aws:policy{data['Path']}{name}") and arn not in call.backend.managed_policies:
         policy = AWSManagedPolicy.from_data(name, call.backend.account_id, call.backend.region_name, data)
         call.backend.managed_policies[arn] = policy
 

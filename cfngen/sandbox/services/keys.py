@@ -79,13 +79,13 @@ def _applies_to_caller(statement: JsonDict) -> bool:
     named = [name for _, name in policy_documents.principals(statement)]
     principals = {re.sub("^arn:aws-(cn|us-gov):", "arn:aws:", name) for name in named}
     names_caller = bool({"*", CALLER, ACCOUNT_ROOT, DEFAULT_ACCOUNT_ID} & principals)
-    return not names_caller if "NotPrincipal" in statement else names_caller
+    return names_caller != ("NotPrincipal" in statement)
 
 
 def _covers_put_key_policy(statement: JsonDict) -> bool:
     patterns = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     names_action = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
-    return not names_action if "NotAction" in statement else names_action
+    return names_action != ("NotAction" in statement)
 
 
 @rule("kms", "CreateKey", "TagResource")

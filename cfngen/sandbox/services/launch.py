@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
@@ -23,8 +23,6 @@ class Launch:
         subnets: ids of the subnets in which the instances may be launched; empty for the default VPC's.
         zones: names of the zones in which they may be launched; empty if the subnets determine the zones, or EC2 may
             choose any.
-        count: number of instances.
-        interfaces: the network interfaces in `data`.
     """
 
     backend: MotoBackend
@@ -32,10 +30,11 @@ class Launch:
     subnets: Sequence[str] = ()
     zones: Sequence[str] = ()
     count: int = 1
-    interfaces: Sequence[JsonObject] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "interfaces", self.data.get("NetworkInterfaces") or [])
+    @property
+    def interfaces(self) -> Sequence[JsonObject]:
+        """The network interfaces in `data`."""
+        return self.data.get("NetworkInterfaces") or []
 
     @property
     def region(self) -> str:
@@ -82,6 +81,14 @@ class Launch:
             return None
         text = (self.data["InstanceMarketOptions"].get("SpotOptions") or {}).get("MaxPrice")
         return math.inf if text is None else float(text)
+
+
+def launch_template_data(instance: MotoModel) -> JsonObject:
+    """Return the data of the launch template that an instance was launched from; empty if there was none."""
+    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
+    template = instance.ec2_backend.launch_templates.get(tags.get("aws:ec2launchtemplate:id", ""))
+    data: JsonObject = template.get_version(tags["aws:ec2launchtemplate:version"]).data if template else {}
+    return data
 
 
 def from_template(

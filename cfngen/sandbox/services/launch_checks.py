@@ -21,7 +21,7 @@ from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import capacity, capacity_reservations, keys, quotas
 from cfngen.sandbox.services.capacity_reservations import find_target
 from cfngen.sandbox.services.iam import check_profile
-from cfngen.sandbox.services.launch import Launch, from_template
+from cfngen.sandbox.services.launch import Launch, from_template, launch_template_data
 from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE_MESSAGE, attached_instance, check_security_groups
 from cfngen.sandbox.services.networks import free_addresses, is_true, zones
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
@@ -35,17 +35,14 @@ MAX_RESERVED_INSTANCES = 1000  # API, CreateCapacityReservation: InstanceCount
 
 def check_request(launch: Launch) -> None:
     """Refuse a request for instances that is invalid."""
-    for check in (
-        _check_image,
-        _check_type,
-        _check_network,
-        _check_key_pair,
-        _check_instance_profile,
-        _check_disks,
-        _check_spot_options,
-        _check_user_data,
-    ):
-        check(launch)
+    _check_image(launch)
+    _check_type(launch)
+    _check_network(launch)
+    _check_key_pair(launch)
+    check_profile(launch.region, launch.data.get("IamInstanceProfile") or {})
+    _check_disks(launch)
+    _check_spot_options(launch)
+    check_user_data(launch.data.get("UserData"))
 
 
 def _check_image(launch: Launch) -> None:
@@ -116,10 +113,6 @@ def _check_key_pair(launch: Launch) -> None:
         raise Refused("InvalidKeyPair.NotFound", f"The key pair '{name}' does not exist")
 
 
-def _check_instance_profile(launch: Launch) -> None:
-    check_profile(launch.region, launch.data.get("IamInstanceProfile") or {})
-
-
 def _check_disks(launch: Launch) -> None:
     image = launch.backend.amis[launch.data["ImageId"]]
     mappings = launch.data.get("BlockDeviceMappings") or []
@@ -164,10 +157,6 @@ def _check_spot_options(launch: Launch) -> None:
         )
 
 
-def _check_user_data(launch: Launch) -> None:
-    check_user_data(launch.data.get("UserData"))
-
-
 def check_user_data(text: object) -> None:
     """Refuse user data that is not base64, or too long; None counts as empty."""
     try:
@@ -180,14 +169,12 @@ def check_user_data(text: object) -> None:
 
 def check_launch(launch: Launch) -> None:
     """Refuse a launch for lack of capacity, a maximum price that is too low, an interface in use, and the like."""
-    for check in (
-        _check_free_interfaces,
-        _check_type_offered_in_zones,
-        _check_vcpu_quota,
-        _check_capacity,
-        _check_disk_keys,
-    ):
-        check(launch)
+    _check_free_interfaces(launch)
+    check_offered(launch.region, launch.type, launch.candidate_zones)
+    if not capacity_reservations.usable(launch):  # an instance in a reservation is counted with it
+        check_vcpu_quota(launch.backend, launch.type, launch.count, is_spot=launch.is_spot)
+    _check_capacity(launch)
+    _check_disk_keys(launch)
 
 
 def _check_free_interfaces(launch: Launch) -> None:
@@ -202,10 +189,6 @@ def _check_free_interfaces(launch: Launch) -> None:
                 "InsufficientFreeAddressesInSubnet",
                 "There are not enough free addresses in subnet to satisfy the requested number of instances.",
             )
-
-
-def _check_type_offered_in_zones(launch: Launch) -> None:
-    check_offered(launch.region, launch.type, launch.candidate_zones)
 
 
 def check_offered(region: str, instance_type: str, zone_names: Sequence[str]) -> None:
@@ -232,12 +215,6 @@ def is_offered(region: str, instance_type: str) -> bool:
 def _zone_offerings(region: str) -> frozenset[tuple[str, str]]:
     offerings = INSTANCE_TYPE_OFFERINGS["availability-zone"].get(region, [])
     return frozenset((offering["InstanceType"], offering["Location"]) for offering in offerings)
-
-
-def _check_vcpu_quota(launch: Launch) -> None:
-    """Refuse a launch beyond the quota of vCPUs; a place in a capacity reservation is counted already."""
-    if not capacity_reservations.usable(launch):
-        check_vcpu_quota(launch.backend, launch.type, launch.count, is_spot=launch.is_spot)
 
 
 def check_vcpu_quota(backend: MotoBackend, instance_type: str, count: int, *, is_spot: bool) -> None:
@@ -279,12 +256,8 @@ def is_spot_instance(instance: MotoModel) -> bool:
     """Return whether an instance is a Spot Instance; moto does not record that for those launched by groups."""
     if instance.lifecycle == "spot":
         return True
-    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
-    template = instance.ec2_backend.launch_templates.get(tags.get("aws:ec2launchtemplate:id", ""))
-    if template is None:
-        return False
-    data = template.get_version(tags["aws:ec2launchtemplate:version"]).data
-    return bool((data.get("InstanceMarketOptions") or {}).get("MarketType") == "spot")
+    market = launch_template_data(instance).get("InstanceMarketOptions") or {}
+    return bool(market.get("MarketType") == "spot")
 
 
 def _check_capacity(launch: Launch) -> None:

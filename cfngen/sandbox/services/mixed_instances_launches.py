@@ -10,7 +10,6 @@ tried before another zone is assumed. A Spot pool is an instance type in a zone.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -154,11 +153,12 @@ def surplus_states(group: MotoModel, desired: int) -> list[MotoModel]:
     target = on_demand_count(group.mixed_instances_policy, desired)
     while len(remaining) > desired:
         spot_count = sum(map(is_spot, remaining))
-        spot_is_over = spot_count - (desired - target) > len(remaining) - spot_count - target
+        surplus_of_spot, surplus_of_on_demand = spot_count - (desired - target), len(remaining) - spot_count - target
         unprotected = [state for state in remaining if not state.protected_from_scale_in]
         if not unprotected:
             break
-        preferred = [state for state in unprotected if is_spot(state) is spot_is_over] or unprotected
+        market_is_spot = surplus_of_spot > surplus_of_on_demand
+        preferred = [state for state in unprotected if is_spot(state) is market_is_spot] or unprotected
         counts = Counter(state.availability_zone for state in preferred)
         chosen.append(max(preferred, key=lambda state: counts[state.availability_zone]))
         remaining.remove(chosen[-1])
@@ -186,21 +186,9 @@ def zones_by_use(group: MotoModel) -> list[str]:
 
 def _subnet_in(group: MotoModel, zone: str) -> str | None:
     """Return the subnet of a group in a zone, the one with the most free addresses; None if it names zones only."""
-    subnets = [
-        group.ec2_backend.get_subnet(subnet_id)
-        for subnet_id in (group.vpc_zone_identifier or "").split(",")
-        if subnet_id
-    ]
-    matches = [subnet for subnet in subnets if subnet.availability_zone == zone]
-    if not matches:
-        return None
-    if len(matches) > 1:
-        matches.sort(key=functools.partial(_negative_free_addresses, group))
-    return str(matches[0].id)
-
-
-def _negative_free_addresses(group: MotoModel, subnet: MotoModel) -> float:
-    return -free_addresses(group.ec2_backend, subnet) if subnet else math.inf
+    backend, subnet_ids = group.ec2_backend, filter(None, (group.vpc_zone_identifier or "").split(","))
+    matches = [subnet for subnet in map(backend.get_subnet, subnet_ids) if subnet.availability_zone == zone]
+    return str(max(matches, key=lambda subnet: free_addresses(backend, subnet)).id) if matches else None
 
 
 def _run_instance(group: MotoModel, candidate: Candidate, zone: str, *, spot: bool) -> MotoModel:

@@ -23,8 +23,8 @@ from cfngen.sandbox.services import group_lifetime_and_reservation
 from cfngen.sandbox.services.mixed_instances_launches import active_count, is_spot, on_demand_count
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (
-    REPLACEMENT,
     discard,
+    fill_later,
     fill_to_desired_capacity,
     is_replaced,
     is_suspended,
@@ -62,7 +62,7 @@ def check_health(group: MotoModel) -> None:
             continue
         if is_gone:
             discard(group, state)
-            _fill_later(group)
+            fill_later(group)
         else:
             _replace_before_launch(group, state)
 
@@ -105,11 +105,7 @@ def _replace_after_launch(group: MotoModel, state: MotoModel) -> None:
 def _replace_before_launch(group: MotoModel, state: MotoModel) -> None:
     """Terminate an instance, through its hook, and launch another one meanwhile."""
     terminate(group, state)
-    _fill_later(group)
-
-
-def _fill_later(group: MotoModel) -> None:
-    run_after(group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group))
+    fill_later(group)
 
 
 def _start_replacements(group: MotoModel) -> None:
@@ -174,7 +170,7 @@ def _replace_expired(group: MotoModel) -> None:
     for state in batch:
         terminate(group, state)
     if batch:
-        _fill_later(group)
+        fill_later(group)
 
 
 def _limit_of_rebalancing(group: MotoModel) -> int:

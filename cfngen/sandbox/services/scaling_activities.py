@@ -244,6 +244,11 @@ def fill_to_desired_capacity(group: MotoModel) -> None:
         _tell_listeners(group)
 
 
+def fill_later(group: MotoModel) -> None:
+    """Launch instances in place of terminated ones, once the group has noticed that."""
+    run_after(group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group))
+
+
 def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
     """Return how many instances EC2 would launch for a group, up to `count`, and the error for the next one.
 

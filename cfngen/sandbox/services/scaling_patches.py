@@ -31,9 +31,9 @@ from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (
     GROUP_LISTENERS,
     LAUNCHING,
-    REPLACEMENT,
     complete_held_action,
     count_launchable,
+    fill_later,
     fill_to_desired_capacity,
     held_state,
     hold_by_hook,
@@ -47,7 +47,6 @@ from cfngen.sandbox.services.scaling_activities import (
     state_of,
     terminate,
 )
-from cfngen.sandbox.services.schedule import duration_of, run_after
 
 GROUP_LISTENERS.append(advance)
 
@@ -164,7 +163,7 @@ def _terminate_instance(self: MotoBackend, instance_id: str, should_decrement: b
     if should_decrement and not is_terminating(state):
         group.desired_capacity = previous_capacity - 1
     terminate(group, state)
-    run_after(group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group))
+    fill_later(group)
     return TerminateInstanceActivity(state.instance, previous_capacity)
 
 

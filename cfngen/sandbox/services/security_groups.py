@@ -17,7 +17,6 @@ PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP, "all": "-1"}
 PROTOCOLS_WITH_PORTS = frozenset({TCP, UDP})
 # The parameters with the sources of a rule: the name of the list, and of the key in its items.
 SOURCE_PARAMETERS = {"IpRanges": "CidrIp", "UserIdGroupPairs": "GroupId", "PrefixListIds": "PrefixListId"}
-ACTIVE_PEERING = frozenset({"active"})  # statuses of a peering whose VPCs may name each other's groups
 
 
 @rule("ec2", "CreateSecurityGroup")
@@ -166,7 +165,7 @@ def _check_source(backend: MotoBackend, group: MotoModel, source_kind: str, sour
 
 def _are_peered(backend: MotoBackend, one: str, other: str) -> bool:
     return any(
-        {peering.vpc.id, peering.peer_vpc.id} == {one, other} and peering.status["Code"] in ACTIVE_PEERING
+        {peering.vpc.id, peering.peer_vpc.id} == {one, other} and peering.status["Code"] == "active"
         for peering in backend.vpc_pcxs.values()
     )
 

@@ -24,13 +24,12 @@ from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services.launch_checks import is_spot_instance
 from cfngen.sandbox.services.rules import Refused
 from cfngen.sandbox.services.scaling_activities import (
-    REPLACEMENT,
-    fill_to_desired_capacity,
+    fill_later,
     is_terminating,
     state_of,
     terminate,
 )
-from cfngen.sandbox.services.schedule import duration_of, run_after
+from cfngen.sandbox.services.schedule import run_after
 
 NOTICE_SECONDS = 120.0
 HEALTH_CHECK_SECONDS = 60.0  # assumed: until the group notices that an instance does not run any more
@@ -107,7 +106,7 @@ def _replace(region: str, instance_id: str) -> None:
         return
     group = state.auto_scaling_group
     terminate(group, state)
-    run_after(region, duration_of(region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group))
+    fill_later(group)
 
 
 def _spot_instance(region: str, instance_id: str) -> MotoModel:

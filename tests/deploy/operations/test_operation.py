@@ -57,7 +57,7 @@ def test_a_new_cluster_is_created_protected_and_tagged(operator: Operator):
 def test_data_and_addresses_are_protected_by_stack_policies(operator: Operator):
     operator.deploy(ONE)
     master = next(stack for stack in operator.cloud.engine.stacks() if "MasterStack" in stack.name)
-    assert "AWS::EC2::Volume" in operator.cloud.engine.stack_policy(master.id)
+    assert "AWS::EC2::Volume" in operator.cloud.engine.stack(master.id).policy
 
 
 def test_events_of_all_stacks_are_reported_once(operator: Operator):
@@ -322,7 +322,7 @@ def test_a_dangerous_change_is_asked_for_by_name_and_the_protection_put_back(ope
     assert found.is_dangerous
     assert finished.status == "UPDATE_COMPLETE"
     master = next(stack for stack in operator.cloud.engine.stacks() if "MasterStack" in stack.name)
-    assert "AWS::EC2::NetworkInterface" in operator.cloud.engine.stack_policy(master.id)
+    assert "AWS::EC2::NetworkInterface" in operator.cloud.engine.stack(master.id).policy
 
 
 def interrupt() -> None:

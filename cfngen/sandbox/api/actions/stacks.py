@@ -128,7 +128,7 @@ def set_stack_policy(request: ActionRequest) -> Result:
 
 def get_stack_policy(request: ActionRequest) -> Result:
     """GetStackPolicy: return the stack policy."""
-    return {"StackPolicyBody": request.emulator.stack_policy(request.text("StackName")) or None}
+    return {"StackPolicyBody": request.emulator.stack(request.text("StackName")).policy or None}
 
 
 def update_termination_protection(request: ActionRequest) -> Result:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.cloudformation import Resource, Stack, StackEvent, ValidationError
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
+from cfngen.sandbox.cloudformation.stack import masked_parameters
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 
@@ -98,10 +99,10 @@ def describe_stack(request: ActionRequest, stack: Stack) -> Result:
         "Parameters": None if is_in_review else _describe_parameters(stack) or None,
         "RollbackConfiguration": {},
         "DisableRollback": stack.disable_rollback,
-        "NotificationARNs": list(stack.notification_arns),
-        "Capabilities": None if is_in_review else list(stack.capabilities) or None,
+        "NotificationARNs": list(stack.revision.notification_arns),
+        "Capabilities": None if is_in_review else list(stack.revision.capabilities) or None,
         "Outputs": output_descriptions or None,
-        "RoleARN": stack.role_arn or None,
+        "RoleARN": stack.revision.role_arn or None,
         "Tags": [] if is_in_review else tags(stack.tags),
         "EnableTerminationProtection": None if is_deleted else stack.protected,
     }
@@ -150,7 +151,7 @@ def _last_update_time(stack: Stack) -> datetime.datetime | None:
 def _describe_parameters(stack: Stack) -> list[Result]:
     """Return the parameters of a stack; those of an `AWS::SSM::` type also have the value from Parameter Store."""
     descriptions = []
-    for parameter in parameters(stack.shown_parameters()):
+    for parameter in parameters(masked_parameters(stack.revision)):
         key = parameter["ParameterKey"]
         is_from_parameter_store = str(stack.template.parameters[key]["Type"]).startswith("AWS::SSM::")
         value = stack.parameters.get(key, "")

@@ -14,19 +14,10 @@ READ_METHODS = ["HEAD", "GET"]  # both are always cached
 
 # The settings that the emulator supports, by the path of what has them.
 SUPPORTED_SETTINGS: Mapping[str, frozenset[str]] = {
-    "DistributionConfig": frozenset(
-        {
-            "Comment",
-            "DefaultCacheBehavior",
-            "Enabled",
-            "HttpVersion",
-            "IPV6Enabled",
-            "Origins",
-            "PriceClass",
-            "Restrictions",
-            "ViewerCertificate",
-        }
-    ),
+    "DistributionConfig": frozenset({
+        "Comment", "DefaultCacheBehavior", "Enabled", "HttpVersion", "IPV6Enabled", "Origins", "PriceClass",
+        "Restrictions", "ViewerCertificate",
+    }),
     "Origins": frozenset({"DomainName", "Id", "OriginAccessControlId", "OriginPath", "S3OriginConfig"}),
     "DefaultCacheBehavior": frozenset(
         {"AllowedMethods", "CachePolicyId", "CachedMethods", "Compress", "TargetOriginId", "ViewerProtocolPolicy"}
@@ -35,7 +26,7 @@ SUPPORTED_SETTINGS: Mapping[str, frozenset[str]] = {
     "ViewerCertificate": frozenset({"CloudFrontDefaultCertificate", "MinimumProtocolVersion"}),
     "Restrictions": frozenset({"GeoRestriction"}),
     "GeoRestriction": frozenset({"RestrictionType"}),
-}
+}  # fmt: skip
 
 
 def _cloudfront(call: HandlerCall) -> AwsClient:

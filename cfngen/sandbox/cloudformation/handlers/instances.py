@@ -168,7 +168,8 @@ class LaunchTemplate(Handler):
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         if "TagSpecifications" in changed:
-            self.change_tags(call, _own_tags(old_properties), _own_tags(call.properties))
+            old_tags, tags = (_own_tags(each, "launch-template") for each in (old_properties, call.properties))
+            self.change_tags(call, old_tags, tags)
         if "LaunchTemplateData" not in changed:
             return {}
         _refuse_unmodelled_data(call["LaunchTemplateData"])
@@ -181,33 +182,19 @@ class LaunchTemplate(Handler):
         call.ec2.delete_launch_template(LaunchTemplateId=call.physical_id)
 
 
-def _own_tags(properties: Properties) -> list[Tag]:
-    """The tags of the launch template itself, not those of the instances and volumes that it launches."""
+def _own_tags(properties: Properties, resource_type: str) -> list[Tag]:
+    """The tags of a resource itself; those of other types are for what a launch template launches."""
     specifications = properties.get("TagSpecifications", [])
-    return [
-        tag
-        for specification in specifications
-        if specification["ResourceType"] == "launch-template"
-        for tag in specification["Tags"]
-    ]
+    own = [specification for specification in specifications if specification["ResourceType"] == resource_type]
+    return [tag for specification in own for tag in specification["Tags"]]
 
 
 class CapacityReservation(Handler):
     """A capacity reservation: another type, platform or zone replaces it, anything else is updated in place."""
 
     modifiable = frozenset({"InstanceCount", "InstanceMatchCriteria"})
-
-    supported_properties = frozenset(
-        {
-            "AvailabilityZone",
-            "InstanceCount",
-            "InstanceMatchCriteria",
-            "InstancePlatform",
-            "InstanceType",
-            "TagSpecifications",
-        }
-    )
     updatable_properties = modifiable | {"TagSpecifications"}
+    supported_properties = updatable_properties | {"AvailabilityZone", "InstancePlatform", "InstanceType"}
 
     def create(self, call: HandlerCall) -> CreatedResource:
         reservation = call.ec2.create_capacity_reservation(**call.pick(*self.supported_properties))
@@ -220,12 +207,9 @@ class CapacityReservation(Handler):
                 CapacityReservationId=call.physical_id, **call.pick(*sorted(self.modifiable))
             )
         if "TagSpecifications" in changed:
-            self.change_tags(call, _tags(old_properties), _tags(call.properties))
+            old_tags, tags = (_own_tags(each, "capacity-reservation") for each in (old_properties, call.properties))
+            self.change_tags(call, old_tags, tags)
         return {}
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.cancel_capacity_reservation(CapacityReservationId=call.physical_id)
-
-
-def _tags(properties: Properties) -> list[Tag]:
-    return [tag for specification in properties.get("TagSpecifications", []) for tag in specification["Tags"]]

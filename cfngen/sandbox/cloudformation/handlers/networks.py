@@ -1,8 +1,4 @@
-"""Handlers of AWS::EC2 types for networks.
-
-They are VPCs with their additional ranges and DHCP options, subnets, route tables and routes, internet gateways, NAT
-gateways and VPC endpoints. Network interfaces and Elastic IPs are in `instances`.
-"""
+"""Handlers of AWS::EC2 types for networks; network interfaces and Elastic IPs are in `instances`."""
 
 from __future__ import annotations
 

@@ -119,8 +119,8 @@ def _group_tags(group_name: str, tags: list[JsonDict]) -> list[JsonDict]:
     return [{**tag, "ResourceId": group_name, "ResourceType": "auto-scaling-group"} for tag in tags]
 
 
-# What UpdateAutoScalingGroup is called with for a property that the template no longer has: its default, or the value
-# that the API documents to clear it. That CloudFormation does so is assumed.
+# A property that the template no longer has is cleared by an update of the group with the value here: the property's
+# default, or the value that clears it according to the API reference. That CloudFormation does so is assumed.
 CLEARED_SETTINGS: JsonObject = {
     "CapacityRebalance": False,
     "CapacityReservationSpecification": {"CapacityReservationPreference": "default"},
@@ -138,8 +138,8 @@ DEFAULT_DISTRIBUTION: JsonObject = {
 def _update_arguments(changed_settings: JsonObject, *, removed: Collection[str]) -> JsonDict:
     """The arguments of UpdateAutoScalingGroup, which also clear what the template no longer has.
 
-    The call keeps the parts of a mixed instances policy that it does not name, so the policy is completed with
-    defaults: otherwise parts that the template no longer has would stay.
+    A group keeps each part of its mixed instances policy that the call leaves out. So that a part that the template
+    no longer has does not stay in effect, the call names all parts: those that the template lacks with their defaults.
 
     Args:
         changed_settings: the arguments for properties that have changed

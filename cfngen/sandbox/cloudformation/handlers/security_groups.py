@@ -37,18 +37,18 @@ class SecurityGroup(Handler):
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         ec2 = call.ec2
-        if "SecurityGroupEgress" in changed:
-            removed, added = _changes(_egress_permissions(old_properties), _egress_permissions(call.properties))
-            if removed:
-                ec2.revoke_security_group_egress(GroupId=call.physical_id, IpPermissions=removed)
-            if added:
-                ec2.authorize_security_group_egress(GroupId=call.physical_id, IpPermissions=added)
-        if "SecurityGroupIngress" in changed:
-            removed, added = _changes(_ingress_permissions(old_properties), _ingress_permissions(call.properties))
-            if removed:
-                ec2.revoke_security_group_ingress(GroupId=call.physical_id, IpPermissions=removed)
-            if added:
-                ec2.authorize_security_group_ingress(GroupId=call.physical_id, IpPermissions=added)
+        for name, permissions_of, revoke, authorize in (
+            ("SecurityGroupEgress", _egress_permissions, ec2.revoke_security_group_egress,
+             ec2.authorize_security_group_egress),
+            ("SecurityGroupIngress", _ingress_permissions, ec2.revoke_security_group_ingress,
+             ec2.authorize_security_group_ingress),
+        ):  # fmt: skip
+            if name in changed:
+                old, new = permissions_of(old_properties), permissions_of(call.properties)
+                if removed := [permission for permission in old if permission not in new]:
+                    revoke(GroupId=call.physical_id, IpPermissions=removed)
+                if added := [permission for permission in new if permission not in old]:
+                    authorize(GroupId=call.physical_id, IpPermissions=added)
         return {}
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
@@ -142,11 +142,6 @@ def _egress_permissions(properties: Properties) -> list[JsonDict]:
 
 def _ingress_permissions(properties: Properties) -> list[JsonDict]:
     return [_to_ip_permission(rule) for rule in properties.get("SecurityGroupIngress", [])]
-
-
-def _changes(old: list[JsonDict], new: list[JsonDict]) -> tuple[list[JsonDict], list[JsonDict]]:
-    removed = [permission for permission in old if permission not in new]
-    return removed, [permission for permission in new if permission not in old]
 
 
 def _read_rules(call: HandlerCall, group_id: str, *, egress: bool) -> list[JsonDict] | None:

@@ -40,11 +40,8 @@ class Characters:
         return [
             character
             for character in dict.fromkeys(text)
-            if character not in self.single and not self._has_category(character)
+            if character not in self.single and unicodedata.category(character)[0] not in self.categories
         ]
-
-    def _has_category(self, character: str) -> bool:
-        return bool(self.categories) and unicodedata.category(character)[0] in self.categories
 
 
 ANYTHING = Characters("any character")
@@ -113,26 +110,18 @@ def _characters(words: str, single: str, categories: str = "") -> Characters:
     return Characters(words, frozenset(single), categories)
 
 
+def _letters_digits_and(others: str) -> Characters:
+    return _characters(f"letters, digits and {others}", _LETTERS_AND_DIGITS + others)
+
+
 _DOCS = "https://docs.aws.amazon.com"
 _CLOUDFORMATION = f"{_DOCS}/AWSCloudFormation/latest/UserGuide"
 _QUOTAS = f"{_CLOUDFORMATION}/cloudformation-limits.html"
-
-
-def _ec2(page: str) -> str:
-    return f"{_DOCS}/AWSEC2/latest/APIReference/API_{page}.html"
-
-
-def _iam(page: str) -> str:
-    return f"{_DOCS}/IAM/latest/APIReference/API_{page}.html"
-
-
-def _elb(page: str) -> str:
-    return f"{_DOCS}/elasticloadbalancing/latest/APIReference/API_{page}.html"
-
-
-def _auto_scaling(page: str) -> str:
-    return f"{_DOCS}/autoscaling/ec2/APIReference/API_{page}.html"
-
+# Pages of API references; `%` inserts the name of an action or a data type.
+_EC2 = f"{_DOCS}/AWSEC2/latest/APIReference/API_%s.html"
+_IAM = f"{_DOCS}/IAM/latest/APIReference/API_%s.html"
+_ELB = f"{_DOCS}/elasticloadbalancing/latest/APIReference/API_%s.html"
+_AUTO_SCALING = f"{_DOCS}/autoscaling/ec2/APIReference/API_%s.html"
 
 _ALPHANUMERIC = _characters("letters and digits", _LETTERS_AND_DIGITS)
 _SECURITY_GROUP_CHARACTERS = _characters(
@@ -142,7 +131,7 @@ _IAM_DESCRIPTION_CHARACTERS = _characters(
     "the printable characters of Latin-1, tabs and line ends",
     "\t\n\r " + _GRAPHIC_ASCII + "".join(map(chr, range(0xA1, 0x100))),
 )
-_IAM_NAME_CHARACTERS = _characters("letters, digits and _+=,.@-", _LETTERS_AND_DIGITS + "_+=,.@-")
+_IAM_NAME_CHARACTERS = _letters_digits_and("_+=,.@-")
 _TAG_CHARACTERS = _characters("letters, digits, spaces and . : / = + - @ _", "_.:/=+-@", "LNZ")
 _HYPHENATED = _characters("letters, digits and hyphens", _LETTERS_AND_DIGITS + "-")
 _GRAPHIC = _characters("the graphic characters of ASCII", _GRAPHIC_ASCII)
@@ -156,21 +145,21 @@ _REFUSED_DESCRIPTION = (
 )
 GROUP_DESCRIPTION = TextLimit(
     "description of a security group",
-    _ec2("CreateSecurityGroup"),
+    _EC2 % "CreateSecurityGroup",
     255,
     _SECURITY_GROUP_CHARACTERS,
     refusal=_REFUSED_DESCRIPTION % "security group",
 )
 RULE_DESCRIPTION = TextLimit(
     "description of a security group rule",
-    _ec2("IpRange"),
+    _EC2 % "IpRange",
     255,
     _SECURITY_GROUP_CHARACTERS,
     refusal=_REFUSED_DESCRIPTION % "rule",
 )
 GROUP_NAME = TextLimit(
     "name of a security group",
-    _ec2("CreateSecurityGroup"),
+    _EC2 % "CreateSecurityGroup",
     255,
     _SECURITY_GROUP_CHARACTERS,
     shortest=1,
@@ -180,19 +169,15 @@ GROUP_NAME = TextLimit(
 INTERFACE_DESCRIPTION = TextLimit(
     # EC2 documents no limit for it; held to what it documents for its other descriptions.
     "description of a network interface",
-    _ec2("CreateNetworkInterface"),
+    _EC2 % "CreateNetworkInterface",
     255,
     _SECURITY_GROUP_CHARACTERS,
 )
 LAUNCH_TEMPLATE_NAME = TextLimit(
-    "name of a launch template",
-    _ec2("LaunchTemplate"),
-    128,
-    _characters("letters, digits and ().-/_", _LETTERS_AND_DIGITS + "().-/_"),
-    shortest=3,
+    "name of a launch template", _EC2 % "LaunchTemplate", 128, _letters_digits_and("().-/_"), shortest=3
 )
 VERSION_DESCRIPTION = TextLimit(
-    "description of a launch template's version", _ec2("CreateLaunchTemplate"), 255, _PRINTABLE_ASCII
+    "description of a launch template's version", _EC2 % "CreateLaunchTemplate", 255, _PRINTABLE_ASCII
 )
 KEY_PAIR_NAME = TextLimit(
     "name of a key pair",
@@ -205,7 +190,7 @@ KEY_PAIR_NAME = TextLimit(
 )
 VPC_ENDPOINT_SERVICE = TextLimit(
     "name of an endpoint's service",
-    _ec2("CreateVpcEndpoint"),
+    _EC2 % "CreateVpcEndpoint",
     255,
     _characters("letters, digits, dots and hyphens", _LETTERS_AND_DIGITS + ".-"),
     shortest=1,
@@ -213,24 +198,24 @@ VPC_ENDPOINT_SERVICE = TextLimit(
 IAM_DESCRIPTION = TextLimit(
     # The API model has the characters for roles alone; a managed policy's description is held to them as well.
     "description of an IAM role or policy",
-    _iam("CreateRole"),
+    _IAM % "CreateRole",
     1000,
     _IAM_DESCRIPTION_CHARACTERS,
 )
 THUMBPRINT = TextLimit(
     "thumbprint of a certificate",
-    _iam("CreateOpenIDConnectProvider"),
+    _IAM % "CreateOpenIDConnectProvider",
     40,
     _characters("hexadecimal digits", "0123456789abcdefABCDEF"),
     shortest=40,
 )
-ROLE_NAME = TextLimit("name of an IAM role", _iam("CreateRole"), 64, _IAM_NAME_CHARACTERS, shortest=1)
+ROLE_NAME = TextLimit("name of an IAM role", _IAM % "CreateRole", 64, _IAM_NAME_CHARACTERS, shortest=1)
 IAM_NAME = TextLimit(
-    "name of an IAM policy or instance profile", _iam("CreatePolicy"), 128, _IAM_NAME_CHARACTERS, shortest=1
+    "name of an IAM policy or instance profile", _IAM % "CreatePolicy", 128, _IAM_NAME_CHARACTERS, shortest=1
 )
 IAM_PATH = TextLimit(
     "path of an IAM role, policy or instance profile",
-    _iam("CreateRole"),
+    _IAM % "CreateRole",
     512,
     _GRAPHIC,
     shortest=1,
@@ -266,7 +251,7 @@ METADATA_TAG_KEY = TextLimit(
     "key of a tag that instances read from their metadata",
     f"{_DOCS}/AWSEC2/latest/UserGuide/work-with-tags-in-IMDS.html",
     255,
-    _characters("letters, digits and -_+=,.@:", _LETTERS_AND_DIGITS + "-_+=,.@:"),
+    _letters_digits_and("-_+=,.@:"),
     shortest=1,
     form=r"(?!(\.|\.\.|_index)$).*",
     form_in_words="is a reserved name",
@@ -276,7 +261,7 @@ METADATA_TAG_KEY = TextLimit(
 )
 LOAD_BALANCER_NAME = TextLimit(
     "name of a load balancer",
-    _elb("CreateLoadBalancer"),
+    _ELB % "CreateLoadBalancer",
     32,
     _HYPHENATED,
     shortest=1,
@@ -285,31 +270,31 @@ LOAD_BALANCER_NAME = TextLimit(
 )
 TARGET_GROUP_NAME = TextLimit(
     "name of a target group",
-    _elb("CreateTargetGroup"),
+    _ELB % "CreateTargetGroup",
     32,
     _HYPHENATED,
     shortest=1,
     form=r"[^-](.*[^-])?",
     form_in_words="begins or ends with a hyphen",
 )
-HEALTH_CHECK_PATH = TextLimit("path of a health check", _elb("CreateTargetGroup"), 1024, _GRAPHIC, shortest=1)
+HEALTH_CHECK_PATH = TextLimit("path of a health check", _ELB % "CreateTargetGroup", 1024, _GRAPHIC, shortest=1)
 AUTO_SCALING_GROUP_NAME = TextLimit(
     "name of an Auto Scaling group",
-    _auto_scaling("CreateAutoScalingGroup"),
+    _AUTO_SCALING % "CreateAutoScalingGroup",
     255,
     _characters("the graphic characters of ASCII but the colon", _GRAPHIC_ASCII.replace(":", "")),
     shortest=1,
 )
 LIFECYCLE_HOOK_NAME = TextLimit(
     "name of a lifecycle hook",
-    _auto_scaling("LifecycleHookSpecification"),
+    _AUTO_SCALING % "LifecycleHookSpecification",
     255,
-    _characters("letters, digits and -_/", _LETTERS_AND_DIGITS + "-_/"),
+    _letters_digits_and("-_/"),
     shortest=1,
 )
 NOTIFICATION_METADATA = TextLimit(
     "metadata of a lifecycle hook",
-    _auto_scaling("LifecycleHookSpecification"),
+    _AUTO_SCALING % "LifecycleHookSpecification",
     4000,
     _characters("the printable characters of ASCII, tabs and line ends", "\t\n\r " + _GRAPHIC_ASCII),
     shortest=1,
@@ -338,19 +323,13 @@ KEY_ALIAS = TextLimit(
     "alias of a KMS key",
     f"{_DOCS}/kms/latest/APIReference/API_CreateAlias.html",
     256,
-    _characters("letters, digits and :/_-", _LETTERS_AND_DIGITS + ":/_-"),
+    _letters_digits_and(":/_-"),
     shortest=1,
     form=r"alias/(?!aws/).+",
     form_in_words="does not begin with alias/, or is one of AWS's own (alias/aws/)",
 )
 _CREATE_SECRET = f"{_DOCS}/secretsmanager/latest/apireference/API_CreateSecret.html"
-SECRET_NAME = TextLimit(
-    "name of a secret",
-    _CREATE_SECRET,
-    512,
-    _characters("letters, digits and /_+=.@-", _LETTERS_AND_DIGITS + "/_+=.@-"),
-    shortest=1,
-)
+SECRET_NAME = TextLimit("name of a secret", _CREATE_SECRET, 512, _letters_digits_and("/_+=.@-"), shortest=1)
 SECRET_DESCRIPTION = TextLimit("description of a secret", _CREATE_SECRET, 2048)
 QUEUE_NAME = TextLimit(
     "name of a queue",
@@ -360,13 +339,7 @@ QUEUE_NAME = TextLimit(
     shortest=1,
 )
 _PUT_RULE = f"{_DOCS}/eventbridge/latest/APIReference/API_PutRule.html"
-EVENT_RULE_NAME = TextLimit(
-    "name of an event rule",
-    _PUT_RULE,
-    64,
-    _characters("letters, digits and .-_", _LETTERS_AND_DIGITS + ".-_"),
-    shortest=1,
-)
+EVENT_RULE_NAME = TextLimit("name of an event rule", _PUT_RULE, 64, _letters_digits_and(".-_"), shortest=1)
 EVENT_RULE_DESCRIPTION = TextLimit("description of an event rule", _PUT_RULE, 512)
 HOSTED_ZONE_COMMENT = TextLimit(
     "comment of a hosted zone", f"{_DOCS}/Route53/latest/APIReference/API_HostedZoneConfig.html", 256
@@ -392,7 +365,7 @@ ORIGIN_ACCESS_DESCRIPTION = TextLimit(
     128,
     _PRINTABLE_ASCII,
 )
-ISSUER_URL = TextLimit("URL of an OIDC provider", _iam("CreateOpenIDConnectProvider"), 255, _GRAPHIC, shortest=1)
+ISSUER_URL = TextLimit("URL of an OIDC provider", _IAM % "CreateOpenIDConnectProvider", 255, _GRAPHIC, shortest=1)
 
 LOGICAL_ID = TextLimit(
     "logical id", _QUOTAS, 255, _ALPHANUMERIC, shortest=1, refusal="Resource name {text} is non alphanumeric."

@@ -9,14 +9,14 @@ from collections.abc import Collection
 
 from cfngen.permissions.network import private_network_statements
 from cfngen.permissions.operations import pause_statements, snapshot_statements
-from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
+from cfngen.permissions.operators import SERVICE_ROLE, command_groups, operator_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_role import (
     load_balancer_statements,
     network_and_instance_statements,
     role_and_secret_statements,
 )
-from cfngen.permissions.statements import PolicyDocument, policy_document
+from cfngen.permissions.statements import PolicyDocument, merge_statements, policy_document
 
 ANY = Scope()
 """Any cluster in any account and region."""
@@ -32,9 +32,10 @@ def operator_policy(
         service_role: name of the service role that the operator passes to CloudFormation.
         only_command_groups: names of the command groups to include; if empty, all groups are included.
     """
-    return policy_document(
-        operator_statements(scope, service_role=service_role, only_command_groups=only_command_groups)
-    )
+    if not only_command_groups:
+        return policy_document(operator_statements(scope, service_role=service_role))
+    groups = [group for group in command_groups(scope, service_role=service_role) if group.name in only_command_groups]
+    return policy_document(merge_statements([statement for group in groups for statement in group.statements]))
 
 
 def execution_policy(scope: Scope = ANY) -> PolicyDocument:

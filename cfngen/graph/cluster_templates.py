@@ -179,7 +179,6 @@ def _nested(
 
 
 def _short_name(name: str) -> str:
-    """Return the name of a template without directory and suffix."""
     return _SUFFIX.sub("", PurePath(name).name)
 
 

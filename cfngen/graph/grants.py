@@ -60,11 +60,7 @@ class Grant:
 
 
 def grants(templates: ClusterTemplates, policy: object, logical_id: str) -> Iterator[Grant]:
-    """Yield what a policy document allows and denies, a grant for each statement and service.
-
-    Args:
-        logical_id: logical id of the resource that holds it.
-    """
+    """Yield what the policy document of a resource allows and denies, a grant for each statement and service."""
     for statement in map(mapping, items(mapping(policy).get("Statement"))):
         in_templates = [
             referenced.name

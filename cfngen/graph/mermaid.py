@@ -25,8 +25,9 @@ _ENTITIES = {
     "_": "#95;",
     "|": "#124;",
 }
-# Mermaid leaves room for one line of a subgraph's title, and boxes within lie on the others. So further lines are a
-# node without a border, unless they fit on the line: narrow subgraphs are some 250 pixels wide, and a letter 8.
+# Mermaid leaves room for one line of a subgraph's title; boxes within would cover others. So a single further line
+# stands behind the title if both fit (narrow subgraphs are some 250 pixels wide, and a letter 8); otherwise the further
+# lines are a node without a border in the subgraph.
 _LETTERS_IN_TITLE = 32
 _ARROWS = {"traffic": "-->", "route": "-.->", "permission": "==>", "use": "-.->"}
 

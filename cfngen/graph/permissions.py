@@ -205,12 +205,10 @@ def _draw_distribution(templates: ClusterTemplates, part: Part, distribution: Re
 
 
 def _referenced(value: object) -> Iterator[str]:
-    """Yield the logical ids to which a value refers, at any depth."""
     return (reference.name for reference in references(value))
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield the texts in a value, at any depth."""
     if isinstance(value, dict):
         for item in value.values():
             yield from _texts(item)

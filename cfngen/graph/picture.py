@@ -131,11 +131,7 @@ def _unique(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def with_containers(boxes: Mapping[str, Box], all_boxes: Mapping[str, Box]) -> tuple[Box, ...]:
-    """Return boxes with those that contain them, parents before children.
-
-    Args:
-        all_boxes: these and all others, by their ids.
-    """
+    """Return boxes with those of `all_boxes` that contain them, parents before children."""
     drawn = dict(boxes)
     for box in boxes.values():
         parent = box.parent

@@ -6,9 +6,15 @@ The actions are from its documentation (cloud-provider-aws, docs/prerequisites.m
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.permissions.load_balancer_controller import existing_group_statements, service_linked_role_statement
+from cfngen.permissions.load_balancer_controller import (
+    existing_group_statements,
+    new_load_balancer_statements,
+    new_security_group_statements,
+    own_groups_statement,
+    service_linked_role_statement,
+)
 from cfngen.permissions.pod_network import pod_route_statements
-from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
+from cfngen.permissions.references import References, arn, if_resource_tagged
 from cfngen.permissions.statements import Statement, allow
 
 
@@ -17,8 +23,16 @@ def cloud_controller_statements(cluster: Cluster, references: References) -> lis
     return [
         _read_statement(),
         *_change_statements(cluster),
-        *_new_load_balancer_statements(cluster),
-        *_new_security_group_statements(cluster, references),
+        *new_load_balancer_statements(
+            cluster, sid="CloudControllerNewLoadBalancers", tag_sid="CloudControllerTagNewLoadBalancers"
+        ),
+        *new_security_group_statements(
+            cluster,
+            references,
+            sid="CloudControllerNewSecurityGroups",
+            tag_sid="CloudControllerTagNewSecurityGroups",
+            vpc_arn=arn(references, "ec2", "vpc/*"),
+        ),
         service_linked_role_statement(references, sid="CloudControllerServiceLinkedRole"),
         *existing_group_statements(cluster, references),
         *pod_route_statements(cluster, references),
@@ -51,11 +65,7 @@ def _read_statement() -> Statement:
 
 def _change_statements(cluster: Cluster) -> list[Statement]:
     return [
-        allow(
-            sid="CloudControllerOwnGroups",
-            actions="ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
-            condition=if_resource_tagged(cluster),
-        ),
+        own_groups_statement(cluster, sid="CloudControllerOwnGroups"),
         allow(
             sid="CloudControllerOwnLoadBalancers",
             actions="""
@@ -71,49 +81,5 @@ def _change_statements(cluster: Cluster) -> list[Statement]:
                 elasticloadbalancing:RegisterTargets elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer
                 elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
             condition=if_resource_tagged(cluster),
-        ),
-    ]
-
-
-def _new_load_balancer_statements(cluster: Cluster) -> list[Statement]:
-    return [
-        # Creating a resource with tags requires permission to add tags to a resource that has no tags yet
-        # ("Grant permission to tag resources during creation", Elastic Load Balancing User Guide).
-        allow(
-            sid="CloudControllerTagNewLoadBalancers",
-            actions="elasticloadbalancing:AddTags",
-            condition=if_creating_tagged(
-                cluster, "elasticloadbalancing", "CreateListener", "CreateLoadBalancer", "CreateTargetGroup"
-            ),
-        ),
-        allow(
-            sid="CloudControllerNewLoadBalancers",
-            actions="""
-                elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
-                elasticloadbalancing:CreateTargetGroup""",
-            condition=if_request_tagged(cluster),
-        ),
-    ]
-
-
-def _new_security_group_statements(cluster: Cluster, references: References) -> list[Statement]:
-    return [
-        allow(
-            sid="CloudControllerNewSecurityGroups",
-            actions="ec2:CreateSecurityGroup",
-            resources=[arn(references, "ec2", "security-group/*")],
-            condition=if_request_tagged(cluster),
-        ),
-        # EC2 requires permission for the VPC too; the tags of the request are not for the VPC.
-        allow(
-            sid="CloudControllerNewSecurityGroupsInVpc",
-            actions="ec2:CreateSecurityGroup",
-            resources=[arn(references, "ec2", "vpc/*")],
-        ),
-        allow(
-            sid="CloudControllerTagNewSecurityGroups",
-            actions="ec2:CreateTags",
-            resources=[arn(references, "ec2", "security-group/*")],
-            condition=if_creating_tagged(cluster, "ec2", "CreateSecurityGroup"),
         ),
     ]

@@ -128,11 +128,7 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
 
 
 def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[Grant, ...]:
-    """Return the permissions of each grantee of a cluster.
-
-    Args:
-        service_role: name of the service role that the operator passes to CloudFormation.
-    """
+    """Return the permissions of each grantee; `service_role` is the one that the operator passes to CloudFormation."""
     return (
         _operator_grant(cluster, scope, service_role),
         _service_role_grant(cluster, scope, service_role),

@@ -2,7 +2,7 @@
 
 The actions are from its documentation (aws-load-balancer-controller, docs/install/iam_policy.json), and changes are
 limited to resources with the cluster's tag. On the masters' role, many of them are among the statements of the cloud
-controller manager.
+controller manager, which also creates load balancers: the functions with a `sid` are for both.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.existing_parts import existing_group
 from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
-from cfngen.permissions.statements import Statement, allow
+from cfngen.permissions.statements import Expression, Statement, allow
 
 
 def controller_role_statements(cluster: Cluster, references: References) -> list[Statement]:
@@ -18,8 +18,14 @@ def controller_role_statements(cluster: Cluster, references: References) -> list
     return [
         _read_network_statement(),
         *_change_statements(cluster, references),
-        *_new_load_balancer_statements(cluster),
-        *_new_security_group_statements(cluster, references),
+        *new_load_balancer_statements(cluster, sid="LoadBalancersNew", tag_sid="LoadBalancersTagNew"),
+        *new_security_group_statements(
+            cluster,
+            references,
+            sid="LoadBalancersNewGroups",
+            tag_sid="LoadBalancersTagNewGroups",
+            vpc_arn=arn(references, "ec2", "vpc/${Vpc}", Vpc=references.vpc_id),
+        ),
         service_linked_role_statement(references, sid="LoadBalancersServiceLinkedRole"),
         *controller_statements(cluster, references),
     ]
@@ -40,11 +46,7 @@ def _read_network_statement() -> Statement:
 
 def _change_statements(cluster: Cluster, references: References) -> list[Statement]:
     return [
-        allow(
-            sid="LoadBalancersOwnGroups",
-            actions="ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
-            condition=if_resource_tagged(cluster),
-        ),
+        own_groups_statement(cluster, sid="LoadBalancersOwnGroups"),
         *existing_group_statements(cluster, references, sid="LoadBalancersExistingGroup"),
         allow(
             sid="LoadBalancersChange",
@@ -55,47 +57,6 @@ def _change_statements(cluster: Cluster, references: References) -> list[Stateme
                 elasticloadbalancing:ModifyTargetGroup elasticloadbalancing:ModifyTargetGroupAttributes
                 elasticloadbalancing:RegisterTargets""",
             condition=if_resource_tagged(cluster),
-        ),
-    ]
-
-
-def _new_load_balancer_statements(cluster: Cluster) -> list[Statement]:
-    return [
-        allow(
-            sid="LoadBalancersTagNew",
-            actions="elasticloadbalancing:AddTags",
-            condition=if_creating_tagged(
-                cluster, "elasticloadbalancing", "CreateListener", "CreateLoadBalancer", "CreateTargetGroup"
-            ),
-        ),
-        allow(
-            sid="LoadBalancersNew",
-            actions="""
-                elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
-                elasticloadbalancing:CreateTargetGroup""",
-            condition=if_request_tagged(cluster),
-        ),
-    ]
-
-
-def _new_security_group_statements(cluster: Cluster, references: References) -> list[Statement]:
-    return [
-        allow(
-            sid="LoadBalancersNewGroups",
-            actions="ec2:CreateSecurityGroup",
-            resources=[arn(references, "ec2", "security-group/*")],
-            condition=if_request_tagged(cluster),
-        ),
-        allow(
-            sid="LoadBalancersNewGroupsInVpc",
-            actions="ec2:CreateSecurityGroup",
-            resources=[arn(references, "ec2", "vpc/${Vpc}", Vpc=references.vpc_id)],
-        ),
-        allow(
-            sid="LoadBalancersTagNewGroups",
-            actions="ec2:CreateTags",
-            resources=[arn(references, "ec2", "security-group/*")],
-            condition=if_creating_tagged(cluster, "ec2", "CreateSecurityGroup"),
         ),
     ]
 
@@ -175,6 +136,57 @@ def _rule_statements(cluster: Cluster, references: References) -> list[Statement
             sid="LoadBalancersOrderRules",
             actions="elasticloadbalancing:SetRulePriorities",
             resources=[arn(references, "elasticloadbalancing", f"listener-rule/{kind}/*") for kind in ("app", "net")],
+        ),
+    ]
+
+
+def own_groups_statement(cluster: Cluster, *, sid: str) -> Statement:
+    """Return the permission of a controller of load balancers to change and delete the security groups it created."""
+    return allow(
+        sid=sid,
+        actions="ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
+        condition=if_resource_tagged(cluster),
+    )
+
+
+def new_load_balancer_statements(cluster: Cluster, *, sid: str, tag_sid: str) -> list[Statement]:
+    """Return the statements to create load balancers with the cluster's tag.
+
+    Creating a resource with tags requires permission to add tags to a resource that has no tags yet ("Grant permission
+    to tag resources during creation", Elastic Load Balancing User Guide).
+    """
+    return [
+        allow(
+            sid=tag_sid,
+            actions="elasticloadbalancing:AddTags",
+            condition=if_creating_tagged(
+                cluster, "elasticloadbalancing", "CreateListener", "CreateLoadBalancer", "CreateTargetGroup"
+            ),
+        ),
+        allow(
+            sid=sid,
+            actions="""
+                elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
+                elasticloadbalancing:CreateTargetGroup""",
+            condition=if_request_tagged(cluster),
+        ),
+    ]
+
+
+def new_security_group_statements(
+    cluster: Cluster, references: References, *, sid: str, tag_sid: str, vpc_arn: Expression
+) -> list[Statement]:
+    """Return the statements to create security groups with the cluster's tag."""
+    groups = [arn(references, "ec2", "security-group/*")]
+    return [
+        allow(sid=sid, actions="ec2:CreateSecurityGroup", resources=groups, condition=if_request_tagged(cluster)),
+        # EC2 requires permission for the VPC too; the tags of the request are not for the VPC.
+        allow(sid=f"{sid}InVpc", actions="ec2:CreateSecurityGroup", resources=[vpc_arn]),
+        allow(
+            sid=tag_sid,
+            actions="ec2:CreateTags",
+            resources=groups,
+            condition=if_creating_tagged(cluster, "ec2", "CreateSecurityGroup"),
         ),
     ]
 

@@ -6,7 +6,7 @@ CloudFormation registry for the calls of CloudFormation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cfngen.cluster.model import Cluster
@@ -57,16 +57,10 @@ def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[C
     )
 
 
-def operator_statements(
-    scope: Scope, *, service_role: str = SERVICE_ROLE, only_command_groups: Collection[str] = ()
-) -> list[Statement]:
-    """Return the statements of an operator, of the named command groups only or, without names, of all."""
-    selected_groups = [
-        group
-        for group in command_groups(scope, service_role=service_role)
-        if not only_command_groups or group.name in only_command_groups
-    ]
-    return merge_statements([statement for group in selected_groups for statement in group.statements])
+def operator_statements(scope: Scope, *, service_role: str = SERVICE_ROLE) -> list[Statement]:
+    """Return the statements of an operator, for all groups of commands."""
+    groups = command_groups(scope, service_role=service_role)
+    return merge_statements([statement for group in groups for statement in group.statements])
 
 
 def _read_statements(scope: Scope) -> list[Statement]:

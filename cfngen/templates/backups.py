@@ -25,6 +25,14 @@ BUCKET_DESCRIPTION = "S3 bucket with the snapshots of etcd, under <cluster>/etcd
 # Attributes of a resource that CloudFormation keeps: always, or unless the stack's creation fails.
 ALWAYS_RETAINED = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
 RETAINED_ONCE_CREATED = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
+ENCRYPTION_BY_S3 = s3.BucketEncryption(
+    ServerSideEncryptionConfiguration=[
+        s3.ServerSideEncryptionRule(
+            ServerSideEncryptionByDefault=s3.ServerSideEncryptionByDefault(SSEAlgorithm="AES256")
+        )
+    ]
+)
+WITHOUT_ACLS = s3.OwnershipControls(Rules=[s3.OwnershipControlsRule(ObjectOwnership="BucketOwnerEnforced")])
 UNFINISHED_UPLOADS_DAYS = 7
 """Days after which S3 deletes the parts of an upload that was not completed."""
 
@@ -43,17 +51,9 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
     bucket = stack.add(
         s3.Bucket(
             "BackupBucket",
-            BucketEncryption=s3.BucketEncryption(
-                ServerSideEncryptionConfiguration=[
-                    s3.ServerSideEncryptionRule(
-                        ServerSideEncryptionByDefault=s3.ServerSideEncryptionByDefault(SSEAlgorithm="AES256")
-                    )
-                ]
-            ),
+            BucketEncryption=ENCRYPTION_BY_S3,
             LifecycleConfiguration=s3.LifecycleConfiguration(Rules=_lifecycle_rules(cluster)),
-            OwnershipControls=s3.OwnershipControls(
-                Rules=[s3.OwnershipControlsRule(ObjectOwnership="BucketOwnerEnforced")]
-            ),
+            OwnershipControls=WITHOUT_ACLS,
             PublicAccessBlockConfiguration=s3.PublicAccessBlockConfiguration(
                 BlockPublicAcls=True, BlockPublicPolicy=True, IgnorePublicAcls=True, RestrictPublicBuckets=True
             ),
@@ -61,11 +61,9 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
             **RETAINED_ONCE_CREATED,
         )
     )
-    stack.add(
-        s3.BucketPolicy(
-            "BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_deny_without_tls(bucket), **ALWAYS_RETAINED
-        )
-    )
+    # IAM policies decide about all requests with TLS.
+    policy = PolicyDocument(Version="2012-10-17", Statement=[deny_without_tls(bucket)])
+    stack.add(s3.BucketPolicy("BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=policy, **ALWAYS_RETAINED))
     stack.output(BUCKET_NAME_OUTPUT, value=Ref(bucket), description=BUCKET_DESCRIPTION, also_output_of_root=True)
 
 
@@ -101,19 +99,14 @@ def _lifecycle_rules(cluster: Cluster) -> list[s3.LifecycleRule]:
     ]
 
 
-def _deny_without_tls(bucket: s3.Bucket) -> PolicyDocument:
-    """Return a bucket policy that denies requests without TLS; IAM policies decide about all other requests."""
+def deny_without_tls(bucket: s3.Bucket) -> Statement:
+    """Return the statement of a bucket policy that denies requests without TLS."""
     bucket_arn = GetAtt(bucket, "Arn")
-    return PolicyDocument(
-        Version="2012-10-17",
-        Statement=[
-            Statement(
-                Sid="OnlyTls",
-                Effect=Deny,
-                Principal=AwsPrincipal("*"),
-                Action=[Action("s3", "*")],
-                Resource=[bucket_arn, Sub("${Bucket}/*", Bucket=bucket_arn)],
-                Condition=Condition(Bool({"aws:SecureTransport": "false"})),
-            )
-        ],
+    return Statement(
+        Sid="OnlyTls",
+        Effect=Deny,
+        Principal=AwsPrincipal("*"),
+        Action=[Action("s3", "*")],
+        Resource=[bucket_arn, Sub("${Bucket}/*", Bucket=bucket_arn)],
+        Condition=Condition(Bool({"aws:SecureTransport": "false"})),
     )

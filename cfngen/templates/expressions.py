@@ -169,12 +169,7 @@ def branches(value: object, path: list[str | int]) -> Iterator[tuple[list[str | 
 
 
 def substitute(value: object, expressions: Mapping[str, object]) -> object:
-    """Return a copy of `value` in which expressions replace the references to parameters.
-
-    Args:
-        value: JSON-ready data that may contain references at any depth.
-        expressions: the replacement for each parameter, by the parameter's name; other references stay.
-    """
+    """Return a copy of JSON-ready data in which expressions replace the references to the parameters of these names."""
     if isinstance(value, list):
         return [substitute(item, expressions) for item in value]
     if not isinstance(value, dict):
@@ -194,10 +189,7 @@ def _substitute_sub(text: str, variables: Mapping[str, object], expressions: Map
     """Return a call of Fn::Sub in which expressions replace the placeholders of variables and of parameters.
 
     A literal text, Ref or Fn::GetAtt is written into the text in place of the placeholder. Any other expression becomes
-    a variable of the Fn::Sub.
-
-    Args:
-        expressions: the replacement for each parameter, by the parameter's name; other placeholders stay.
+    a variable of the Fn::Sub. Placeholders of other parameters stay.
     """
     remaining_variables: dict[str, object] = {}
 

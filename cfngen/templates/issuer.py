@@ -11,7 +11,7 @@ policy is deleted with the stack, so that nobody can read a bucket that was left
 
 from __future__ import annotations
 
-from awacs.aws import Action, Allow, Bool, Condition, Deny, PolicyDocument, SourceArn, Statement, StringEquals
+from awacs.aws import Action, Allow, Condition, PolicyDocument, SourceArn, Statement, StringEquals
 from awacs.aws import Principal as AwsPrincipal
 from troposphere import GetAtt, Ref, Sub, cloudfront, s3
 
@@ -19,6 +19,7 @@ from cfngen.cluster.iam.service_accounts import document_keys
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET, ISSUER_DISTRIBUTION
 from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
+from cfngen.templates.backups import ENCRYPTION_BY_S3, WITHOUT_ACLS, deny_without_tls
 from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
@@ -80,16 +81,8 @@ def _add_bucket(stack: Stack, cluster: Cluster, *, is_public: bool) -> s3.Bucket
     return stack.add(
         s3.Bucket(
             ISSUER_BUCKET,
-            BucketEncryption=s3.BucketEncryption(
-                ServerSideEncryptionConfiguration=[
-                    s3.ServerSideEncryptionRule(
-                        ServerSideEncryptionByDefault=s3.ServerSideEncryptionByDefault(SSEAlgorithm="AES256")
-                    )
-                ]
-            ),
-            OwnershipControls=s3.OwnershipControls(
-                Rules=[s3.OwnershipControlsRule(ObjectOwnership="BucketOwnerEnforced")]
-            ),
+            BucketEncryption=ENCRYPTION_BY_S3,
+            OwnershipControls=WITHOUT_ACLS,
             PublicAccessBlockConfiguration=s3.PublicAccessBlockConfiguration(
                 BlockPublicAcls=True,
                 BlockPublicPolicy=not is_public,
@@ -158,22 +151,8 @@ def _add_origin_access_control(stack: Stack, cluster: Cluster) -> cloudfront.Ori
 
 def _add_bucket_policy(stack: Stack, bucket: s3.Bucket, reading: Statement) -> None:
     """Add the bucket's policy: who may read the documents, and that requests without TLS are denied."""
-    bucket_arn = GetAtt(bucket, "Arn")
-    only_tls = Statement(
-        Sid="OnlyTls",
-        Effect=Deny,
-        Principal=AwsPrincipal("*"),
-        Action=[Action("s3", "*")],
-        Resource=[bucket_arn, Sub("${Bucket}/*", Bucket=bucket_arn)],
-        Condition=Condition(Bool({"aws:SecureTransport": "false"})),
-    )
-    stack.add(
-        s3.BucketPolicy(
-            "IssuerBucketPolicy",
-            Bucket=Ref(bucket),
-            PolicyDocument=PolicyDocument(Version="2012-10-17", Statement=[reading, only_tls]),
-        )
-    )
+    policy = PolicyDocument(Version="2012-10-17", Statement=[reading, deny_without_tls(bucket)])
+    stack.add(s3.BucketPolicy("IssuerBucketPolicy", Bucket=Ref(bucket), PolicyDocument=policy))
 
 
 def _everybody_reads_documents(bucket: s3.Bucket, issuer: ServiceAccountIssuer) -> Statement:

@@ -225,11 +225,7 @@ def latest_version(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSp
 
 
 def creation_policy(instances: Instances, signal_count: PropertyValue) -> policies.CreationPolicy:
-    """Return the creation policy that makes CloudFormation wait for signals of success from instances.
-
-    Args:
-        instances: settings of the instances; their creation timeout limits the wait.
-    """
+    """Return the creation policy that makes CloudFormation wait for signals of success from instances."""
     return policies.CreationPolicy(
         ResourceSignal=policies.ResourceSignal(Count=signal_count, Timeout=f"PT{instances.creation_timeout}M")
     )

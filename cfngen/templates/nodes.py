@@ -148,7 +148,8 @@ def _add_auto_scaling_group(
         ),
         depends_on_in_standalone_template=(
             *(logical_id for zone in node_group.zones for logical_id in way_out(cluster, zone)),
-            last_master_group_id(cluster),
+            # Updated after the groups of all other masters, each of which depends on the previous one.
+            str(MasterId(cluster.slots[-1].letter, "AutoScalingGroup")),
         ),
     )
 
@@ -215,11 +216,3 @@ def _drain_hook_property(node_group: NodeGroup) -> dict[str, object]:
         DefaultResult="CONTINUE",
     )
     return {"LifecycleHookSpecificationList": [hook]}
-
-
-def last_master_group_id(cluster: Cluster) -> str:
-    """Return the logical id of the last master's Auto Scaling group.
-
-    CloudFormation creates or updates this group last, because the group of each master depends on the previous one.
-    """
-    return str(MasterId(cluster.slots[-1].letter, "AutoScalingGroup"))

@@ -18,11 +18,7 @@ GroupIds = Mapping[GroupRole, PropertyValue]
 
 
 def add_ingress(stack: Stack, rule: Rule, target_group: PropertyValue, group_ids: GroupIds) -> None:
-    """Add a rule for incoming traffic as a resource of its own.
-
-    Args:
-        group_ids: security groups by role, for the rule's source.
-    """
+    """Add a rule for incoming traffic as a resource of its own; its source may be one of `group_ids`."""
     peer, ports = _peer(rule, group_ids), _ports(rule)
     protocol, description = {"IpProtocol": rule.protocol}, {"Description": rule.description}
     # The properties keep the order that they have in deployed templates.
@@ -66,11 +62,7 @@ def allow_from_address_source(
     port: int,
     description: str,
 ) -> None:
-    """Add a rule that allows TCP connections to a port from an address range or a prefix list.
-
-    Args:
-        source_property: property of the rule that takes the source.
-    """
+    """Add a rule that allows TCP connections to a port from an address range or a prefix list."""
     stack.add(
         ec2.SecurityGroupIngress(
             str(rule_id),

@@ -105,7 +105,6 @@ def mirrors(instances: Instances) -> dict[str, str]:
 
 
 def _mirror_settings(url: str) -> JsonObject:
-    """Return the fields of a mirror in `hosts.toml`."""
     settings: JsonObject = {"capabilities": ["pull", "resolve"]}
     # By default containerd appends /v2 to a mirror's URL. The URL of a mirror that serves several registries may
     # contain /v2 already, with the path of one registry after it.
@@ -137,7 +136,6 @@ def _tables(data: Mapping[str, object], path: tuple[str, ...]) -> Iterator[str]:
 
 
 def _toml_key(key: str) -> str:
-    """Return a key as TOML: bare if TOML allows it, otherwise quoted."""
     return key if _BARE_KEY.fullmatch(key) else _toml_string(key)
 
 

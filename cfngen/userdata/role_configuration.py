@@ -197,7 +197,7 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
         "packages": PACKAGES,
         "steps": steps(cluster, group),
         "tasks": tasks(cluster, group),
-        "assets": _common_assets(cluster, group),
+        "assets": _assets(cluster, instance_downloads(cluster, group)),
         "services": ["containerd", *pod_network.services(cluster)],
         "podNetwork": pod_network.configuration(cluster),
         "kubernetesVersion": f"v{exact_version(cluster.kubernetes_version)}",
@@ -218,10 +218,6 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
     if rebalance_action(group) != "ignore":
         config["rebalance"] = rebalance_action(group)
     return config
-
-
-def _common_assets(cluster: Cluster, group: Instances) -> list[Asset]:
-    return _assets(cluster, instance_downloads(cluster, group))
 
 
 def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[Asset]:

@@ -172,7 +172,6 @@ def _check_stack_names(generated: GeneratedTemplates, stack_names: Sequence[str]
 
 
 def _origin_lines(source: Source, generated: GeneratedTemplates) -> Iterator[str]:
-    """Yield what the templates were made from."""
     cluster = generated.cluster
     yield f"Cluster {cluster.name} in {cluster.region}, Kubernetes {cluster.kubernetes_version}"
     yield f"from {source.description}"

@@ -211,11 +211,7 @@ class Target:
         return ask
 
     def show(self, message: Message, *, full: bool = False) -> None:
-        """Show a message or result in the form of --output; the commands in it are for this target.
-
-        Args:
-            full: whether the text has long values and lists completely.
-        """
+        """Show a message or result in the form of --output, with commands for this target; see `show_message`."""
         show_message(self.complete_commands(message), json=self.json, full=full, render_line=self.render_hint)
 
     @cached_property

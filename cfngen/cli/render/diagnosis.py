@@ -54,11 +54,7 @@ def _all_lines(diagnosis: Diagnosis, max_width: int) -> Iterator[str]:
 
 
 def _next_step_lines(step: NextStep, command_width: int, max_width: int) -> Iterator[str]:
-    """Yield a command and its purpose: beside the command, or in the lines below it on a narrow terminal.
-
-    Args:
-        command_width: width of the longest command; the purposes are aligned to the right of it.
-    """
+    """Yield a command and its purpose: right of the longest command, or in the lines below on a narrow terminal."""
     if max_width - command_width - 4 >= _MIN_PURPOSE_WIDTH:
         command = str(step.command).ljust(command_width + 1)
         yield from hanging(command, step.purpose, max_width, 2, style={"fg": "cyan"})

@@ -161,7 +161,6 @@ def _hidden_cell_lines(column_names: Sequence[str], cells: Sequence[str], width:
 
 
 def _padded(rows: Sequence[Sequence[str]], right_aligned: Sequence[int]) -> Iterator[list[str]]:
-    """Yield rows with cells that are as wide as their column."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield [

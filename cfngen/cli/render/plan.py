@@ -26,11 +26,7 @@ _ON_FAILURE_SENTENCES = {
 
 
 def plan_lines(plan: Plan, *, width: int | None = None, full: bool = False) -> list[str]:
-    """Return a plan as styled lines.
-
-    Args:
-        full: whether to show long values completely, and boot programs.
-    """
+    """Return a plan as styled lines; `full` shows long values completely, and boot programs."""
     return list(_plan_lines(plan, line_width(width, without_terminal=100), full=full))
 
 
@@ -164,11 +160,7 @@ def _phase_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
 
 
 def _stack_lines(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, *, full: bool) -> Iterator[str]:
-    """Yield the title of a stack, what happens to the stack as a whole, and the changes of its resources.
-
-    Args:
-        changes: the changes of the stack that are shown.
-    """
+    """Yield the title of a stack, what happens to the stack as a whole, and those changes of it that are shown."""
     title: Piece = (stack_path(stack.path, root_name=plan.stack), BOLD)
     pieces = [title]
     if stack.action == "create":
@@ -225,11 +217,7 @@ def _quota_text(quota: Quota) -> str:
 
 
 def download_lines(downloads: Downloads, width: int, *, is_complete: bool) -> Iterator[str]:
-    """Yield what mirrors must serve.
-
-    Args:
-        is_complete: whether to list each file and chart, rather than how many there are.
-    """
+    """Yield what mirrors must serve: each file and chart, or, unless `is_complete`, how many there are."""
     yield ""
     yield from paragraph("Without a way to the internet", width, style=BOLD)
     urls = [*downloads.files, *downloads.charts]

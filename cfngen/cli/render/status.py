@@ -55,8 +55,8 @@ def status_lines(status: ClusterStatus) -> list[Line]:
             *_section_lines("Masters", status.masters, lambda masters: _master_table(masters, status.time)),
             *_section_lines("Node groups", status.node_groups, _group_table),
             *_section_lines("Bastion", status.bastion, lambda bastion: _bastion_table(bastion, status.time)),
-            *_section_lines("Left behind", status.stale_groups, _stale_group_lines),
-            *_section_lines("Other types", status.retyped_slots, _retyped_slot_lines),
+            *_section_lines("Left behind", status.stale_groups, _text_lines),
+            *_section_lines("Other types", status.retyped_slots, _text_lines),
             *_section_lines("Lost addresses", status.lost_addresses, _lost_address_lines),
             *_section_lines("Network", status.network_problems, _network_problem_lines),
             *_section_lines("Data volumes", status.volumes, _volume_table),
@@ -70,12 +70,8 @@ def status_lines(status: ClusterStatus) -> list[Line]:
     return lines
 
 
-def _stale_group_lines(groups: Sequence[StaleGroup]) -> list[str]:
-    return [f"  {group.text}" for group in groups]
-
-
-def _retyped_slot_lines(slots: Sequence[RetypedSlot]) -> list[str]:
-    return [f"  {slot.text}" for slot in slots]
+def _text_lines(instances: Sequence[StaleGroup | RetypedSlot]) -> list[str]:
+    return [f"  {each.text}" for each in instances]
 
 
 def _lost_address_lines(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:

@@ -210,17 +210,13 @@ def _why_master_cannot_have(address: IPv4Address, cluster: Cluster) -> str | Non
 def _check_dns_address(cluster: Cluster) -> Iterator[Problem]:
     cidr = cluster.network.service_cidr
     address = cluster.network.dns_service_ip
-    expected = _kubeadm_dns_address(cidr)
+    expected = cidr.network_address + _DNS_HOST_NUMBER
     if address not in cidr:
         message = f"{address} is not inside network.serviceCidr ({cidr}); remove the key to use {expected}"
         yield Problem(DNS_ADDRESS_PATH, message, related_paths=(SERVICE_CIDR_PATH,))
     elif address != expected:
         message = f"kubeadm always uses the tenth address of {cidr} for the cluster DNS, {expected}; remove the key"
         yield Problem(DNS_ADDRESS_PATH, message, related_paths=(SERVICE_CIDR_PATH,))
-
-
-def _kubeadm_dns_address(cidr: IPv4Network) -> IPv4Address:
-    return cidr.network_address + _DNS_HOST_NUMBER
 
 
 def _warn_of_pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:

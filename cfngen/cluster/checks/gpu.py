@@ -85,7 +85,7 @@ def _check_images_have_driver(cluster: Cluster) -> Iterator[Problem]:
             continue
         message = (
             f"AWS has no Deep Learning Base AMI of {group.image.distribution}, and the distribution's image has no "
-            f"driver; use {' or '.join(gpu.distributions_with_image())}, or {_OWN_IMAGE}"
+            f"driver; use {' or '.join(gpu.DISTRIBUTIONS_WITH_IMAGE)}, or {_OWN_IMAGE}"
         )
         yield Problem((*path, "image", "distribution"), message, related_paths=((*path, "gpu"), ("image",)))
 

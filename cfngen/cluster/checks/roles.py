@@ -42,7 +42,6 @@ def _check_no_policies_for_existing_roles(cluster: Cluster) -> Iterator[Problem]
 
 
 def _policies_problem(path: Path, role_path: Path) -> Problem:
-    """Return the problem of further policies for an existing role."""
     message = (
         f"{dotted(role_path)} names an existing role, which cfngen leaves as it is; attach the policies to the role "
         f"yourself and remove the key, or remove {dotted(role_path)}"

@@ -78,13 +78,10 @@ _OTHER_ACCELERATORS: Mapping[str, str] = {
     "trn2u": "Trainium accelerators",
     "vt1": "video transcoding accelerators",
 }
-# AWS's names of the distributions and architectures for which it publishes a Deep Learning Base AMI, as in the names of
-# their SSM parameters (docs.aws.amazon.com/dlami/latest/devguide/find-dlami-id.html, and the release notes beside it).
-_DISTRIBUTION_NAMES: Mapping[str, str] = {
-    "ubuntu-24.04": "ubuntu-24.04",
-    "ubuntu-22.04": "ubuntu-22.04",
-    "amazon-linux-2023": "amazon-linux-2023",
-}
+# The distributions for which AWS publishes a Deep Learning Base AMI, and its names of the architectures, as in the
+# names of their SSM parameters (docs.aws.amazon.com/dlami/latest/devguide/find-dlami-id.html, and the release notes
+# beside it).
+DISTRIBUTIONS_WITH_IMAGE = ("ubuntu-24.04", "ubuntu-22.04", "amazon-linux-2023")
 _ARCHITECTURE_NAMES: Mapping[str, str] = {"amd64": "x86_64", "arm64": "arm64"}
 
 
@@ -116,16 +113,11 @@ def image_parameter(distribution: str, processor: str) -> str | None:
 
     The image holds NVIDIA's driver and the NVIDIA Container Toolkit.
     """
-    distribution_name, architecture_name = _DISTRIBUTION_NAMES.get(distribution), _ARCHITECTURE_NAMES.get(processor)
-    if distribution_name is None or architecture_name is None:
+    architecture_name = _ARCHITECTURE_NAMES.get(processor)
+    if distribution not in DISTRIBUTIONS_WITH_IMAGE or architecture_name is None:
         return None
-    name = f"base-oss-nvidia-driver-gpu-{distribution_name}"
+    name = f"base-oss-nvidia-driver-gpu-{distribution}"
     return f"/aws/service/deeplearning/ami/{architecture_name}/{name}/latest/ami-id"
-
-
-def distributions_with_image() -> tuple[str, ...]:
-    """Return the distributions for which AWS has a Deep Learning Base AMI."""
-    return tuple(_DISTRIBUTION_NAMES)
 
 
 def uses_aws_image(group: NodeGroup) -> bool:

@@ -108,7 +108,6 @@ class MasterId(IdForm):
 
     Attributes:
         letter: letter of the master's slot, `a` to `e`.
-        part: which of the resources and parameters it is; the end of the id.
     """
 
     letter: str
@@ -131,7 +130,6 @@ class NodeGroupId(IdForm):
 
     Attributes:
         group: the group's name in PascalCase, see `pascal`.
-        part: which of the resources and parameters it is; the end of the id.
     """
 
     group: str
@@ -252,25 +250,27 @@ class SingleId:
 
 @dataclass(frozen=True)
 class ExistingPartId(IdForm):
-    """The parameter for an existing part that has no parameter of its own, e.g. `ExistingSecurityGroup1A2B3C4D`.
+    """The parameter for a resource outside the cluster's stacks, e.g. `ExistingSecurityGroup1A2B3C4D`.
+
+    It is for a reference at a key without a parameter of its own, such as `additionalSecurityGroups`.
 
     Attributes:
-        word: what the part is, in CamelCase.
+        kind: the kind of resource in PascalCase, e.g. `SecurityGroup`.
         digest: eight hexadecimal digits that tell references apart.
     """
 
-    word: str
+    kind: str
     digest: str
 
-    _PATTERN: ClassVar = re.compile(r"Existing(?P<word>[A-Z][A-Za-z]*?)(?P<digest>[0-9A-F]{8})")
+    _PATTERN: ClassVar = re.compile(r"Existing(?P<kind>[A-Z][A-Za-z]*?)(?P<digest>[0-9A-F]{8})")
 
     def __str__(self) -> str:
-        return f"Existing{self.word}{self.digest}"
+        return f"Existing{self.kind}{self.digest}"
 
     @classmethod
-    def of(cls, word: str, reference: str) -> ExistingPartId:
+    def of(cls, kind: str, reference: str) -> ExistingPartId:
         """Return the id for a reference; equal references have one id, whichever keys have them."""
-        return cls(word, hashlib.sha256(reference.encode()).hexdigest()[:8].upper())
+        return cls(kind, hashlib.sha256(reference.encode()).hexdigest()[:8].upper())
 
 
 @dataclass(frozen=True)
@@ -291,14 +291,7 @@ class RecordedId(IdForm):
     def __str__(self) -> str:
         return f"Referenced{self.part}"
 
-    @classmethod
-    def parse(cls, logical_id: str) -> RecordedId | None:
-        """Return the id from its text; None for a text of another form."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(match[1]) if match else None
 
-
-# All forms of logical ids, as a type and as classes.
 LogicalId = (
     SingleId
     | MasterId
@@ -317,19 +310,12 @@ LogicalId = (
     | ExistingPartId
     | RecordedId
 )
-FORMS = (
-    SingleId, MasterId, NodeGroupId, ProgramId, SubnetId, ZonalId, VpcRangeId, RouteId,
-    ServiceAccountRoleId, EndpointId, ZoneId, RuleId, SecurityGroupId, ImageId, ExistingPartId, RecordedId,
-)  # fmt: skip
+FORMS: tuple[type[LogicalId], ...] = get_args(LogicalId)
 
 
 def parse(logical_id: str) -> LogicalId | None:
     """Return the parts of a logical id of any form, or None if the id has none of the forms that cfngen creates."""
-    for form in FORMS:
-        parsed = form.parse(logical_id)
-        if parsed:
-            return parsed
-    return None
+    return next((parsed for form in FORMS if (parsed := form.parse(logical_id))), None)
 
 
 def master_prefix(letter: str) -> str:

@@ -19,8 +19,9 @@ SubnetPart = Literal["", "Id", "Cidr", "RouteTableAssociation"]
 ZonalKind = Literal["NatElasticIp", "NatGateway", "NatRoute", "PrivateRouteTable", "RouteTable"]
 # A zone without its region, as `zone_id` returns it: a letter, for a Local Zone after its city and number.
 _ZONE_PATTERN = r"(?:[A-Z][a-z]{2}[0-9])?[A-Z]"
-# A CIDR as `source_id` spells it.
+# A CIDR as `source_id` spells it, and the same or a prefix list.
 _CIDR_PATTERN = r"[0-9]+(?:x[0-9]+){4}"
+_ADDRESSES_PATTERN = rf"{_CIDR_PATTERN}|Pl[0-9a-f]+"
 # Whose security group a rule belongs to. The bastion has one group, whose rules all open the same port.
 RuleRole = SecurityGroupRole | Literal["Bastion"]
 
@@ -40,8 +41,6 @@ class SubnetId(IdForm):
     """A subnet in a zone, one of its parameters or its association with a route table, e.g. `SubnetLax1ACidr`.
 
     Attributes:
-        zone: the zone without its region, see `zone_id`.
-        part: which of these it is; the end of the id, empty for the subnet itself.
         is_public: whether it is the public subnet of a private cluster, which has no instances.
     """
 
@@ -68,12 +67,7 @@ class SubnetId(IdForm):
 
 @dataclass(frozen=True)
 class ZonalId(IdForm):
-    """Another part of the network in a zone, e.g. `NatGatewayA`, or the parameter for an existing one, `NatGatewayAId`.
-
-    Attributes:
-        zone: the zone without its region, see `zone_id`.
-        is_parameter: whether it is the parameter with the id of an existing resource.
-    """
+    """Another part of a network in a zone, e.g. `NatGatewayA`; of an existing one its parameter, `NatGatewayAId`."""
 
     kind: ZonalKind
     zone: str
@@ -90,11 +84,7 @@ class ZonalId(IdForm):
 
 @dataclass(frozen=True)
 class ZoneId(IdForm):
-    """The parameter for an Availability Zone, e.g. `ZoneA`.
-
-    Attributes:
-        zone: the zone without its region, see `zone_id`.
-    """
+    """The parameter for an Availability Zone, e.g. `ZoneA`."""
 
     zone: str
 
@@ -129,7 +119,7 @@ class RouteId(IdForm):
     table: str
 
     _PATTERN: ClassVar = re.compile(
-        rf"RouteTo(?P<destination>{_CIDR_PATTERN}|Pl[0-9a-f]+)In"
+        rf"RouteTo(?P<destination>{_ADDRESSES_PATTERN})In"
         rf"(?P<table>RouteTable|PrivateRouteTable(?:{_ZONE_PATTERN})?)"
     )
     _PARSERS: ClassVar = {"destination": _destination}
@@ -169,7 +159,7 @@ class RuleId(IdForm):
 
     _PATTERN: ClassVar = re.compile(
         rf"(?P<role>{_ANY_ROLE_PATTERN}|Bastion)(?P<purpose>[A-Z][A-Za-z0-9]*?)?From"
-        r"(?P<source>Masters|Nodes|Bastion|LoadBalancer|InternalLoadBalancer|AllowedCidr|Pl[0-9a-f]+|[0-9]+(?:x[0-9]+){4})"
+        rf"(?P<source>Masters|Nodes|Bastion|LoadBalancer|InternalLoadBalancer|AllowedCidr|{_ADDRESSES_PATTERN})"
     )
 
     def __str__(self) -> str:
@@ -183,11 +173,7 @@ class RuleId(IdForm):
     @property
     def origin(self) -> str:
         """The CIDR or the id of the prefix list that `source` spells; empty for any other source."""
-        if self.source.startswith("Pl"):
-            return f"pl-{self.source.removeprefix('Pl')}"
-        # The four numbers of the address, and the prefix length: `10x0x0x0x8` is 10.0.0.0/8.
-        numbers = self.source.split("x")
-        return f"{'.'.join(numbers[:4])}/{numbers[4]}" if len(numbers) == 5 else ""
+        return _destination(self.source) if re.fullmatch(_ADDRESSES_PATTERN, self.source) else ""
 
 
 @dataclass(frozen=True)

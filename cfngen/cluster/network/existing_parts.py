@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import ExistingPartId
 from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, zone_id
+from cfngen.cluster.network.routes import target_ids
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.field_validation import TextPattern
@@ -195,11 +196,5 @@ def _network_parts(cluster: Cluster) -> Iterator[_Part]:
     for role, group_id in existing_groups(cluster).items():
         yield group_path(role), SECURITY_GROUP, group_parameter(role), group_id
     for index, route in enumerate(network.routes):
-        target_by_key = {
-            "transitGateway": route.transit_gateway,
-            "peeringConnection": route.peering_connection,
-            "vpnGateway": route.vpn_gateway,
-            "networkInterface": route.network_interface,
-        }
-        for key, target in target_by_key.items():
+        for key, target in target_ids(route).items():
             yield ("network", "routes", index, key), ROUTE_TARGETS[key], "", target

@@ -26,7 +26,6 @@ _PRIVATE_HOST = re.compile(
 
 
 def _invalid_value(message: str) -> PydanticCustomError:
-    """Return the error of an invalid value, for a validator to raise."""
     # The message is passed as the value of a placeholder, since pydantic would replace braces in the template itself.
     return PydanticCustomError("cfngen", "{text}", {"text": message})
 

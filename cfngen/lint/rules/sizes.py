@@ -129,11 +129,7 @@ class TemplateSize(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match if the template is too large."""
-        size = _template_size(cfn)
-        if size > self.LIMIT:
-            yield RuleMatch(
-                ["Template"], f"the template has {size:,} bytes; CloudFormation reads at most {self.LIMIT:,} from S3"
-            )
+        yield from _larger_than(self.LIMIT, cfn, f"CloudFormation reads at most {self.LIMIT:,} from S3")
 
 
 class BodySize(CloudFormationLintRule):  # type: ignore[misc]
@@ -149,13 +145,14 @@ class BodySize(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match if the template has to be uploaded."""
-        size = _template_size(cfn)
-        if size > self.LIMIT:
-            yield RuleMatch(["Template"], f"the template has {size:,} bytes; TemplateBody takes at most {self.LIMIT:,}")
+        yield from _larger_than(self.LIMIT, cfn, f"TemplateBody takes at most {self.LIMIT:,}")
 
 
-def _template_size(cfn: Template) -> int:
-    """Return the bytes of the template's file or, without a file, of the template as indented JSON."""
+def _larger_than(limit: int, cfn: Template, limit_in_words: str) -> Iterator[RuleMatch]:
+    """Yield a match if the template's file or, without a file, the template as indented JSON has more bytes."""
     if cfn.filename and Path(cfn.filename).is_file():
-        return Path(cfn.filename).stat().st_size
-    return len(json.dumps(cfn.template, indent=1, ensure_ascii=False, default=str).encode())
+        size = Path(cfn.filename).stat().st_size
+    else:
+        size = len(json.dumps(cfn.template, indent=1, ensure_ascii=False, default=str).encode())
+    if size > limit:
+        yield RuleMatch(["Template"], f"the template has {size:,} bytes; {limit_in_words}")

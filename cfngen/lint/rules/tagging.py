@@ -51,7 +51,10 @@ class Untagged(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _tag_property(resource_type: str, regions: list[str]) -> str | None:
-    """Return the name of a resource type's property for tags; None if the type cannot have tags or is unknown."""
+    """Return the name of a resource type's property for tags; None if the type cannot have tags or is unknown.
+
+    The first region stands for all: it is the only one unless somebody lints a template for several.
+    """
     try:
         schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(regions[0], resource_type).schema
     except ResourceNotFoundError:

@@ -87,30 +87,27 @@ def node_termination_handler(cluster: Cluster) -> Release:
     is done by cfngen's own drain service.
     """
     pinned = pinned_chart(cluster, "aws-node-termination-handler")
+    handler = cluster.addons.node_termination_handler
     values = {
         "fullnameOverride": "aws-node-termination-handler",
         "image": {"tag": f"v{pinned.app_version}"},
         "rbac": {"pspEnabled": False},
-        "enableSpotInterruptionDraining": True,
-        "enableScheduledEventDraining": True,
+        "enableSpotInterruptionDraining": handler.spot_interruptions,
+        "enableScheduledEventDraining": handler.scheduled_events,
         "extraEnv": [{"name": "ENABLE_ASG_LIFECYCLE_DRAINING", "value": "false"}],
-        **_interruption_values(cluster.addons.node_termination_handler),
+        **_rebalancing_and_grace_periods(handler),
     }
     return release_of_chart(pinned, name="aws-node-termination-handler", namespace=NAMESPACE, values=values)
 
 
-def _interruption_values(handler: NodeTerminationHandler) -> JsonObject:
-    """Return the chart's values for the settings of the cluster file that are not the defaults.
+def _rebalancing_and_grace_periods(handler: NodeTerminationHandler) -> JsonObject:
+    """Return the chart's values for the settings of the cluster file without which the chart's own defaults apply.
 
     The names are from the chart's values.yaml. A recommendation to rebalance makes the handler cordon the node if
     it monitors them, and drain it if it also has `enableRebalanceDraining` (`HandleEvent` in
     pkg/interruptionevent/draincordon/handler.go).
     """
     values: dict[str, object] = {}
-    if not handler.spot_interruptions:
-        values["enableSpotInterruptionDraining"] = False
-    if not handler.scheduled_events:
-        values["enableScheduledEventDraining"] = False
     if handler.rebalance_recommendation != "ignore":
         values["enableRebalanceMonitoring"] = True
         values["enableRebalanceDraining"] = handler.rebalance_recommendation == "drain"

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from answering import REGION, Aws, RefusedError, pairs
+from answers import REGION, Answers, pairs
 from in_moto import NUMBER
+from recorded import RefusedError
 
 from cfngen.deploy.aws.stacks import ResourceView, StackResource
 from cfngen.deploy.messages.message import Event, Message, Question, Report
@@ -44,7 +45,7 @@ def resource(physical_id: str, status: str = "CREATE_COMPLETE", *, type_name: st
 
 
 def stacked(
-    aws: Aws, *stacks: dict[str, Any], resources: Mapping[str, tuple[StackResource, ...]] | None = None
+    aws: Answers, *stacks: dict[str, Any], resources: Mapping[str, tuple[StackResource, ...]] | None = None
 ) -> None:
     """Let CloudFormation know stacks, each as DescribeStacks describes it, and their resources by the stacks' names."""
     known = {stack["StackName"]: stack for stack in stacks} | {each["StackId"]: each for each in stacks}
@@ -71,8 +72,8 @@ def stacked(
             ]
         }
 
-    aws.answers["cloudformation:DescribeStacks"] = describe
-    aws.answers["cloudformation:ListStackResources"] = summaries
+    aws.given["cloudformation:DescribeStacks"] = describe
+    aws.given["cloudformation:ListStackResources"] = summaries
 
 
 def stack(name: str = "one", status: str = "CREATE_COMPLETE", **more: Any) -> dict[str, Any]:
@@ -135,7 +136,7 @@ class Deletions:
         since: from which event each was watched.
     """
 
-    aws: Aws
+    aws: Answers
     ends: list[str] = field(default_factory=lambda: ["DELETE_COMPLETE"])
     events: list[tuple[float, Event]] = field(default_factory=list)
     begins: str = "CREATE_COMPLETE"

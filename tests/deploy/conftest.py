@@ -11,7 +11,7 @@ import pytest
 # Clusters and machines are those of the tests of templates; only the directory of a test file is on the path.
 sys.path.insert(0, str(Path(__file__).parents[1] / "aws"))
 
-from answering import Aws
+from answers import Answers
 from aws_descriptions import NOW, Deletions, arn
 from cloud import Cloud, default_cloud
 from in_moto import Calls, in_moto
@@ -51,23 +51,19 @@ def said() -> list[Message]:
     return []
 
 
-@pytest.fixture(scope="session")
-def _answering() -> Aws:
-    return Aws()
+@pytest.fixture
+def aws() -> Answers:
+    """An AWS that answers as the test says, and where the test says nothing that there is nothing."""
+    made = Answers({}, otherwise=None)
+    made.clock.time = NOW
+    return made
 
 
 @pytest.fixture
-def aws(_answering: Aws) -> Aws:
-    """An AWS that answers as the test says; its clients, which take long to make, are those of all tests."""
-    _answering.again()
-    return _answering
-
-
-@pytest.fixture
-def deletions(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Deletions:
+def deletions(aws: Answers, monkeypatch: pytest.MonkeyPatch) -> Deletions:
     made = Deletions(aws)
     monkeypatch.setattr(stack_removal, "watch", made.watch)
-    aws.answers["cloudformation:DescribeStackEvents"] = {
+    aws.given["cloudformation:DescribeStackEvents"] = {
         "StackEvents": [
             {
                 "StackId": arn("one"),

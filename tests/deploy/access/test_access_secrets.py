@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from answering import Aws, refusing
+from answers import Answers
 from aws_descriptions import arn, resource, stack, stacked
+from recorded import RefusedError
 
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import Endpoint
@@ -32,7 +33,7 @@ READ, DESCRIBE = "secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret
 JOIN = {"endpoint": "api.example:6443", "expires": "2026-01-02T03:04:05Z"}
 
 
-def root(aws: Aws) -> StackView:
+def root(aws: Answers) -> StackView:
     found = find_stack(aws.account, "one")
     assert found is not None
     return found
@@ -48,7 +49,7 @@ def root(aws: Aws) -> StackView:
     ],
 )
 def test_outputs_of_nested_stacks_serve_until_the_root_has_its_own(
-    aws: Aws, outputs: dict[str, str], asked: bool
+    aws: Answers, outputs: dict[str, str], asked: bool
 ) -> None:
     inside = {"ApiEndpoint": "nested", "CaSecretArn": "nested", "Other": "x"}
     nested = resource(arn("inner"), type_name="AWS::CloudFormation::Stack")
@@ -58,10 +59,10 @@ def test_outputs_of_nested_stacks_serve_until_the_root_has_its_own(
     stacked(aws, stack(outputs=outputs), stack("inner", outputs=inside), resources={"one": members})
     found = stacks.read_outputs(aws.account, root(aws))
     assert found == ({**inside, **outputs} if asked else outputs)
-    assert bool(aws.sent("cloudformation:ListStackResources")) is asked
+    assert bool(aws.named("cloudformation:ListStackResources")) is asked
 
 
-def test_where_the_api_is_and_who_may_reach_it(aws: Aws) -> None:
+def test_where_the_api_is_and_who_may_reach_it(aws: Answers) -> None:
     stacked(aws, stack(parameters={"ApiAllowedCidr": "192.0.2.0/24"}))
     where = cluster_access.find_api_endpoint(
         root(aws), {"ApiEndpoint": "https://api.example"}, lambda url: url + ":7443"
@@ -76,7 +77,7 @@ def test_where_the_api_is_and_who_may_reach_it(aws: Aws) -> None:
             cluster_access.find_authority(aws.account, root(aws), {"CaSecretArn": ""})
 
 
-def test_the_internal_endpoint_is_an_output_of_its_own(aws: Aws) -> None:
+def test_the_internal_endpoint_is_an_output_of_its_own(aws: Answers) -> None:
     stacked(aws, stack(parameters={"ApiAllowedCidr": "192.0.2.0/24"}))
     outputs = {"ApiEndpoint": "https://api.example", "ApiInternalEndpoint": "https://inside.example"}
     where = cluster_access.find_internal_api_endpoint(root(aws), outputs)
@@ -108,17 +109,17 @@ def test_the_audit_log_shows_who_calls(caller: str, name: str) -> None:
     assert len(name) <= 64
 
 
-def test_join_information_is_read_as_masters_write_it(aws: Aws) -> None:
-    aws.answers[READ] = {"SecretString": json.dumps({**JOIN, "token": "x"})}
+def test_join_information_is_read_as_masters_write_it(aws: Answers) -> None:
+    aws.given[READ] = {"SecretString": json.dumps({**JOIN, "token": "x"})}
     found = read_join_information(aws.account, SECRET)
     assert found.endpoint == "api.example:6443"
     assert found.expires == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    assert aws.sent(READ) == [{"SecretId": SECRET}]
+    assert aws.named(READ) == [{"SecretId": SECRET}]
 
 
 @pytest.mark.parametrize("values", [{"expires": JOIN["expires"]}, {**JOIN, "expires": "soon"}, {**JOIN, "expires": 1}])
-def test_anything_else_is_no_join_information(aws: Aws, values: dict[str, Any]) -> None:
-    aws.answers[READ] = {"SecretString": json.dumps(values)}
+def test_anything_else_is_no_join_information(aws: Answers, values: dict[str, Any]) -> None:
+    aws.given[READ] = {"SecretString": json.dumps(values)}
     with pytest.raises(MalformedSecretError, match="contains no join information") as malformed:
         read_join_information(aws.account, SECRET)
     assert "cfngen-join" in malformed.value.hint
@@ -136,8 +137,10 @@ def test_anything_else_is_no_join_information(aws: Aws, values: dict[str, Any]) 
         ('{"ca.crt": 1, "ca.key": null}', MalformedSecretError, "lacks ca.crt and ca.key$"),
     ],
 )
-def test_what_is_no_authority_is_told_and_not_quoted(aws: Aws, text: str, kind: type[Exception], words: str) -> None:
-    aws.answers[READ] = {"SecretString": text} if text else {}
+def test_what_is_no_authority_is_told_and_not_quoted(
+    aws: Answers, text: str, kind: type[Exception], words: str
+) -> None:
+    aws.given[READ] = {"SecretString": text} if text else {}
     with pytest.raises(kind, match=words) as refused:
         read_authority(aws.account, SECRET)
     assert "PRIVATE" not in f"{refused.value}{refused.value.__cause__}{refused.value.__context__ and ''}"
@@ -147,23 +150,28 @@ def test_what_is_no_authority_is_told_and_not_quoted(aws: Aws, text: str, kind: 
     ("code", "described", "kind", "words"),
     [
         ("ResourceNotFoundException", {}, EmptySecretError, "has not been initialised"),
-        ("ResourceNotFoundException", refusing("AccessDeniedException"), EmptySecretError, "has not been"),
+        ("ResourceNotFoundException", RefusedError("AccessDeniedException"), EmptySecretError, "has not been"),
         (
             "ResourceNotFoundException",
-            refusing("ResourceNotFoundException"),
+            RefusedError("ResourceNotFoundException"),
             MissingSecretError,
             "there is no secret",
         ),
         ("InvalidRequestException", {}, MissingSecretError, "it is being deleted"),
-        ("AccessDeniedException", {}, SecretDeniedError, "user/alice has no permission to read the secret .*: not you"),
+        (
+            "AccessDeniedException",
+            {},
+            SecretDeniedError,
+            "user/operator has no permission to read the secret .*: not you",
+        ),
         ("DecryptionFailure", {}, SecretDeniedError, "has no permission to read the secret"),
         ("InternalServiceError", {}, AwsError, "not you"),
     ],
 )
 def test_each_refusal_means_something_else(
-    aws: Aws, code: str, described: Any, kind: type[Exception], words: str
+    aws: Answers, code: str, described: Any, kind: type[Exception], words: str
 ) -> None:
-    aws.answers[READ], aws.answers[DESCRIBE] = refusing(code, "not you"), described
+    aws.given[READ], aws.given[DESCRIBE] = RefusedError(code, "not you"), described
     with pytest.raises(kind, match=words):
         read_authority(aws.account, SECRET)
 
@@ -173,21 +181,21 @@ def test_each_refusal_means_something_else(
     [
         ({"KmsKeyId": "arn-of-the-key"}, "kms:Decrypt on its KMS key arn-of-the-key."),
         ({}, "its KMS key (output SecretsKeyArn of the nested SecretsStack)."),
-        (refusing("AccessDeniedException"), "its KMS key (output SecretsKeyArn of the nested SecretsStack)."),
+        (RefusedError("AccessDeniedException"), "its KMS key (output SecretsKeyArn of the nested SecretsStack)."),
     ],
 )
-def test_who_may_not_read_it_is_told_what_is_needed(aws: Aws, described: Any, words: str) -> None:
-    aws.answers[READ], aws.answers[DESCRIBE] = refusing("AccessDeniedException"), described
+def test_who_may_not_read_it_is_told_what_is_needed(aws: Answers, described: Any, words: str) -> None:
+    aws.given[READ], aws.given[DESCRIBE] = RefusedError("AccessDeniedException"), described
     with pytest.raises(SecretDeniedError) as denied:
         read_authority(aws.account, SECRET)
     assert denied.value.hint.startswith("get secretsmanager:GetSecretValue on it and ")
     assert denied.value.hint.endswith(words)
-    assert aws.sent(DESCRIBE) == [{"SecretId": SECRET}]
+    assert aws.named(DESCRIBE) == [{"SecretId": SECRET}]
 
 
 @pytest.mark.parametrize("left", [timedelta(hours=1), timedelta(minutes=2), timedelta(seconds=-5)])
 def test_a_connection_for_the_occasion_ends_with_the_authority(
-    aws: Aws, monkeypatch: pytest.MonkeyPatch, left: timedelta
+    aws: Answers, monkeypatch: pytest.MonkeyPatch, left: timedelta
 ) -> None:
     issued: dict[str, Any] = {}
 
@@ -198,8 +206,8 @@ def test_a_connection_for_the_occasion_ends_with_the_authority(
     monkeypatch.setattr(cluster_access, "KubernetesClient", lambda *arguments: arguments)
     now = datetime(2026, 1, 1, tzinfo=UTC)
     authority, where = Authority(KeyPair("PEM", "key"), now + left), Endpoint("https://api.example")
-    opened: Any = cluster_access.connect_as_administrator(where, authority, "arn:aws:iam::1:user/alice", now)
+    opened: Any = cluster_access.connect_as_administrator(where, authority, "arn:aws:iam::1:user/operator", now)
     assert opened == (where, "PEM", None)
-    assert (issued["user"], issued["groups"], issued["now"]) == ("alice@cfngen", ("system:masters",), now)
+    assert (issued["user"], issued["groups"], issued["now"]) == ("operator@cfngen", ("system:masters",), now)
     assert timedelta(0) < issued["duration"] <= max(left, timedelta(seconds=1))
     assert issued["duration"] < timedelta(hours=1)

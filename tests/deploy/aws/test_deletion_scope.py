@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from answering import Aws, filtered
+from answers import Answers, filtered
 from aws_descriptions import OWNED, arn, instance, pairs, resource, running, stack, stacked
 
 from cfngen.deploy.aws.inventory import Inventory, read_inventory
@@ -15,7 +15,7 @@ LAUNCHED = {**OWNED, "aws:autoscaling:groupName": "group-1"}
 FAMILY = (resource("vpc-1"), resource("group-1"), resource("sg-1"), resource("rtb-1"))
 
 
-def scope(aws: Aws, **more: Any) -> Inventory:
+def scope(aws: Answers, **more: Any) -> Inventory:
     return read_inventory(aws.account, find_stack(aws.account, "one"), cluster="one", **more)
 
 
@@ -44,10 +44,10 @@ def grouped(**states: str) -> dict[str, Any]:
     return {"AutoScalingGroups": [{**group, "Instances": members}]}
 
 
-def test_machines_are_those_of_the_groups_and_those_that_bear_the_tag_in_its_network(aws: Aws) -> None:
+def test_machines_are_those_of_the_groups_and_those_that_bear_the_tag_in_its_network(aws: Answers) -> None:
     stacked(aws, stack(), resources={"one": FAMILY})
-    aws.answers["autoscaling:DescribeAutoScalingGroups"] = grouped(i_1="InService", i_2="Terminating:Wait")
-    aws.answers["ec2:DescribeInstances"] = running(
+    aws.given["autoscaling:DescribeAutoScalingGroups"] = grouped(i_1="InService", i_2="Terminating:Wait")
+    aws.given["ec2:DescribeInstances"] = running(
         instance("i-1"),
         instance("i-3", "stopped", **LAUNCHED),
         instance("i-4", "pending"),
@@ -81,19 +81,19 @@ def test_machines_are_those_of_the_groups_and_those_that_bear_the_tag_in_its_net
     assert deletion_scope.route_tables == ()
 
 
-def test_a_group_that_is_gone_still_names_what_it_launched(aws: Aws) -> None:
+def test_a_group_that_is_gone_still_names_what_it_launched(aws: Answers) -> None:
     stacked(aws, stack(), resources={"one": (resource("vpc-1"), resource("group-1", "DELETE_COMPLETE"))})
-    aws.answers["ec2:DescribeInstances"] = running(instance("i-1", **LAUNCHED), instance("i-2"))
+    aws.given["ec2:DescribeInstances"] = running(instance("i-1", **LAUNCHED), instance("i-2"))
     deletion_scope = scope(aws)
     assert (deletion_scope.instances.keys(), deletion_scope.unmanaged_instances) == ({"i-1", "i-2"}, {"i-2"})
-    assert aws.sent("autoscaling:DescribeAutoScalingGroups") == []
+    assert aws.named("autoscaling:DescribeAutoScalingGroups") == []
 
 
 @pytest.mark.parametrize("members", [(), (resource("vol-1", "DELETE_COMPLETE"),)], ids=["empty", "deleted"])
-def test_a_stack_that_has_nothing_owns_no_machines(aws: Aws, members: tuple[Any, ...]) -> None:
+def test_a_stack_that_has_nothing_owns_no_machines(aws: Answers, members: tuple[Any, ...]) -> None:
     stacked(aws, stack(), resources={"one": members})
-    aws.answers["ec2:DescribeVpcs"] = {"Vpcs": [{"VpcId": "vpc-1", "Tags": pairs(OWNED)}]}
-    aws.answers["ec2:DescribeInstances"] = running(instance("i-1"), instance("i-2", "shutting-down"))
+    aws.given["ec2:DescribeVpcs"] = {"Vpcs": [{"VpcId": "vpc-1", "Tags": pairs(OWNED)}]}
+    aws.given["ec2:DescribeInstances"] = running(instance("i-1"), instance("i-2", "shutting-down"))
     deletion_scope = scope(aws)
     assert (deletion_scope.instances, deletion_scope.unmanaged_instances, deletion_scope.vpc_id) == (
         {"i-2": "shutting-down"},
@@ -114,20 +114,20 @@ def test_a_stack_that_has_nothing_owns_no_machines(aws: Aws, members: tuple[Any,
     ],
 )
 def test_the_network_of_a_stack_that_is_forgotten_is_known_by_its_tag(
-    aws: Aws, vpcs: list[dict[str, Any]], known: str
+    aws: Answers, vpcs: list[dict[str, Any]], known: str
 ) -> None:
-    aws.answers["ec2:DescribeVpcs"] = {"Vpcs": vpcs}
+    aws.given["ec2:DescribeVpcs"] = {"Vpcs": vpcs}
     found = read_inventory(aws.account, None, cluster="one")
     assert (found.vpc_id, found.own_vpc, found.unmanaged_instances) == (known, bool(known), frozenset())
-    assert filtered(aws.sent("ec2:DescribeVpcs")[0], "tag:kubernetes.io/cluster/one") == ["owned"]
+    assert filtered(aws.named("ec2:DescribeVpcs")[0], "tag:kubernetes.io/cluster/one") == ["owned"]
 
 
 @pytest.mark.parametrize("known_by", ["parameter", "cluster file"])
-def test_a_network_that_was_lent_is_not_its_own(aws: Aws, known_by: str) -> None:
+def test_a_network_that_was_lent_is_not_its_own(aws: Answers, known_by: str) -> None:
     given = {"VpcId": "vpc-7", "RouteTableId": "rtb-7"}
     parameters = given if known_by == "parameter" else {}
     stacked(aws, stack(parameters=parameters), resources={"one": (resource("group-1"), resource("rtb-1"))})
-    aws.answers["autoscaling:DescribeAutoScalingGroups"] = grouped(i_1="InService")
+    aws.given["autoscaling:DescribeAutoScalingGroups"] = grouped(i_1="InService")
     deletion_scope = scope(aws, vpc_id="vpc-7" if known_by == "cluster file" else "", pod_cidr="10.244.0.0/16")
     assert (deletion_scope.vpc_id, deletion_scope.own_vpc, deletion_scope.pod_cidr) == ("vpc-7", False, "10.244.0.0/16")
     assert deletion_scope.route_tables == (("rtb-7",) if parameters else ())
@@ -138,18 +138,18 @@ def test_a_network_that_was_lent_is_not_its_own(aws: Aws, known_by: str) -> None
     )
 
 
-def test_a_route_table_of_its_own_is_not_lent(aws: Aws) -> None:
+def test_a_route_table_of_its_own_is_not_lent(aws: Answers) -> None:
     stacked(aws, stack(parameters={"RouteTableId": "rtb-1"}), resources={"one": FAMILY})
     assert scope(aws).route_tables == ()
 
 
 @pytest.mark.parametrize(("number", "calls"), [(50, [50]), (51, [50, 1])])
-def test_groups_are_asked_for_fifty_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
+def test_groups_are_asked_for_fifty_at_a_time(aws: Answers, number: int, calls: list[int]) -> None:
     """As many names as DescribeAutoScalingGroups takes."""
     groups = tuple(resource(f"group-{each}") for each in range(number))
     stacked(aws, stack(), resources={"one": groups})
     scope(aws)
-    sent = aws.sent("autoscaling:DescribeAutoScalingGroups")
+    sent = aws.named("autoscaling:DescribeAutoScalingGroups")
     assert [len(each["AutoScalingGroupNames"]) for each in sent] == calls
     assert len({name for each in sent for name in each["AutoScalingGroupNames"]}) == number
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from answering import Aws, refusing
+from answers import Answers
 from aws_descriptions import stack, stacked
+from recorded import RefusedError
 
 from cfngen.cluster.load import load
 from cfngen.deploy.aws.errors import AwsError
@@ -30,18 +31,18 @@ TAKEN = datetime(2025, 12, 31, 23, 59, tzinfo=UTC)
 
 
 @pytest.fixture
-def place(aws: Aws) -> SnapshotStore:
+def place(aws: Answers) -> SnapshotStore:
     return SnapshotStore(aws.account, "mine", "one")
 
 
-def listed(aws: Aws, *keys: str) -> None:
-    aws.answers["s3:ListObjectsV2"] = {"Contents": [{"Key": f"one/etcd/{key}", "Size": 7} for key in keys]}
+def listed(aws: Answers, *keys: str) -> None:
+    aws.given["s3:ListObjectsV2"] = {"Contents": [{"Key": f"one/etcd/{key}", "Size": 7} for key in keys]}
 
 
-def test_a_snapshot_is_known_by_its_name(aws: Aws, place: SnapshotStore) -> None:
+def test_a_snapshot_is_known_by_its_name(aws: Answers, place: SnapshotStore) -> None:
     listed(aws, f"hourly/{NAME}")
     assert place.snapshots() == (Snapshot(f"one/etcd/hourly/{NAME}", "hourly", TAKEN, 7, 60.0),)
-    assert [(each["Bucket"], each["Prefix"]) for each in aws.sent("s3:ListObjectsV2")] == [("mine", "one/etcd/")]
+    assert [(each["Bucket"], each["Prefix"]) for each in aws.named("s3:ListObjectsV2")] == [("mine", "one/etcd/")]
 
 
 @pytest.mark.parametrize(
@@ -56,12 +57,12 @@ def test_a_snapshot_is_known_by_its_name(aws: Aws, place: SnapshotStore) -> None
         "hourly/2025-12-31T2359Z.db",
     ],
 )
-def test_what_else_lies_there_is_none(aws: Aws, place: SnapshotStore, key: str) -> None:
+def test_what_else_lies_there_is_none(aws: Answers, place: SnapshotStore, key: str) -> None:
     listed(aws, key)
     assert place.snapshots() == ()
 
 
-def test_the_newest_is_first_and_of_one_moment_the_hourly_one(aws: Aws, place: SnapshotStore) -> None:
+def test_the_newest_is_first_and_of_one_moment_the_hourly_one(aws: Answers, place: SnapshotStore) -> None:
     older = "2025-12-30T235900Z.db"
     listed(aws, f"daily/{older}", f"daily/{NAME}", f"hourly/{older}", f"hourly/{NAME}")
     keys = [snapshot.key.removeprefix("one/etcd/") for snapshot in place.snapshots()]
@@ -70,8 +71,8 @@ def test_the_newest_is_first_and_of_one_moment_the_hourly_one(aws: Aws, place: S
 
 
 @pytest.mark.parametrize("code", ["NoSuchBucket", "404"])
-def test_a_bucket_that_is_not_there_is_told(aws: Aws, place: SnapshotStore, code: str) -> None:
-    aws.answers["s3:ListObjectsV2"] = refusing(code)
+def test_a_bucket_that_is_not_there_is_told(aws: Answers, place: SnapshotStore, code: str) -> None:
+    aws.given["s3:ListObjectsV2"] = RefusedError(code)
     with pytest.raises(
         NoBackupBucketError, match="the bucket of the cluster's snapshots, mine, does not exist"
     ) as missing:
@@ -79,8 +80,8 @@ def test_a_bucket_that_is_not_there_is_told(aws: Aws, place: SnapshotStore, code
     assert "etcd.backups.bucket" in str(missing.value.hint)
 
 
-def test_a_bucket_that_may_not_be_read_is_another_matter(aws: Aws, place: SnapshotStore) -> None:
-    aws.answers["s3:ListObjectsV2"] = refusing("AccessDenied")
+def test_a_bucket_that_may_not_be_read_is_another_matter(aws: Answers, place: SnapshotStore) -> None:
+    aws.given["s3:ListObjectsV2"] = RefusedError("AccessDenied")
     with pytest.raises(AwsError) as refused:
         place.snapshots()
     assert not isinstance(refused.value, NoBackupBucketError)
@@ -91,44 +92,44 @@ def test_a_bucket_that_may_not_be_read_is_another_matter(aws: Aws, place: Snapsh
     [(b'{"id": "x"}', {"id": "x"}), (b"[1]", {}), (b"no json", {}), (b"", {})],
 )
 def test_a_request_that_is_no_object_is_none(
-    aws: Aws, place: SnapshotStore, body: bytes, found: dict[str, str]
+    aws: Answers, place: SnapshotStore, body: bytes, found: dict[str, str]
 ) -> None:
-    aws.answers["s3:GetObject"] = {"Body": io.BytesIO(body)}
+    aws.given["s3:GetObject"] = {"Body": io.BytesIO(body)}
     assert place.read("restore.json") == found
-    assert aws.sent("s3:GetObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
+    assert aws.named("s3:GetObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
 
 
 @pytest.mark.parametrize("code", ["NoSuchKey", "NoSuchBucket", "404"])
-def test_a_request_that_is_not_there_is_none(aws: Aws, place: SnapshotStore, code: str) -> None:
-    aws.answers["s3:GetObject"] = refusing(code)
+def test_a_request_that_is_not_there_is_none(aws: Answers, place: SnapshotStore, code: str) -> None:
+    aws.given["s3:GetObject"] = RefusedError(code)
     assert place.read("restore.json") == {}
-    aws.answers["s3:GetObject"] = refusing("AccessDenied")
+    aws.given["s3:GetObject"] = RefusedError("AccessDenied")
     with pytest.raises(AwsError):
         place.read("restore.json")
 
 
 @pytest.mark.parametrize("code", ["PreconditionFailed", "ConditionalRequestConflict"])
-def test_of_two_who_write_at_once_one_is_told(aws: Aws, place: SnapshotStore, code: str) -> None:
+def test_of_two_who_write_at_once_one_is_told(aws: Answers, place: SnapshotStore, code: str) -> None:
     assert place.write("restore.json", {"id": "x"}, only_if_new=True) is True
-    [sent] = aws.sent("s3:PutObject")
+    [sent] = aws.named("s3:PutObject")
     assert (sent["Bucket"], sent["Key"], sent["IfNoneMatch"]) == ("mine", "one/etcd/restore.json", "*")
     assert (json.loads(sent["Body"]), sent["ContentType"]) == ({"id": "x"}, "application/json")
-    aws.answers["s3:PutObject"] = refusing(code)
+    aws.given["s3:PutObject"] = RefusedError(code)
     assert place.write("restore.json", {"id": "x"}, only_if_new=True) is False
     with pytest.raises(AwsError):
         place.write("restore.json", {"id": "x"})
-    assert "IfNoneMatch" not in aws.sent("s3:PutObject")[-1]
-    aws.answers["s3:PutObject"] = refusing("AccessDenied")
+    assert "IfNoneMatch" not in aws.named("s3:PutObject")[-1]
+    aws.given["s3:PutObject"] = RefusedError("AccessDenied")
     with pytest.raises(AwsError):
         place.write("restore.json", {"id": "x"}, only_if_new=True)
 
 
-def test_a_request_goes_and_metadata_are_read_by_key(aws: Aws, place: SnapshotStore) -> None:
+def test_a_request_goes_and_metadata_are_read_by_key(aws: Answers, place: SnapshotStore) -> None:
     place.remove("restore.json")
-    assert aws.sent("s3:DeleteObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
-    aws.answers["s3:HeadObject"] = {"Metadata": {"sha256": "x"}}
+    assert aws.named("s3:DeleteObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
+    aws.given["s3:HeadObject"] = {"Metadata": {"sha256": "x"}}
     assert place.metadata(f"one/etcd/hourly/{NAME}") == {"sha256": "x"}
-    assert aws.sent("s3:HeadObject") == [{"Bucket": "mine", "Key": f"one/etcd/hourly/{NAME}"}]
+    assert aws.named("s3:HeadObject") == [{"Bucket": "mine", "Key": f"one/etcd/hourly/{NAME}"}]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_a_request_goes_and_metadata_are_read_by_key(aws: Aws, place: SnapshotSt
     ],
 )
 def test_a_snapshot_is_named_by_its_key_or_the_end_of_it(
-    aws: Aws, place: SnapshotStore, wanted: str, key: str | None
+    aws: Answers, place: SnapshotStore, wanted: str, key: str | None
 ) -> None:
     listed(aws, f"daily/{NAME}", f"hourly/{NAME}", "hourly/2025-12-30T235900Z.db")
     if key:
@@ -155,7 +156,9 @@ def test_a_snapshot_is_named_by_its_key_or_the_end_of_it(
 
 
 @pytest.mark.parametrize("wanted", ["latest", NAME])
-def test_where_there_is_none_the_command_that_takes_one_is_named(aws: Aws, place: SnapshotStore, wanted: str) -> None:
+def test_where_there_is_none_the_command_that_takes_one_is_named(
+    aws: Answers, place: SnapshotStore, wanted: str
+) -> None:
     with pytest.raises(NoSnapshotError, match="there is no snapshot under s3://mine/one/etcd/") as missing:
         find_snapshot(place, wanted)
     assert "cfngen etcd backup" in str(missing.value.hint)
@@ -175,7 +178,7 @@ BOTH = {"ApiEndpoint": "x", "CaSecretArn": "y"}
     ],
 )  # fmt: skip
 def test_the_bucket_is_the_stacks_or_that_of_the_cluster_file(
-    aws: Aws, described: dict[str, Any] | None, overrides: tuple[str, ...], bucket: str
+    aws: Answers, described: dict[str, Any] | None, overrides: tuple[str, ...], bucket: str
 ) -> None:
     stacked(aws, *([described] if described else []))
     cluster = load(None, environ={}, overrides=("name=one", *overrides)).cluster
@@ -202,7 +205,7 @@ def test_the_bucket_is_the_stacks_or_that_of_the_cluster_file(
     ],
 )
 def test_where_nobody_names_a_bucket_it_is_said_how_to_get_one(
-    aws: Aws, described: dict[str, Any] | None, overrides: tuple[str, ...], words: str, hint: str
+    aws: Answers, described: dict[str, Any] | None, overrides: tuple[str, ...], words: str, hint: str
 ) -> None:
     stacked(aws, *([described] if described else []))
     cluster = load(None, environ={}, overrides=("name=one", *overrides)).cluster
@@ -220,12 +223,12 @@ class Leader:
         others: snapshots of an earlier request that come meanwhile, and after how many seconds.
     """
 
-    def __init__(self, aws: Aws, after: float, *, period: str = "hourly", others: float | None = None) -> None:
+    def __init__(self, aws: Answers, after: float, *, period: str = "hourly", others: float | None = None) -> None:
         self.aws, self.after, self.period, self.others = aws, after, period, others
         self.began = aws.clock.now()
         self.heads: list[str] = []
-        aws.answers["s3:ListObjectsV2"] = self.listing
-        aws.answers["s3:HeadObject"] = self.head
+        aws.given["s3:ListObjectsV2"] = self.listing
+        aws.given["s3:HeadObject"] = self.head
 
     @property
     def passed(self) -> float:
@@ -241,12 +244,12 @@ class Leader:
 
     def head(self, sent: dict[str, Any]) -> dict[str, Any]:
         self.heads.append(sent["Key"])
-        [request] = self.aws.sent("s3:PutObject")
+        [request] = self.aws.named("s3:PutObject")
         mine = sent["Key"].endswith("000100Z.db")
         return {"Metadata": {"request": json.loads(request["Body"])["id"] if mine else "another's"}}
 
 
-def test_a_snapshot_at_once_is_the_one_that_bears_the_request(aws: Aws, place: SnapshotStore) -> None:
+def test_a_snapshot_at_once_is_the_one_that_bears_the_request(aws: Answers, place: SnapshotStore) -> None:
     leader, said = Leader(aws, 130, others=20), list[Message]()
     taken = take_snapshot(place, said.append)
     assert (taken.cluster, taken.bucket, taken.snapshot.key) == (
@@ -258,7 +261,7 @@ def test_a_snapshot_at_once_is_the_one_that_bears_the_request(aws: Aws, place: S
     assert taken.snapshot.age >= 0
     # What was there before is not looked at, and another's is looked at once.
     assert leader.heads == ["one/etcd/hourly/2026-01-01T000001Z.db", "one/etcd/hourly/2026-01-01T000100Z.db"]
-    [sent] = aws.sent("s3:PutObject")
+    [sent] = aws.named("s3:PutObject")
     assert sent["Key"] == "one/etcd/backup-request.json"
     assert json.loads(sent["Body"])["created"] == "2026-01-01T00:00:00+00:00"
     texts = [each.text for each in said if isinstance(each, Step)]
@@ -266,14 +269,16 @@ def test_a_snapshot_at_once_is_the_one_that_bears_the_request(aws: Aws, place: S
     assert texts[1:] == ["waiting for the snapshot (60 s)", "waiting for the snapshot (120 s)"]
 
 
-def test_a_snapshot_from_before_the_clock_of_this_machine_is_not_older_than_now(aws: Aws, place: SnapshotStore) -> None:
+def test_a_snapshot_from_before_the_clock_of_this_machine_is_not_older_than_now(
+    aws: Answers, place: SnapshotStore
+) -> None:
     """Clocks of masters and of the operator's machine need not agree: this one was named a minute ahead."""
     Leader(aws, 1)
     assert take_snapshot(place, lambda message: None).snapshot.age == 0
 
 
 @pytest.mark.parametrize(("after", "answered"), [(60, True), (61, False)])
-def test_patience_has_an_end(aws: Aws, place: SnapshotStore, after: float, answered: bool) -> None:
+def test_patience_has_an_end(aws: Answers, place: SnapshotStore, after: float, answered: bool) -> None:
     leader = Leader(aws, after)
     patience = timedelta(minutes=1)
     if answered:
@@ -285,13 +290,13 @@ def test_patience_has_an_end(aws: Aws, place: SnapshotStore, after: float, answe
     assert leader.passed == 60
 
 
-def test_a_daily_copy_is_not_the_answer(aws: Aws, place: SnapshotStore) -> None:
+def test_a_daily_copy_is_not_the_answer(aws: Answers, place: SnapshotStore) -> None:
     Leader(aws, 1, period="daily")
     with pytest.raises(NoAnswerError):
         take_snapshot(place, lambda message: None, timedelta(seconds=10))
 
 
-def test_a_leader_has_minutes_unless_told(aws: Aws, place: SnapshotStore) -> None:
+def test_a_leader_has_minutes_unless_told(aws: Answers, place: SnapshotStore) -> None:
     leader = Leader(aws, 10_000)
     with pytest.raises(NoAnswerError):
         take_snapshot(place, lambda message: None)

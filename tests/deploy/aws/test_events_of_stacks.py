@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from watched import NAME, Operator, lines, operating
 
-from cfngen.deploy.aws.errors import DeniedError
-from cfngen.deploy.aws.events import is_worth_showing, parse_event, read_history, read_last_event
+from cfngen.deploy.aws.events import is_worth_showing, read_history
 from cfngen.deploy.aws.operation_events import LastOperation, merge_events
 from cfngen.deploy.messages.message import Event
 
@@ -172,33 +170,6 @@ def test_time_goes_first():
     assert merge_events([late, early]) == [early, late]
 
 
-def test_a_refusal_of_a_hook_and_of_early_validation_keep_their_words():
-    entry = {"EventId": "1", "Timestamp": NOON, "StackId": ROOT, "LogicalResourceId": "Vpc", "StackName": "k8s"}
-    hook = {"ResourceStatus": "CREATE_FAILED", "HookType": "Acme::Tags::Hook", "HookStatusReason": "tag cost-centre"}
-    assert parse_event(entry | hook, ()).reason == "Acme::Tags::Hook: tag cost-centre"
-    found = {
-        "ValidationStatusReason": "no such property",
-        "ValidationPath": "/Resources/Vpc",
-        "EventType": "VALIDATION_ERROR",
-    }
-    event = parse_event(entry | found, ())
-    assert (event.status, event.failed) == ("VALIDATION_FAILED", True)
-    assert event.reason == "no such property /Resources/Vpc"
-
-
-def test_the_history_of_the_last_operation(operator: Operator):
-    operator.created()
-    operator.engine.advance(1)
-    operator.update("t3.large")
-    operator.engine.wait(operator.root)
-    operator.faults.page_size = 3
-    shown = lines(read_history(operator.account, NAME))
-    assert shown[0] == "k8s UPDATE_IN_PROGRESS"
-    assert shown[-1] == "k8s UPDATE_COMPLETE"
-    assert "NodesStack/Group UPDATE_COMPLETE" in shown
-    assert not any("CREATE" in line for line in shown)
-
-
 def test_the_whole_history(operator: Operator):
     operator.created()
     operator.update("t3.large")
@@ -225,26 +196,3 @@ def test_the_history_of_a_rollback_tells_what_had_failed(operator: Operator):
     assert shown[0] == "k8s UPDATE_IN_PROGRESS"
     assert "NodesStack/Group UPDATE_FAILED" in shown
     assert shown[-1] == "k8s UPDATE_ROLLBACK_COMPLETE"
-
-
-def test_the_history_of_a_deleted_stack(operator: Operator):
-    root_id = operator.created()
-    operator.cloudformation.delete_stack(StackName=NAME)
-    operator.engine.wait(operator.engine.stack(root_id))
-    shown = lines(read_history(operator.account, root_id))
-    assert (shown[0], shown[-1]) == ("k8s DELETE_IN_PROGRESS", "k8s DELETE_COMPLETE")
-
-
-def test_the_last_event(operator: Operator):
-    root_id = operator.created()
-    found = read_last_event(operator.account, root_id)
-    assert found is not None
-    assert found.id == operator.root.events[-1].id
-    assert dataclasses.replace(found, id="") != found
-
-
-def test_what_is_not_allowed_is_said(operator: Operator):
-    root_id = operator.created()
-    operator.faults.deny("cloudformation:DescribeStackEvents")
-    with pytest.raises(DeniedError, match="DescribeStackEvents"):
-        read_history(operator.account, root_id)

@@ -14,7 +14,6 @@ from cfngen.deploy.aws.launched_versions import StaleGroup, find_stale_groups
 from cfngen.deploy.aws.stacks import find_stack, list_resource_tree
 from cfngen.deploy.messages.message import Danger, Notice
 from cfngen.deploy.operations.recovery import rollback
-from cfngen.deploy.plan.plan import Plan
 from cfngen.userdata.first_stage import unpacked
 
 pytestmark = pytest.mark.drill
@@ -146,28 +145,3 @@ def test_the_program_of_a_group_left_behind_comes_back_and_goes_again(skipped: O
 def test_other_changes_carry_the_program_over_as_well(skipped: Operator):
     assert skipped.deploy(OTHER).status == "UPDATE_COMPLETE"
     assert boots(skipped)
-
-
-def test_a_program_that_nobody_has_any_more_is_named(skipped: Operator):
-    s3 = skipped.cloud.client("s3")
-    bucket = f"cfngen-{skipped.account.id}-{skipped.account.region}"
-    for each in s3.list_objects_v2(Bucket=bucket)["Contents"]:
-        if each["Key"].endswith("/nodes-general.json"):
-            s3.delete_object(Bucket=bucket, Key=each["Key"])
-    skipped.deploy(GREEN)
-    assert any("no longer in any uploaded template" in notice.text for notice in skipped.reported(Notice))
-    assert skipped.reported(Plan)[0].is_empty
-
-
-def test_a_group_with_another_launch_template_is_noticed(operator: Operator):
-    operator.deploy(BLUE)
-    ec2 = operator.cloud.client("ec2")
-    image = ec2.describe_images(Owners=["self"])["Images"][0]["ImageId"]
-    data = {"InstanceType": "m5.large", "ImageId": image}
-    made = ec2.create_launch_template(LaunchTemplateName="mine", LaunchTemplateData=data)
-    operator.cloud.client("autoscaling").update_auto_scaling_group(
-        AutoScalingGroupName=group(operator)["AutoScalingGroupName"],
-        LaunchTemplate={"LaunchTemplateId": made["LaunchTemplate"]["LaunchTemplateId"], "Version": "1"},
-    )
-    [found] = behind(operator)
-    assert "which is not its stack's" in found.text

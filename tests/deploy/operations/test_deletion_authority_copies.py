@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answering import Aws, refusing
+from answers import Answers
+from recorded import RefusedError
 
 from cfngen.cluster.naming.names import authority_copy_prefix
 from cfngen.deploy.messages.message import Message, Step
@@ -24,26 +25,26 @@ READ = "secretsmanager:GetSecretValue"
     ("text", "kept"),
     [('{"ca.crt": "x"}', True), ("{}", False), ("", False), (" {} \n", False), ("\n", False), (" {", True)],
 )
-def test_what_a_master_has_written_is_kept(aws: Aws, text: str, kept: bool) -> None:
-    aws.answers[READ] = {"SecretString": text} if text else {}
+def test_what_a_master_has_written_is_kept(aws: Answers, text: str, kept: bool) -> None:
+    aws.given[READ] = {"SecretString": text} if text else {}
     assert authority_copies.read_authorities(aws.account, [ONE.arn], must_be_readable=True) == (
         (AuthoritySecret(ONE.arn, text),) if kept else ()
     )
-    assert aws.sent(READ) == [{"SecretId": ONE.arn}]
+    assert aws.named(READ) == [{"SecretId": ONE.arn}]
 
 
 @pytest.mark.parametrize("code", ["ResourceNotFoundException", "InvalidRequestException"])
 @pytest.mark.parametrize("needed", [True, False])
-def test_a_secret_without_a_value_or_on_its_way_out_holds_nothing(aws: Aws, code: str, needed: bool) -> None:
-    aws.answers[READ] = refusing(code)
+def test_a_secret_without_a_value_or_on_its_way_out_holds_nothing(aws: Answers, code: str, needed: bool) -> None:
+    aws.given[READ] = RefusedError(code)
     assert authority_copies.read_authorities(aws.account, [ONE.arn], must_be_readable=needed) == ()
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "DecryptionFailure"])
-def test_who_may_not_read_it_can_only_give_it_up(aws: Aws, code: str) -> None:
-    aws.answers[READ] = refusing(code, "not you")
+def test_who_may_not_read_it_can_only_give_it_up(aws: Answers, code: str) -> None:
+    aws.given[READ] = RefusedError(code, "not you")
     with pytest.raises(
-        UnreadableAuthoritiesError, match=f"user/alice has no permission to read {ONE.arn}: not you"
+        UnreadableAuthoritiesError, match=f"user/operator has no permission to read {ONE.arn}: not you"
     ) as refused:
         authority_copies.read_authorities(aws.account, [ONE.arn], must_be_readable=True)
     assert "--authorities destroy" in refused.value.hint
@@ -51,23 +52,23 @@ def test_who_may_not_read_it_can_only_give_it_up(aws: Aws, code: str) -> None:
 
 
 @pytest.mark.parametrize("needed", [True, False])
-def test_any_other_refusal_is_an_error(aws: Aws, needed: bool) -> None:
-    aws.answers[READ] = refusing("InternalServiceError")
+def test_any_other_refusal_is_an_error(aws: Answers, needed: bool) -> None:
+    aws.given[READ] = RefusedError("InternalServiceError")
     with pytest.raises(Exception, match="InternalServiceError"):
         authority_copies.read_authorities(aws.account, [ONE.arn], must_be_readable=needed)
 
 
-def test_a_secret_that_is_not_text_holds_nothing(aws: Aws) -> None:
-    aws.answers[READ] = {"ARN": "arn-of-a-secret-for-one"}
+def test_a_secret_that_is_not_text_holds_nothing(aws: Answers) -> None:
+    aws.given[READ] = {"ARN": "arn-of-a-secret-for-one"}
     assert authority_copies.read_authorities(aws.account, [ONE.arn], must_be_readable=True) == ()
 
 
-def kept(aws: Aws, how: AuthorityCopy, *held: AuthoritySecret) -> tuple[Any, list[Message]]:
+def kept(aws: Answers, how: AuthorityCopy, *held: AuthoritySecret) -> tuple[Any, list[Message]]:
     said: list[Message] = []
     return authority_copies.copy_authorities(aws.account, "one", held or [ONE], how, said.append), said
 
 
-def test_a_copy_in_a_file_is_for_its_owner_and_may_be_there_already(aws: Aws, tmp_path: Path) -> None:
+def test_a_copy_in_a_file_is_for_its_owner_and_may_be_there_already(aws: Answers, tmp_path: Path) -> None:
     path = tmp_path / "authorities.json"
     for _ in range(2):
         [copy], said = kept(aws, AuthorityCopy("file", path))
@@ -80,23 +81,23 @@ def test_a_copy_in_a_file_is_for_its_owner_and_may_be_there_already(aws: Aws, tm
     assert (path.read_text(), aws.calls) == ("something else", [])
 
 
-def test_a_file_that_cannot_be_made_is_told_with_its_reason(aws: Aws, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_made_is_told_with_its_reason(aws: Answers, tmp_path: Path) -> None:
     with pytest.raises(CopyError, match="No such file or directory; nothing was deleted") as refused:
         kept(aws, AuthorityCopy("file", tmp_path / "missing" / "authorities.json"))
     assert "--authorities-file" in refused.value.hint
 
 
-def test_a_copy_in_a_secret_is_deleted_at_once_and_can_be_brought_back(aws: Aws) -> None:
-    aws.answers["secretsmanager:CreateSecret"] = {"ARN": "arn-of-the-copied-secret"}
-    aws.answers["secretsmanager:DeleteSecret"] = {"DeletionDate": datetime(2026, 1, 31, 12, tzinfo=UTC)}
+def test_a_copy_in_a_secret_is_deleted_at_once_and_can_be_brought_back(aws: Answers) -> None:
+    aws.given["secretsmanager:CreateSecret"] = {"ARN": "arn-of-the-copied-secret"}
+    aws.given["secretsmanager:DeleteSecret"] = {"DeletionDate": datetime(2026, 1, 31, 12, tzinfo=UTC)}
     [copy], said = kept(aws, AuthorityCopy())
     name = "cfngen/one/authorities-20260101T000000Z"
     assert name.startswith(authority_copy_prefix("one"))
     about = f"Certificate authorities of the deleted Kubernetes cluster one, copied from {ONE.arn}"
-    [created] = aws.sent("secretsmanager:CreateSecret")
+    [created] = aws.named("secretsmanager:CreateSecret")
     created.pop("ClientRequestToken", None)
     assert created == {"Name": name, "Description": about, "SecretString": ONE.text}
-    assert aws.sent("secretsmanager:DeleteSecret") == [
+    assert aws.named("secretsmanager:DeleteSecret") == [
         {"SecretId": "arn-of-the-copied-secret", "RecoveryWindowInDays": 30}
     ]
     assert (copy.kind, copy.id, copy.cost) == (
@@ -112,7 +113,7 @@ def test_a_copy_in_a_secret_is_deleted_at_once_and_can_be_brought_back(aws: Aws)
     assert said == [Step(f"copying the certificate authorities to the secret {name}")]
 
 
-def test_who_destroys_them_keeps_nothing(aws: Aws) -> None:
+def test_who_destroys_them_keeps_nothing(aws: Answers) -> None:
     assert kept(aws, AuthorityCopy("destroy")) == ((), [])
     assert aws.calls == []
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answering import Aws, pairs, refusing
+from answers import Answers, pairs
 from aws_descriptions import NOW, OWNED, Asked, Deletions, arn, instance, resource, running, stack
+from recorded import RefusedError
 
 from cfngen.deploy.messages.message import Event, Notice, Step
 from cfngen.deploy.operations.deletion.execution import delete, preview_with_refusal
@@ -32,16 +33,16 @@ def deleted(deletions: Deletions, asked: Asked, drain: Any = None, **wishes: Any
     return delete(deletions.aws.account, request, asked.waiting, delete_services=drain, choose_authority_copy=choose)
 
 
-def claims(aws: Aws, volumes: int = 1, snapshots: int = 0) -> None:
+def claims(aws: Answers, volumes: int = 1, snapshots: int = 0) -> None:
     """Volumes and snapshots of claims."""
     tags = pairs({**OWNED, "CSIVolumeName": "pvc", "CSIVolumeSnapshotName": "copy"})
     by_tag: Callable[[dict[str, Any]], bool] = lambda sent: "kubernetes.io/cluster" in sent["Filters"][0]["Name"]  # noqa: E731
-    aws.answers["ec2:DescribeVolumes"] = lambda sent: {
+    aws.given["ec2:DescribeVolumes"] = lambda sent: {
         "Volumes": [
             {"VolumeId": f"vol-c{number}", "Size": 8, "Tags": tags} for number in range(volumes) if by_tag(sent)
         ]
     }
-    aws.answers["ec2:DescribeSnapshots"] = lambda sent: {
+    aws.given["ec2:DescribeSnapshots"] = lambda sent: {
         "Snapshots": [
             {"SnapshotId": f"snap-c{number}", "VolumeSize": 8, "Tags": tags}
             for number in range(snapshots)
@@ -50,7 +51,7 @@ def claims(aws: Aws, volumes: int = 1, snapshots: int = 0) -> None:
     }
 
 
-def groups(aws: Aws, *ids: str, made_for: dict[str, str] = OWNED) -> None:
+def groups(aws: Answers, *ids: str, made_for: dict[str, str] = OWNED) -> None:
     """Security groups in the network, until they are deleted."""
     left = list(ids)
 
@@ -63,11 +64,11 @@ def groups(aws: Aws, *ids: str, made_for: dict[str, str] = OWNED) -> None:
         left.remove(sent["GroupId"])
         return {}
 
-    aws.answers["ec2:DescribeSecurityGroups"] = describe
-    aws.answers["ec2:DeleteSecurityGroup"] = remove
+    aws.given["ec2:DescribeSecurityGroups"] = describe
+    aws.given["ec2:DeleteSecurityGroup"] = remove
 
 
-def templates(aws: Aws, number: int = 2, others: int = 0) -> None:
+def templates(aws: Answers, number: int = 2, others: int = 0) -> None:
     """Versions of the cluster's templates, and of others', in the bucket; those deleted are gone."""
     left = [f"one/{each}" for each in range(number)] + [f"two/{each}" for each in range(others)]
 
@@ -81,8 +82,8 @@ def templates(aws: Aws, number: int = 2, others: int = 0) -> None:
             left.remove(each["Key"])
         return {}
 
-    aws.answers["s3:ListObjectVersions"] = versions
-    aws.answers["s3:DeleteObjects"] = remove
+    aws.given["s3:ListObjectVersions"] = versions
+    aws.given["s3:DeleteObjects"] = remove
 
 
 def question(deletions: Deletions, asked: Asked, **wishes: Any) -> Any:
@@ -91,7 +92,7 @@ def question(deletions: Deletions, asked: Asked, **wishes: Any) -> Any:
     deletions.describe(deletions.begins)
     with pytest.raises(DeclinedError):
         deleted(deletions, asked, **wishes)
-    assert deletions.aws.writes() == []
+    assert deletions.aws.written() == []
     [only] = asked.questions
     return only
 
@@ -107,8 +108,8 @@ def test_all_that_is_lost_is_said(deletions: Deletions) -> None:
     claims(deletions.aws, 2, 1)
     groups(deletions.aws, "sg-1", "sg-2")
     templates(deletions.aws)
-    deletions.aws.answers["ec2:DescribeSubnets"] = {"Subnets": [{"SubnetId": "subnet-9", "VpcId": "vpc-1"}]}
-    deletions.aws.answers["secretsmanager:GetSecretValue"] = {"SecretString": "secret"}
+    deletions.aws.given["ec2:DescribeSubnets"] = {"Subnets": [{"SubnetId": "subnet-9", "VpcId": "vpc-1"}]}
+    deletions.aws.given["secretsmanager:GetSecretValue"] = {"SecretString": "secret"}
     wishes = {"delete_volumes": True, "delete_snapshots": True, "bucket": "mine", "empty_bucket": True}
     questions = question(deletions, Asked(), **wishes, delete_bucket=True, even_if_occupied=True)
     assert questions.consequences == (
@@ -143,7 +144,7 @@ def test_what_the_console_made_is_said_to_be_somebody_elses(
 ) -> None:
     monkeypatch.setattr("aws_descriptions.stack", lambda **more: stack(**more, tags={}))
     metadata = '{"cfngen": {"stack": "cluster", "cluster": "one"}}'
-    deletions.aws.answers["cloudformation:GetTemplateSummary"] = {"Metadata": metadata}
+    deletions.aws.given["cloudformation:GetTemplateSummary"] = {"Metadata": metadata}
     questions = question(deletions, Asked())
     assert questions.text == "Delete one, which was created from cfngen's templates but not by `cfngen deploy`?"
     assert questions.consequences == (
@@ -172,7 +173,7 @@ def test_a_deletion_under_way_is_not_asked_for_again(deletions: Deletions) -> No
     deletions.describe(deletions.begins)
     assert deleted(deletions, asked).succeeded
     assert asked.questions == []
-    assert deletions.aws.sent("secretsmanager:GetSecretValue") == []
+    assert deletions.aws.named("secretsmanager:GetSecretValue") == []
 
 
 @pytest.mark.parametrize(
@@ -195,11 +196,11 @@ def test_what_a_deletion_would_refuse_is_known_before(deletions: Deletions) -> N
     deletions.describe("CREATE_COMPLETE")
     aws, request = deletions.aws, DeletionRequest("one", "one")
     assert preview_with_refusal(aws.account, request)[1] is None
-    aws.answers["ec2:DescribeSubnets"] = {"Subnets": [{"SubnetId": "subnet-9", "VpcId": "vpc-1"}]}
+    aws.given["ec2:DescribeSubnets"] = {"Subnets": [{"SubnetId": "subnet-9", "VpcId": "vpc-1"}]}
     assert isinstance(preview_with_refusal(aws.account, request)[1], OccupiedError)
     assert preview_with_refusal(aws.account, replace(request, even_if_occupied=True))[1] is None
     claims(aws)
-    aws.answers["ec2:DescribeInstances"] = running(instance("i-9", vpc_id="vpc-9"))
+    aws.given["ec2:DescribeInstances"] = running(instance("i-9", vpc_id="vpc-9"))
     wish = replace(request, even_if_occupied=True, delete_volumes=True)
     assert isinstance(preview_with_refusal(aws.account, wish)[1], SameNameClusterError)
     with pytest.raises(SameNameClusterError):
@@ -209,7 +210,7 @@ def test_what_a_deletion_would_refuse_is_known_before(deletions: Deletions) -> N
 def test_the_report_says_what_went_and_what_stays(deletions: Deletions) -> None:
     deletions.members, asked = (VPC, resource("vol-1"), resource("key-1")), Asked()
     deletions.describe("CREATE_COMPLETE")
-    deletions.aws.answers["kms:DescribeKey"] = refusing("NotFoundException")
+    deletions.aws.given["kms:DescribeKey"] = RefusedError("NotFoundException")
     claims(deletions.aws, 1, 1)
     groups(deletions.aws, "sg-1")
     templates(deletions.aws, 2)
@@ -223,7 +224,7 @@ def test_the_report_says_what_went_and_what_stays(deletions: Deletions) -> None:
     assert {each.kind for each in done.counted} == {"volumes", "VPCs"}
     assert (done.orphans, done.blockers, done.objects, done.bucket_deleted) == ((), (), 0, False)
     assert isinstance(asked.told[0], DeletionPlan)
-    order = [name for name, _ in deletions.aws.writes()]
+    order = [name for name, _ in deletions.aws.written()]
     assert order == ["ec2:DeleteSecurityGroup", "cloudformation:DeleteStack"]
 
 
@@ -234,7 +235,7 @@ def test_data_goes_last_and_only_if_told(deletions: Deletions) -> None:
     templates(deletions.aws, 2)
     wishes = {"delete_volumes": True, "delete_snapshots": True, "empty_bucket": True, "delete_bucket": True}
     done = deleted(deletions, asked, bucket="mine", **wishes)
-    assert [name for name, _ in deletions.aws.writes()] == [
+    assert [name for name, _ in deletions.aws.written()] == [
         "cloudformation:DeleteStack",
         "ec2:DeleteVolume",
         "ec2:DeleteSnapshot",
@@ -270,7 +271,7 @@ def test_the_bucket_goes_only_if_told_and_empty(
     deletions.describe("CREATE_COMPLETE")
     templates(deletions.aws, number, others)
     done = deleted(deletions, asked, bucket="mine", **wishes)
-    assert [name for name, _ in deletions.aws.writes() if name.startswith("s3:")] == calls
+    assert [name for name, _ in deletions.aws.written() if name.startswith("s3:")] == calls
     assert done.bucket_deleted is bucket_deleted
     notices = [each.text for each in asked.told if isinstance(each, Notice)]
     assert notices == (["the bucket mine was not deleted: it contains other objects"] if said else [])
@@ -278,7 +279,7 @@ def test_the_bucket_goes_only_if_told_and_empty(
 
 def test_who_does_not_wait_is_told_that_it_goes_on(deletions: Deletions) -> None:
     deletions.describe("CREATE_COMPLETE")
-    deletions.aws.answers["cloudformation:DeleteStack"] = lambda sent: deletions.describe("DELETE_IN_PROGRESS") or {}  # type: ignore[func-returns-value]
+    deletions.aws.given["cloudformation:DeleteStack"] = lambda sent: deletions.describe("DELETE_IN_PROGRESS") or {}  # type: ignore[func-returns-value]
     done = deleted(deletions, Asked(), detach=True)
     assert (done.in_progress, done.succeeded, done.status, done.counted) == (True, False, "DELETE_IN_PROGRESS", ())
     assert (done.retained, deletions.since) == ((), [])
@@ -290,8 +291,8 @@ def test_a_deletion_that_failed_says_what_is_in_the_way(deletions: Deletions) ->
     asked = Asked()
     deletions.describe("CREATE_COMPLETE")
     come = {"Subnets": [{"SubnetId": "subnet-9", "VpcId": "vpc-1"}]}
-    deletions.aws.answers["cloudformation:DeleteStack"] = lambda sent: (
-        deletions.aws.answers.update({"ec2:DescribeSubnets": come}) or {}  # type: ignore[func-returns-value]
+    deletions.aws.given["cloudformation:DeleteStack"] = lambda sent: (
+        deletions.aws.given.update({"ec2:DescribeSubnets": come}) or {}  # type: ignore[func-returns-value]
     )
     asked.agrees = True
     done = deleted(deletions, asked)
@@ -305,10 +306,10 @@ def test_a_search_that_is_refused_meanwhile_is_told_and_no_failure(deletions: De
     deletions.describe("CREATE_COMPLETE")
 
     def deny(sent: dict[str, Any]) -> dict[str, Any]:
-        deletions.aws.answers["ec2:DescribeNetworkInterfaces"] = refusing("UnauthorizedOperation", "not any more")
+        deletions.aws.given["ec2:DescribeNetworkInterfaces"] = RefusedError("UnauthorizedOperation", "not any more")
         return {}
 
-    deletions.aws.answers["cloudformation:DeleteStack"] = deny
+    deletions.aws.given["cloudformation:DeleteStack"] = deny
     with pytest.raises(CfngenError, match="not any more"):
         # The last sweep, of what is gone, must not be skipped in silence.
         deleted(deletions, asked)
@@ -336,7 +337,7 @@ def test_kubernetes_is_asked_while_there_are_machines(
     deletions.describe("CREATE_COMPLETE")
     if machines:
         ours = {**OWNED, "aws:autoscaling:groupName": "group-1"}
-        deletions.aws.answers["ec2:DescribeInstances"] = running(instance("i-1", **ours))
+        deletions.aws.given["ec2:DescribeInstances"] = running(instance("i-1", **ours))
     deleted(deletions, asked, drain=answer)
     assert [each.text for each in asked.told if isinstance(each, Notice)] == notices
     assert (Step("asking Kubernetes to delete its load balancers") in asked.told) is machines
@@ -346,7 +347,7 @@ def test_an_api_that_cannot_be_asked_is_told(deletions: Deletions) -> None:
     deletions.members, asked = (VPC, resource("group-1")), Asked()
     deletions.describe("CREATE_COMPLETE")
     ours = {**OWNED, "aws:autoscaling:groupName": "group-1"}
-    deletions.aws.answers["ec2:DescribeInstances"] = running(instance("i-1", **ours))
+    deletions.aws.given["ec2:DescribeInstances"] = running(instance("i-1", **ours))
 
     def fail(report: Any) -> tuple[str, ...]:
         raise CfngenError("nobody answers")
@@ -362,7 +363,7 @@ def test_authorities_are_copied_after_consent_and_before_anything_goes(
 ) -> None:
     deletions.members, asked = (CA,), Asked()
     deletions.describe("CREATE_COMPLETE")
-    deletions.aws.answers["secretsmanager:GetSecretValue"] = {"SecretString": "secret"}
+    deletions.aws.given["secretsmanager:GetSecretValue"] = {"SecretString": "secret"}
     path = tmp_path / "authorities.json"
     done = deleted(deletions, asked, authorities=AuthorityCopy(how, path) if how else None)
     assert path.exists() is (how == "file")
@@ -374,7 +375,7 @@ def test_authorities_are_copied_after_consent_and_before_anything_goes(
 def test_who_destroys_them_need_not_be_able_to_read_them(deletions: Deletions) -> None:
     deletions.members = (CA,)
     deletions.describe("CREATE_COMPLETE")
-    deletions.aws.answers["secretsmanager:GetSecretValue"] = refusing("AccessDeniedException")
+    deletions.aws.given["secretsmanager:GetSecretValue"] = RefusedError("AccessDeniedException")
     assert deleted(deletions, Asked(), authorities=AuthorityCopy("destroy")).succeeded
     deletions.describe("CREATE_COMPLETE")
     with pytest.raises(CfngenError, match="no copy of the certificate authorities can be kept"):
@@ -383,8 +384,8 @@ def test_who_destroys_them_need_not_be_able_to_read_them(deletions: Deletions) -
 
 def test_where_there_is_nothing_nothing_is_asked_and_the_time_is_ones_own(deletions: Deletions) -> None:
     asked = Asked()
-    deletions.aws.answers["cloudformation:DescribeStacks"] = lambda sent: (
-        refusing("ValidationError", "Stack with id one does not exist")(sent) if sent else {"Stacks": []}
+    deletions.aws.given["cloudformation:DescribeStacks"] = lambda sent: (
+        RefusedError("ValidationError", "Stack with id one does not exist") if sent else {"Stacks": []}
     )
     done = deleted(deletions, asked)
     assert (done.succeeded, done.stack_id, done.status, done.seconds, asked.questions) == (True, "", "", 0, [])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from answering import Aws, RefusedError, refusing
+from answers import Answers
+from recorded import RefusedError
 
 from cfngen.deploy.messages.message import Message, Notice
 from cfngen.deploy.operations.deletion.kubernetes import DrainHooks
@@ -27,50 +28,50 @@ def said() -> list[Message]:
 
 
 @pytest.fixture
-def draining(aws: Aws, said: list[Message]) -> DrainHooks:
+def draining(aws: Answers, said: list[Message]) -> DrainHooks:
     """Two groups, of which one has a hook; masters have none."""
-    aws.answers["autoscaling:DescribeLifecycleHooks"] = lambda sent: {
+    aws.given["autoscaling:DescribeLifecycleHooks"] = lambda sent: {
         "LifecycleHooks": [HOOK] if sent["AutoScalingGroupName"] == "nodes" else []
     }
     return DrainHooks(aws.account, ["masters", "nodes"], said.append)
 
 
-def test_the_hook_goes_and_comes_back_as_it_was(aws: Aws, draining: DrainHooks, said: list[Message]) -> None:
+def test_the_hook_goes_and_comes_back_as_it_was(aws: Answers, draining: DrainHooks, said: list[Message]) -> None:
     draining.remove()
-    assert aws.sent("autoscaling:DescribeLifecycleHooks") == [
+    assert aws.named("autoscaling:DescribeLifecycleHooks") == [
         {"AutoScalingGroupName": each, "LifecycleHookNames": ["cfngen-drain"]} for each in ("masters", "nodes")
     ]
     named = {"AutoScalingGroupName": "nodes", "LifecycleHookName": "cfngen-drain"}
-    assert aws.writes() == [("autoscaling:DeleteLifecycleHook", named)]
+    assert aws.written() == [("autoscaling:DeleteLifecycleHook", named)]
     aws.calls.clear()
     draining.restore()
-    assert aws.writes() == [("autoscaling:PutLifecycleHook", KEPT)]
+    assert aws.written() == [("autoscaling:PutLifecycleHook", KEPT)]
     aws.calls.clear()
     draining.restore()
     assert (aws.calls, said) == ([], [])
 
 
-def test_nothing_is_put_back_that_was_not_taken(aws: Aws, draining: DrainHooks) -> None:
+def test_nothing_is_put_back_that_was_not_taken(aws: Answers, draining: DrainHooks) -> None:
     draining.restore()
     assert aws.calls == []
 
 
 @pytest.mark.parametrize("call", ["DescribeLifecycleHooks", "DeleteLifecycleHook"])
-def test_a_group_that_has_gone_is_no_error(aws: Aws, draining: DrainHooks, said: list[Message], call: str) -> None:
-    aws.answers[f"autoscaling:{call}"] = refusing("ValidationError")
+def test_a_group_that_has_gone_is_no_error(aws: Answers, draining: DrainHooks, said: list[Message], call: str) -> None:
+    aws.given[f"autoscaling:{call}"] = RefusedError("ValidationError")
     draining.remove()
     assert said == []
 
 
-def test_one_that_went_meanwhile_is_not_put_back(aws: Aws, draining: DrainHooks, said: list[Message]) -> None:
+def test_one_that_went_meanwhile_is_not_put_back(aws: Answers, draining: DrainHooks, said: list[Message]) -> None:
     draining.remove()
-    aws.answers["autoscaling:PutLifecycleHook"] = refusing("ValidationError")
+    aws.given["autoscaling:PutLifecycleHook"] = RefusedError("ValidationError")
     draining.restore()
     assert said == []
 
 
-def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Aws, draining: DrainHooks, said: list[Message]) -> None:
-    aws.answers["autoscaling:DeleteLifecycleHook"] = refusing("AccessDenied", "not you")
+def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Answers, draining: DrainHooks, said: list[Message]) -> None:
+    aws.given["autoscaling:DeleteLifecycleHook"] = RefusedError("AccessDenied", "not you")
     draining.remove()
     [notice] = said
     assert isinstance(notice, Notice)
@@ -82,7 +83,7 @@ def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Aws, draining: DrainHoo
     ("code", "hint"), [("AccessDenied", "docs/deploy/deploy.md"), ("LimitExceeded", "`cfngen delete`")]
 )
 def test_what_cannot_be_put_back_is_told_and_tried_again(
-    aws: Aws, draining: DrainHooks, said: list[Message], code: str, hint: str
+    aws: Answers, draining: DrainHooks, said: list[Message], code: str, hint: str
 ) -> None:
     draining.remove()
     refused = [code]
@@ -92,13 +93,13 @@ def test_what_cannot_be_put_back_is_told_and_tried_again(
             raise RefusedError(refused.pop())
         return {}
 
-    aws.answers["autoscaling:PutLifecycleHook"] = put
+    aws.given["autoscaling:PutLifecycleHook"] = put
     draining.restore()
     [notice] = said
     assert isinstance(notice, Notice)
     assert "no longer drained" in notice.text
     assert hint in str(notice.hint)
     draining.restore()
-    assert len(aws.sent("autoscaling:PutLifecycleHook")) == 2
+    assert len(aws.named("autoscaling:PutLifecycleHook")) == 2
     draining.restore()
-    assert len(aws.sent("autoscaling:PutLifecycleHook")) == 2
+    assert len(aws.named("autoscaling:PutLifecycleHook")) == 2

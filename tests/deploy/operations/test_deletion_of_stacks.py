@@ -36,8 +36,8 @@ def removed(deletions: Deletions, asked: Asked, **more: Any) -> StackView | None
 
 def test_a_stack_is_deleted_by_its_arn_and_watched_from_then_on(deletions: Deletions) -> None:
     asked, begun = Asked(), []
-    assert removed(deletions, asked, on_started=lambda: begun.append(len(deletions.aws.writes()))) is None
-    [sent] = deletions.aws.sent("cloudformation:DeleteStack")
+    assert removed(deletions, asked, on_started=lambda: begun.append(len(deletions.aws.written()))) is None
+    [sent] = deletions.aws.named("cloudformation:DeleteStack")
     assert (sent["StackName"], sent["ClientRequestToken"].startswith("cfngen-delete-")) == (arn("one"), True)
     assert (begun, asked.told, asked.questions) == ([1], [Step("deleting the stack one")], [])
     assert [each.id for each in deletions.since] == ["before"]
@@ -46,14 +46,14 @@ def test_a_stack_is_deleted_by_its_arn_and_watched_from_then_on(deletions: Delet
 def test_each_attempt_has_a_token_of_its_own(deletions: Deletions) -> None:
     deletions.ends, deletions.members = ["DELETE_FAILED", "DELETE_COMPLETE"], (FAILED,)
     assert removed(deletions, Asked()) is None
-    tokens = [each["ClientRequestToken"] for each in deletions.aws.sent("cloudformation:DeleteStack")]
+    tokens = [each["ClientRequestToken"] for each in deletions.aws.named("cloudformation:DeleteStack")]
     assert len(set(tokens)) == 2
 
 
 def test_termination_protection_is_lifted_before(deletions: Deletions) -> None:
     asked, deletions.protected = Asked(), True
     removed(deletions, asked)
-    assert [name for name, _ in deletions.aws.writes()] == [
+    assert [name for name, _ in deletions.aws.written()] == [
         "cloudformation:UpdateTerminationProtection",
         "cloudformation:DeleteStack",
     ]
@@ -63,7 +63,7 @@ def test_termination_protection_is_lifted_before(deletions: Deletions) -> None:
 def test_a_deletion_under_way_is_not_begun_again(deletions: Deletions) -> None:
     deletions.begins, begun, asked = "DELETE_IN_PROGRESS", [], Asked()
     assert removed(deletions, asked, on_started=lambda: begun.append(1)) is None
-    assert (deletions.aws.writes(), deletions.since, begun, asked.told) == ([], [None], [1], [])
+    assert (deletions.aws.written(), deletions.since, begun, asked.told) == ([], [None], [1], [])
 
 
 def test_a_deletion_that_goes_on_without_us_is_no_failure(deletions: Deletions) -> None:
@@ -116,7 +116,7 @@ def test_what_cannot_be_deleted_is_left_behind_with_consent(
     asked = Asked()
     assert removed(deletions, asked, leave_behind=agreed) is None
     assert len(asked.questions) == (0 if agreed else 1)
-    last = deletions.aws.sent("cloudformation:DeleteStack")[-1]
+    last = deletions.aws.named("cloudformation:DeleteStack")[-1]
     assert {key: value for key, value in last.items() if key not in ("StackName", "ClientRequestToken")} == arguments
     assert [each.id for each in deletions.since] == ["before"] * 4
 

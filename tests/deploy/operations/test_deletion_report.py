@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from answering import Aws, filtered, refusing
+from answers import Answers, filtered
 from aws_descriptions import resource
+from recorded import RefusedError
 
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.operations.deletion import report
@@ -84,17 +85,17 @@ def had(kind: str, *ids: str) -> Inventory:
 
 
 @pytest.mark.parametrize("kind", sorted(set(HAS) - {"AWS::AutoScaling::AutoScalingGroup"}))
-def test_what_still_exists_of_a_kind_is_counted(aws: Aws, kind: str) -> None:
+def test_what_still_exists_of_a_kind_is_counted(aws: Answers, kind: str) -> None:
     call, answer = HAS[kind]
-    aws.answers[call] = answer
+    aws.given[call] = answer
     [counted] = report.count_deleted_resources(aws.account, had(kind, "id-1", "id-2", "id-3"))
     assert (counted.gone, counted.left, counted.unknown) == (2, ("id-1",), ())
     if kind in FILTERS:
-        assert filtered(aws.sent(call)[0], FILTERS[kind]) == ["id-1", "id-2", "id-3"]
-    aws.answers[call] = refusing("UnauthorizedOperation")
+        assert filtered(aws.named(call)[0], FILTERS[kind]) == ["id-1", "id-2", "id-3"]
+    aws.given[call] = RefusedError("UnauthorizedOperation")
     [counted] = report.count_deleted_resources(aws.account, had(kind, "id-2", "id-1"))
     assert (counted.gone, counted.left, counted.unknown) == (0, (), ("id-1", "id-2"))
-    aws.answers[call] = refusing("InternalError")
+    aws.given[call] = RefusedError("InternalError")
     with pytest.raises(Exception, match="InternalError"):
         report.count_deleted_resources(aws.account, had(kind, "id-1"))
 
@@ -107,7 +108,9 @@ def test_what_still_exists_of_a_kind_is_counted(aws: Aws, kind: str) -> None:
         ("AWS::SecretsManager::Secret", "secretsmanager:DescribeSecret", "SecretId", "ResourceNotFoundException"),
     ],
 )
-def test_what_is_asked_for_by_its_name_is_counted(aws: Aws, kind: str, call: str, argument: str, absent: str) -> None:
+def test_what_is_asked_for_by_its_name_is_counted(
+    aws: Answers, kind: str, call: str, argument: str, absent: str
+) -> None:
     made = {"Path": "/", "Arn": "arn-of-something-made", "CreateDate": datetime(2026, 1, 1, tzinfo=UTC)}
     profile = {"InstanceProfileName": "x", "InstanceProfileId": "0123456789abcdef", "Roles": []}
     described: dict[str, dict[str, Any]] = {
@@ -118,18 +121,18 @@ def test_what_is_asked_for_by_its_name_is_counted(aws: Aws, kind: str, call: str
 
     def answer(sent: dict[str, Any]) -> dict[str, Any]:
         assert set(sent) == {argument}
-        return refusing(absent)(sent) if sent[argument] == "a-name-that-is-gone" else described[call]
+        return RefusedError(absent) if sent[argument] == "a-name-that-is-gone" else described[call]
 
-    aws.answers[call] = answer
+    aws.given[call] = answer
     [counted] = report.count_deleted_resources(aws.account, had(kind, "a-name-that-is-gone", "a-name-that-stays"))
     assert (counted.gone, counted.left) == (1, ("a-name-that-stays",))
-    aws.answers[call] = refusing("AccessDenied")
+    aws.given[call] = RefusedError("AccessDenied")
     [counted] = report.count_deleted_resources(aws.account, had(kind, "a-name-that-stays"))
     assert counted.unknown == ("a-name-that-stays",)
 
 
-def test_a_secret_in_its_recovery_window_counts_as_gone(aws: Aws) -> None:
-    aws.answers["secretsmanager:DescribeSecret"] = {"DeletedDate": datetime(2026, 2, 3, tzinfo=UTC)}
+def test_a_secret_in_its_recovery_window_counts_as_gone(aws: Answers) -> None:
+    aws.given["secretsmanager:DescribeSecret"] = {"DeletedDate": datetime(2026, 2, 3, tzinfo=UTC)}
     [counted] = report.count_deleted_resources(aws.account, had("AWS::SecretsManager::Secret", "a-secret-with-a-name"))
     assert (counted.gone, counted.left) == (1, ())
 
@@ -143,20 +146,20 @@ def test_a_secret_in_its_recovery_window_counts_as_gone(aws: Aws) -> None:
         ("AWS::AutoScaling::AutoScalingGroup", 51, [50, 1]),
     ],
 )
-def test_services_are_asked_for_as_many_as_they_take(aws: Aws, kind: str, number: int, sizes: list[int]) -> None:
+def test_services_are_asked_for_as_many_as_they_take(aws: Answers, kind: str, number: int, sizes: list[int]) -> None:
     ids = [f"id-{each}" for each in range(number)]
     [counted] = report.count_deleted_resources(aws.account, had(kind, *ids))
     assert counted.gone == number
     call = HAS[kind][0]
     batches = [
         sent["AutoScalingGroupNames"] if "AutoScaling" in kind else filtered(sent, FILTERS[kind])
-        for sent in aws.sent(call)
+        for sent in aws.named(call)
     ]
     assert [len(batch) for batch in batches] == sizes
     assert sorted(each for batch in batches for each in batch) == sorted(ids)
 
 
-def test_groups_that_still_exist_are_counted(aws: Aws) -> None:
+def test_groups_that_still_exist_are_counted(aws: Answers) -> None:
     group = {
         "AutoScalingGroupName": "group-1",
         "MinSize": 1,
@@ -167,11 +170,11 @@ def test_groups_that_still_exist_are_counted(aws: Aws) -> None:
         "HealthCheckType": "EC2",
         "CreatedTime": datetime(2026, 1, 1, tzinfo=UTC),
     }
-    aws.answers["autoscaling:DescribeAutoScalingGroups"] = {"AutoScalingGroups": [group]}
+    aws.given["autoscaling:DescribeAutoScalingGroups"] = {"AutoScalingGroups": [group]}
     [counted] = report.count_deleted_resources(
         aws.account, had("AWS::AutoScaling::AutoScalingGroup", "group-1", "group-2")
     )
     assert (counted.kind, counted.gone, counted.left) == ("Auto Scaling groups", 1, ("group-1",))
-    assert aws.sent("autoscaling:DescribeAutoScalingGroups") == [
+    assert aws.named("autoscaling:DescribeAutoScalingGroups") == [
         {"AutoScalingGroupNames": ["group-1", "group-2"], "MaxRecords": 100}
     ]

@@ -10,8 +10,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from answering import Aws, refusing
+from answers import Answers
 from aws_descriptions import arn, resource, stack, stacked
+from recorded import RefusedError
 
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster.load import load
@@ -48,7 +49,7 @@ class Masters:
         waited: how long masters were waited for, and which instances had to go.
     """
 
-    aws: Aws
+    aws: Answers
     slots: tuple[GroupView, ...] = (GroupView("master", "a", "group-a", instances=(machine("i-a"),)),)
     request: dict[str, Any] = field(default_factory=dict)
     waited: list[tuple[timedelta, frozenset[str]]] = field(default_factory=list)
@@ -71,24 +72,24 @@ class Masters:
         return plan
 
     def written(self) -> list[dict[str, Any]]:
-        return [json.loads(each["Body"]) for each in self.aws.sent("s3:PutObject")]
+        return [json.loads(each["Body"]) for each in self.aws.named("s3:PutObject")]
 
     def terminated(self) -> list[str]:
-        sent = self.aws.sent("autoscaling:TerminateInstanceInAutoScalingGroup")
+        sent = self.aws.named("autoscaling:TerminateInstanceInAutoScalingGroup")
         assert not any(each["ShouldDecrementDesiredCapacity"] for each in sent)
         return [each["InstanceId"] for each in sent]
 
 
 @pytest.fixture
-def masters(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Masters:
+def masters(aws: Answers, monkeypatch: pytest.MonkeyPatch) -> Masters:
     made = Masters(aws)
     outputs = {"ApiEndpoint": "x", "CaSecretArn": "y", "BackupBucketName": "mine"}
     scaling = resource("group-a", name="MasterAAutoScalingGroup")
     nodes = resource("group-n", name="NodeGroupNodesAutoScalingGroup")
     stacked(aws, stack(outputs=outputs), resources={"one": (scaling, nodes)})
-    aws.answers["s3:ListObjectsV2"] = {"Contents": [{"Key": key, "Size": 7} for key in (OLDER, NEWEST)]}
-    aws.answers["s3:HeadObject"] = {"Metadata": {"sha256": "digest"}}
-    aws.answers["s3:GetObject"] = lambda sent: {"Body": io.BytesIO(json.dumps(made.request).encode())}
+    aws.given["s3:ListObjectsV2"] = {"Contents": [{"Key": key, "Size": 7} for key in (OLDER, NEWEST)]}
+    aws.given["s3:HeadObject"] = {"Metadata": {"sha256": "digest"}}
+    aws.given["s3:GetObject"] = lambda sent: {"Body": io.BytesIO(json.dumps(made.request).encode())}
 
     def groups(account: Any, cluster: Any, slots: Any) -> tuple[GroupView, ...]:
         assert [slot.logical_id for slot in slots] == ["MasterAAutoScalingGroup"]
@@ -119,12 +120,12 @@ def test_a_restore_is_asked_for_written_and_taken_away_again(masters: Masters) -
     assert (first["snapshot"], first["sha256"], first["created"]) == (NEWEST, "digest", began.isoformat())
     assert "instances" not in first
     assert second == {**first, "instances": ["i-a"]}
-    puts = masters.aws.sent("s3:PutObject")
+    puts = masters.aws.named("s3:PutObject")
     assert [request.get("IfNoneMatch") for request in puts] == ["*", None]
     assert {request["Key"] for request in puts} == {"one/etcd/restore.json"}
     assert masters.terminated() == ["i-a"]
     assert [old for _, old in masters.waited] == [frozenset({"i-a"})]
-    assert masters.aws.sent("s3:DeleteObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
+    assert masters.aws.named("s3:DeleteObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
     texts = [each.text for each in masters.said if isinstance(each, Step)]
     assert texts == [
         f"requesting the masters to restore {NEWEST} when they boot",
@@ -150,7 +151,7 @@ def test_what_it_means_is_said_before(masters: Masters) -> None:
         "the instances of 2 masters are terminated and replaced: a (i-a) and b (i-b)",
     )
     assert len(plan.consequences) == 4
-    assert masters.aws.writes() == []
+    assert masters.aws.written() == []
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_what_it_means_is_said_before(masters: Masters) -> None:
 def test_the_age_of_a_snapshot_is_told_in_its_greatest_unit(masters: Masters, age: int, words: str) -> None:
     taken = masters.aws.clock.now() - timedelta(seconds=age)
     key = f"one/etcd/hourly/{taken:%Y-%m-%dT%H%M%SZ}.db"
-    masters.aws.answers["s3:ListObjectsV2"] = {"Contents": [{"Key": key, "Size": 7}]}
+    masters.aws.given["s3:ListObjectsV2"] = {"Contents": [{"Key": key, "Size": 7}]}
     masters.agrees = False
     with pytest.raises(DeclinedError):
         masters.set_back()
@@ -206,7 +207,7 @@ def test_where_all_have_been_replaced_nothing_is_terminated(masters: Masters) ->
 
 
 def test_a_snapshot_without_a_digest_is_asked_for_without_one(masters: Masters) -> None:
-    masters.aws.answers["s3:HeadObject"] = {"Metadata": {}}
+    masters.aws.given["s3:HeadObject"] = {"Metadata": {}}
     masters.set_back(OLDER)
     assert [("sha256" in each, each["snapshot"]) for each in masters.written()] == [(False, OLDER)] * 2
 
@@ -223,7 +224,7 @@ def test_while_one_is_restored_another_must_wait(masters: Masters, wanted: str, 
 
 
 def test_who_comes_second_is_refused(masters: Masters) -> None:
-    masters.aws.answers["s3:PutObject"] = refusing("PreconditionFailed")
+    masters.aws.given["s3:PutObject"] = RefusedError("PreconditionFailed")
     with pytest.raises(RestoreInProgressError, match="someone else has just started to restore one"):
         masters.set_back()
     assert (masters.terminated(), masters.waited) == ([], [])
@@ -255,9 +256,9 @@ def test_only_a_quiet_stack_of_the_clusters_is_set_back(
 
 def test_an_instance_that_has_gone_meanwhile_is_no_error(masters: Masters) -> None:
     call = "autoscaling:TerminateInstanceInAutoScalingGroup"
-    masters.aws.answers[call] = refusing("ValidationError")
+    masters.aws.given[call] = RefusedError("ValidationError")
     assert masters.set_back().snapshot.key == NEWEST
-    masters.aws.answers[call] = refusing("AccessDenied")
+    masters.aws.given[call] = RefusedError("AccessDenied")
     with pytest.raises(AwsError):
         masters.set_back()
 
@@ -270,12 +271,12 @@ def test_who_leaves_is_told_that_it_goes_on(masters: Masters) -> None:
     with pytest.raises(RestoreDetachedError, match="continue the restore of one without cfngen") as left:
         masters.set_back()
     assert error_exit_code(left.value.code) == 130
-    assert masters.aws.sent("s3:DeleteObject") == []
+    assert masters.aws.named("s3:DeleteObject") == []
 
 
 def test_a_request_that_cannot_be_taken_away_is_told(masters: Masters) -> None:
     """Else a volume that is made later would be set back by it."""
-    masters.aws.answers["s3:DeleteObject"] = refusing("AccessDenied")
+    masters.aws.given["s3:DeleteObject"] = RefusedError("AccessDenied")
     assert masters.set_back().snapshot.key == NEWEST
     [notice] = [each for each in masters.said if isinstance(each, Notice)]
     assert "s3://mine/one/etcd/restore.json could not be deleted" in notice.text

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from answering import Aws
+from answers import Answers
 from aws_descriptions import stack, stacked
 
 from cfngen.deploy.access import cluster_access
@@ -51,7 +51,7 @@ class Api:
 class Watched:
     """A restore that is watched; what the masters do is a list of looks, of which the last one stays."""
 
-    def __init__(self, aws: Aws, api: Api) -> None:
+    def __init__(self, aws: Answers, api: Api) -> None:
         self.aws, self.api = aws, api
         self.looks: list[tuple[GroupView, ...]] = []
         self.said: list[Message] = []
@@ -82,7 +82,7 @@ class Watched:
 
 
 @pytest.fixture
-def watched(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Watched:
+def watched(aws: Answers, monkeypatch: pytest.MonkeyPatch) -> Watched:
     api = Api()
 
     @contextmanager

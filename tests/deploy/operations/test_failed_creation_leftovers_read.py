@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from answering import Aws, refusing
+from answers import Answers
 from aws_descriptions import NOW, arn, resource, stack, stacked
+from recorded import RefusedError
 
 from cfngen.deploy.aws.stacks import StackResource, StackView, find_stack
 from cfngen.deploy.messages.message import Message, Notice
@@ -26,18 +27,18 @@ def said() -> list[Message]:
     return []
 
 
-def root(aws: Aws) -> StackView:
+def root(aws: Answers) -> StackView:
     found = find_stack(aws.account, arn("one"))
     assert found is not None
     return found
 
 
-def waits(aws: Aws) -> None:
+def waits(aws: Answers) -> None:
     """Every key waits for its deletion."""
-    aws.answers["kms:DescribeKey"] = lambda sent: {"KeyMetadata": {**KEY, "KeyId": sent["KeyId"]}}
+    aws.given["kms:DescribeKey"] = lambda sent: {"KeyMetadata": {**KEY, "KeyId": sent["KeyId"]}}
 
 
-def test_everything_that_stays_of_a_creation_is_told_with_its_kind(aws: Aws, said: list[Message]) -> None:
+def test_everything_that_stays_of_a_creation_is_told_with_its_kind(aws: Answers, said: list[Message]) -> None:
     secret = resource("arn-of-the-secret-in-it", "DELETE_COMPLETE", type_name="AWS::SecretsManager::Secret")
     members = (
         resource("vol-1", "DELETE_COMPLETE"),
@@ -49,9 +50,9 @@ def test_everything_that_stays_of_a_creation_is_told_with_its_kind(aws: Aws, sai
     stacked(aws, stack(status="ROLLBACK_FAILED"), resources={"one": members})
     waits(aws)
     snapshot = {"SnapshotId": "snap-1", "VolumeId": "vol-1", "VolumeSize": 20}
-    aws.answers["ec2:DescribeSnapshots"] = {"Snapshots": [snapshot]}
-    aws.answers["secretsmanager:DescribeSecret"] = {"DeletedDate": NOW}
-    aws.answers["s3:ListObjectsV2"] = {"Contents": [{"Key": "one/etcd/hourly/2025-12-31T235900Z.db", "Size": 2**20}]}
+    aws.given["ec2:DescribeSnapshots"] = {"Snapshots": [snapshot]}
+    aws.given["secretsmanager:DescribeSecret"] = {"DeletedDate": NOW}
+    aws.given["s3:ListObjectsV2"] = {"Contents": [{"Key": "one/etcd/hourly/2025-12-31T235900Z.db", "Size": 2**20}]}
     report_failed_creation(aws.account, root(aws), "one", said.append)
     [remains] = said
     assert isinstance(remains, Remains)
@@ -67,7 +68,9 @@ def test_everything_that_stays_of_a_creation_is_told_with_its_kind(aws: Aws, sai
     assert remains.retained[-1].why.startswith("1 snapshot, 1.0 MiB; ")
 
 
-def test_what_stays_of_a_private_network_is_told_with_commands_in_their_order(aws: Aws, said: list[Message]) -> None:
+def test_what_stays_of_a_private_network_is_told_with_commands_in_their_order(
+    aws: Answers, said: list[Message]
+) -> None:
     members = (
         resource("192.0.2.1", "DELETE_FAILED", type_name="AWS::EC2::EIP", name="NatElasticIpA"),
         resource("subnet-1", "DELETE_FAILED", name="PublicSubnetA"),
@@ -76,7 +79,7 @@ def test_what_stays_of_a_private_network_is_told_with_commands_in_their_order(aw
         resource("vpce-1", "DELETE_FAILED", name="EndpointEc2", type_name="AWS::EC2::VPCEndpoint"),
     )
     stacked(aws, stack(status="ROLLBACK_FAILED"), resources={"one": members})
-    aws.answers["ec2:DescribeAddresses"] = {"Addresses": [{"PublicIp": "192.0.2.1", "AllocationId": "eipalloc-1"}]}
+    aws.given["ec2:DescribeAddresses"] = {"Addresses": [{"PublicIp": "192.0.2.1", "AllocationId": "eipalloc-1"}]}
     report_failed_creation(aws.account, root(aws), "one", said.append)
     [remains] = said
     assert isinstance(remains, Remains)
@@ -90,16 +93,18 @@ def test_what_stays_of_a_private_network_is_told_with_commands_in_their_order(aw
     assert [bool(each.cost) for each in remains.retained] == [True, True, True, False, False]
 
 
-def test_where_nothing_stays_nothing_is_said(aws: Aws, said: list[Message]) -> None:
+def test_where_nothing_stays_nothing_is_said(aws: Answers, said: list[Message]) -> None:
     stacked(aws, stack(status="ROLLBACK_COMPLETE"), resources={"one": (resource("vpc-1", "DELETE_COMPLETE"),)})
     report_failed_creation(aws.account, root(aws), "one", said.append)
     assert said == []
 
 
 @pytest.mark.parametrize(("code", "hint"), [("AccessDenied", True), ("InternalFailure", False)])
-def test_what_cannot_be_looked_for_is_told_and_no_failure(aws: Aws, said: list[Message], code: str, hint: bool) -> None:
+def test_what_cannot_be_looked_for_is_told_and_no_failure(
+    aws: Answers, said: list[Message], code: str, hint: bool
+) -> None:
     stacked(aws, stack(status="ROLLBACK_COMPLETE"), resources={"one": (resource("vol-1", "DELETE_COMPLETE"),)})
-    aws.answers["ec2:DescribeSnapshots"] = refusing(code)
+    aws.given["ec2:DescribeSnapshots"] = RefusedError(code)
     report_failed_creation(aws.account, root(aws), "one", said.append)
     [notice] = said
     assert isinstance(notice, Notice)
@@ -107,13 +112,13 @@ def test_what_cannot_be_looked_for_is_told_and_no_failure(aws: Aws, said: list[M
     assert bool(notice.hint) is hint
 
 
-def earlier(aws: Aws, *names: str, **stacks: dict[str, Any]) -> None:
+def earlier(aws: Answers, *names: str, **stacks: dict[str, Any]) -> None:
     """Deleted roots, the latest first, of which each has left a key of its own."""
     described = [stacks.get(name) or stack(name, "DELETE_COMPLETE") for name in names]
     held = {name: (resource(f"key-{name}", "DELETE_COMPLETE"),) for name in names}
     stacked(aws, *described, resources=held)
     waits(aws)
-    aws.answers["cloudformation:ListStacks"] = {
+    aws.given["cloudformation:ListStacks"] = {
         "StackSummaries": [
             {
                 "StackName": "two" if name.startswith("other") else "one",
@@ -127,29 +132,29 @@ def earlier(aws: Aws, *names: str, **stacks: dict[str, Any]) -> None:
     }
 
 
-def told(aws: Aws, said: list[Message]) -> list[str]:
+def told(aws: Answers, said: list[Message]) -> list[str]:
     report_earlier_stacks(aws.account, "one", "one", said.append)
     assert all(isinstance(each, Remains) and each.earlier and each.stack == "one" for each in said)
     return [each.id for message in said for each in message.retained]  # type: ignore[attr-defined]
 
 
-def test_earlier_roots_of_the_name_are_looked_at_and_no_others(aws: Aws, said: list[Message]) -> None:
+def test_earlier_roots_of_the_name_are_looked_at_and_no_others(aws: Answers, said: list[Message]) -> None:
     theirs = stack("theirs", "DELETE_COMPLETE", tags={"cfngen:cluster": "two"})
     untagged = stack("untagged", "DELETE_COMPLETE", tags={})
     earlier(aws, "a", "other", "nested", "theirs", "untagged", "b", theirs=theirs, untagged=untagged)
     assert told(aws, said) == ["key-a", "key-untagged", "key-b"]
-    assert aws.sent("cloudformation:ListStacks") == [{"StackStatusFilter": ["DELETE_COMPLETE"]}]
+    assert aws.named("cloudformation:ListStacks") == [{"StackStatusFilter": ["DELETE_COMPLETE"]}]
 
 
 @pytest.mark.parametrize("number", [4, 5, 6])
-def test_only_the_latest_five_are_looked_at(aws: Aws, said: list[Message], number: int) -> None:
+def test_only_the_latest_five_are_looked_at(aws: Answers, said: list[Message], number: int) -> None:
     """Each takes some ten calls; those of the first ones were told when they were new."""
     names = [f"n{place}" for place in range(number)]
     earlier(aws, *names)
     assert told(aws, said) == [f"key-{name}" for name in names[:5]]
 
 
-def test_what_two_of_them_have_left_is_told_once(aws: Aws, said: list[Message]) -> None:
+def test_what_two_of_them_have_left_is_told_once(aws: Answers, said: list[Message]) -> None:
     earlier(aws, "a", "b")
     shared = (resource("key-1", "DELETE_COMPLETE"),)
     stacked(aws, stack("a", "DELETE_COMPLETE"), stack("b", "DELETE_COMPLETE"), resources={"a": shared, "b": shared})
@@ -172,7 +177,7 @@ BUCKET = resource("bucket-1", "DELETE_FAILED")
     ],
 )
 def test_a_rollback_that_only_kept_the_snapshots_is_told_apart(
-    aws: Aws, members: tuple[StackResource, ...], only: bool
+    aws: Answers, members: tuple[StackResource, ...], only: bool
 ) -> None:
     stacked(aws, stack(status="ROLLBACK_FAILED"), resources={"one": members})
     assert only_backup_buckets_left(aws.account, root(aws)) is only

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from answering import Aws, RefusedError, pairs, refusing
+from answers import Answers, pairs
 from aws_descriptions import OWNED, instance, resource, running
+from recorded import RefusedError
 
 from cfngen.deploy.aws import kubernetes_made, pod_routes
 from cfngen.deploy.aws.inventory import Inventory
@@ -23,12 +24,12 @@ VPC = Inventory("one", (resource("vpc-1"),), vpc_id="vpc-1", own_vpc=True)
 class Groups:
     """Security groups that Kubernetes made, and after how many seconds AWS lets each go."""
 
-    def __init__(self, aws: Aws, **seconds: float) -> None:
+    def __init__(self, aws: Answers, **seconds: float) -> None:
         self.aws, self.began = aws, aws.clock.now()
         self.held = {name.replace("_", "-"): after for name, after in seconds.items()}
         self.left = dict(self.held)
-        aws.answers["ec2:DescribeSecurityGroups"] = self.described
-        aws.answers["ec2:DeleteSecurityGroup"] = self.deleted
+        aws.given["ec2:DescribeSecurityGroups"] = self.described
+        aws.given["ec2:DeleteSecurityGroup"] = self.deleted
 
     @property
     def passed(self) -> float:
@@ -51,7 +52,7 @@ class Groups:
         return {}
 
 
-def swept(aws: Aws, scope: Inventory = VPC, **more: Any) -> tuple[removal.RemovalResult, list[str]]:
+def swept(aws: Answers, scope: Inventory = VPC, **more: Any) -> tuple[removal.RemovalResult, list[str]]:
     said: list[Message] = []
     sweep = removal.remove_orphans(aws.account, scope, said.append, **more)
     return sweep, [each.text if isinstance(each, Step) else f"- {each.orphan.id}" for each in said]  # type: ignore[attr-defined]
@@ -60,12 +61,12 @@ def swept(aws: Aws, scope: Inventory = VPC, **more: Any) -> tuple[removal.Remova
 BEGUN = "deleting the load balancers that Kubernetes created, and their security groups and network interfaces"
 
 
-def test_where_nothing_is_left_nothing_is_said(aws: Aws) -> None:
+def test_where_nothing_is_left_nothing_is_said(aws: Answers) -> None:
     assert swept(aws) == (removal.RemovalResult(), [])
-    assert aws.writes() == []
+    assert aws.written() == []
 
 
-def test_what_goes_late_is_waited_for_and_told_once(aws: Aws) -> None:
+def test_what_goes_late_is_waited_for_and_told_once(aws: Answers) -> None:
     groups = Groups(aws, sg_1=0, sg_2=30)
     sweep, said = swept(aws)
     assert [each.id for each in sweep.removed] == ["sg-1", "sg-2"]
@@ -79,7 +80,7 @@ def test_what_goes_late_is_waited_for_and_told_once(aws: Aws) -> None:
     assert 30 <= groups.passed < 60
 
 
-def test_pauses_grow_but_not_for_ever(aws: Aws) -> None:
+def test_pauses_grow_but_not_for_ever(aws: Answers) -> None:
     groups = Groups(aws, sg_1=100000)
     pauses: list[float] = []
     sleep = aws.clock.sleep
@@ -96,56 +97,56 @@ def test_pauses_grow_but_not_for_ever(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize(("patience", "passed"), [(2.9, 3), (3.0, 3), (3.1, 7.5)])
-def test_there_is_one_more_round_as_long_as_patience_lasts(aws: Aws, patience: float, passed: float) -> None:
+def test_there_is_one_more_round_as_long_as_patience_lasts(aws: Answers, patience: float, passed: float) -> None:
     """The first pauses are 3 and 4.5 seconds."""
     groups = Groups(aws, sg_1=1000)
     assert [each.id for each in swept(aws, timeout=patience)[0].remaining] == ["sg-1"]
     assert groups.passed == passed
 
 
-def test_without_patience_there_is_one_round(aws: Aws) -> None:
+def test_without_patience_there_is_one_round(aws: Answers) -> None:
     groups = Groups(aws, sg_1=0, sg_2=1)
     sweep, said = swept(aws, timeout=0.0)
     assert ([each.id for each in sweep.removed], [each.id for each in sweep.remaining]) == (["sg-1"], ["sg-2"])
     assert (groups.passed, said) == (0, [BEGUN, "- sg-1"])
 
 
-def test_of_many_that_are_waited_for_three_are_named(aws: Aws) -> None:
+def test_of_many_that_are_waited_for_three_are_named(aws: Answers) -> None:
     Groups(aws, sg_1=5, sg_2=5, sg_3=5, sg_4=5, sg_5=5)
     names = ", ".join(f"security group name-of-sg-{number}" for number in (1, 2, 3))
     assert f"waiting for AWS to release {names} and 2 more" in swept(aws)[1]
 
 
-def test_of_three_all_are_named(aws: Aws) -> None:
+def test_of_three_all_are_named(aws: Answers) -> None:
     Groups(aws, sg_1=5, sg_2=5, sg_3=5)
     [waited] = [text for text in swept(aws)[1] if text.startswith("waiting")]
     assert "more" not in waited
 
 
-def test_what_is_made_again_while_it_is_removed_is_no_success(aws: Aws) -> None:
+def test_what_is_made_again_while_it_is_removed_is_no_success(aws: Answers) -> None:
     """A controller that still runs makes its load balancer's group anew."""
     groups = Groups(aws, sg_1=0)
     groups.deleted = lambda sent: {}  # type: ignore[method-assign, assignment]
-    aws.answers["ec2:DeleteSecurityGroup"] = {}
+    aws.given["ec2:DeleteSecurityGroup"] = {}
     sweep, said = swept(aws, timeout=10)
     assert (sweep.removed, [each.id for each in sweep.remaining]) == ((), ["sg-1"])
     assert said == [BEGUN, "- sg-1"]
 
 
-def test_load_balancers_go_before_interfaces_and_those_before_groups(aws: Aws) -> None:
+def test_load_balancers_go_before_interfaces_and_those_before_groups(aws: Answers) -> None:
     arn = "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/api/0123456789abcdef"
-    aws.answers["elbv2:DescribeTargetGroups"] = {
+    aws.given["elbv2:DescribeTargetGroups"] = {
         "TargetGroups": [{"TargetGroupArn": arn, "TargetGroupName": "api", "VpcId": "vpc-1"}]
     }
-    aws.answers["elbv2:DescribeTags"] = {"TagDescriptions": [{"ResourceArn": arn, "Tags": pairs(OWNED)}]}
-    aws.answers["ec2:DescribeNetworkInterfaces"] = {
+    aws.given["elbv2:DescribeTags"] = {"TagDescriptions": [{"ResourceArn": arn, "Tags": pairs(OWNED)}]}
+    aws.given["ec2:DescribeNetworkInterfaces"] = {
         "NetworkInterfaces": [{"NetworkInterfaceId": "eni-1", "Status": "available", "TagSet": pairs(OWNED)}]
     }
     Groups(aws, sg_1=0)
     orphans = kubernetes_made.find_orphans(aws.account, VPC)
     assert [each.kind for each in orphans] == ["target group", "network interface", "security group"]
     removal.remove_orphans(aws.account, VPC, lambda message: None, timeout=0)
-    assert [name for name, _ in aws.writes()] == [
+    assert [name for name, _ in aws.written()] == [
         "elbv2:DeleteTargetGroup",
         "ec2:DeleteNetworkInterface",
         "ec2:DeleteSecurityGroup",
@@ -177,9 +178,9 @@ SAME = instance("i-9", vpc_id="vpc-1")
     ],
 )
 def test_what_may_be_a_living_namesakes_is_not_touched(
-    aws: Aws, scope: Inventory, found: OrphanedResource, machine: dict[str, Any] | None, refused: bool
+    aws: Answers, scope: Inventory, found: OrphanedResource, machine: dict[str, Any] | None, refused: bool
 ) -> None:
-    aws.answers["ec2:DescribeInstances"] = running(*([machine] if machine else []))
+    aws.given["ec2:DescribeInstances"] = running(*([machine] if machine else []))
     if not refused:
         stack_checks.check_name_conflict(aws.account, scope, [found])
         return
@@ -188,14 +189,14 @@ def test_what_may_be_a_living_namesakes_is_not_touched(
     assert "--stack-name" in error.value.hint
 
 
-def test_where_nothing_is_to_be_removed_nobody_is_asked(aws: Aws) -> None:
+def test_where_nothing_is_to_be_removed_nobody_is_asked(aws: Answers) -> None:
     stack_checks.check_name_conflict(aws.account, Inventory("one", same_name_stacks=("two",)), [])
     assert aws.calls == []
 
 
-def test_living_machines_of_the_name_are_namesakes_and_ones_own_are_not(aws: Aws) -> None:
+def test_living_machines_of_the_name_are_namesakes_and_ones_own_are_not(aws: Answers) -> None:
     states = ("pending", "running", "stopping", "stopped", "shutting-down", "terminated")
-    aws.answers["ec2:DescribeInstances"] = running(
+    aws.given["ec2:DescribeInstances"] = running(
         *(instance(f"i-{state}", state) for state in states),
         instance("i-own"),
         instance("i-two", **{"kubernetes.io/cluster/two": "owned"}),
@@ -213,7 +214,7 @@ def test_living_machines_of_the_name_are_namesakes_and_ones_own_are_not(aws: Aws
     assert aws.calls == []
 
 
-def test_no_namesake_is_no_sentence(aws: Aws) -> None:
+def test_no_namesake_is_no_sentence(aws: Answers) -> None:
     assert stack_checks.describe_name_conflict(aws.account, Inventory("one")) == ""
 
 
@@ -233,28 +234,30 @@ LENT = Inventory("one", pod_cidr="10.244.0.0/16", route_tables=("rtb-1",), insta
         ({"DestinationIpv6CidrBlock": "::/0", "State": "blackhole"}, False),
     ],
 )
-def test_only_pods_routes_to_the_clusters_machines_or_nowhere_go(aws: Aws, route: dict[str, str], goes: bool) -> None:
-    aws.answers["ec2:DescribeRouteTables"] = {"RouteTables": [{"RouteTableId": "rtb-1", "Routes": [route]}]}
+def test_only_pods_routes_to_the_clusters_machines_or_nowhere_go(
+    aws: Answers, route: dict[str, str], goes: bool
+) -> None:
+    aws.given["ec2:DescribeRouteTables"] = {"RouteTables": [{"RouteTableId": "rtb-1", "Routes": [route]}]}
     cidr = route.get("DestinationCidrBlock", "")
     leftover = OrphanedResource("route", cidr, cidr, where="rtb-1")
     assert pod_routes.find_orphaned_routes(aws.account, LENT) == ((leftover,) if goes else ())
-    assert aws.sent("ec2:DescribeRouteTables") == [{"Filters": [{"Name": "route-table-id", "Values": ["rtb-1"]}]}]
+    assert aws.named("ec2:DescribeRouteTables") == [{"Filters": [{"Name": "route-table-id", "Values": ["rtb-1"]}]}]
     said: list[Message] = []
     sweep = removal.remove_pod_routes(aws.account, LENT, said.append)
     assert said == ([OrphanRemoved(leftover)] if goes else [])
     assert (sweep.removed, sweep.remaining) == (((leftover,), (leftover,)) if goes else ((), ()))
     call = ("ec2:DeleteRoute", {"RouteTableId": "rtb-1", "DestinationCidrBlock": cidr})
-    assert aws.writes() == ([call] if goes else [])
+    assert aws.written() == ([call] if goes else [])
 
 
 @pytest.mark.parametrize(
     "scope", [Inventory("one", pod_cidr="10.244.0.0/16"), Inventory("one", route_tables=("rtb-1",))]
 )
-def test_routes_are_not_looked_for_where_there_can_be_none(aws: Aws, scope: Inventory) -> None:
+def test_routes_are_not_looked_for_where_there_can_be_none(aws: Answers, scope: Inventory) -> None:
     assert pod_routes.find_orphaned_routes(aws.account, scope) == ()
     assert aws.calls == []
 
 
-def test_a_route_that_is_gone_already_is_not_told(aws: Aws) -> None:
-    aws.answers["ec2:DeleteRoute"] = refusing("InvalidRoute.NotFound")
+def test_a_route_that_is_gone_already_is_not_told(aws: Answers) -> None:
+    aws.given["ec2:DeleteRoute"] = RefusedError("InvalidRoute.NotFound")
     assert removal.delete_pod_routes(aws.account, [OrphanedResource("route", "10.244.3.0/24", "", where="rtb-1")]) == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from answering import Aws
+from answers import Answers
 
 from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.aws.groups import GroupView, InstanceView, KeptSizes, Sizes, parse_tags, tag_value
@@ -46,7 +46,7 @@ def test_a_tag_keeps_the_sizes_and_the_time() -> None:
         "min=1 max=5 desired=3 since=yesterday",
     ],
 )
-def test_a_damaged_tag_is_refused_and_never_replaced(aws: Aws, value: str) -> None:
+def test_a_damaged_tag_is_refused_and_never_replaced(aws: Answers, value: str) -> None:
     kept = parse_tags({PAUSED: value})
     assert kept == KeptSizes(value)
     with pytest.raises(CannotPauseError, match="does not say its sizes before the pause") as refused:
@@ -59,14 +59,14 @@ def test_a_damaged_tag_is_refused_and_never_replaced(aws: Aws, value: str) -> No
     assert (pause.since, pause.groups) == (None, ())
 
 
-def test_a_group_without_room_for_a_tag_is_refused(aws: Aws) -> None:
+def test_a_group_without_room_for_a_tag_is_refused(aws: Answers) -> None:
     with pytest.raises(CannotPauseError, match="has 50 tags"):
         check_pausable(aws.account, [group(tag_count=50)])
     check_pausable(aws.account, [group(tag_count=49)])
     check_pausable(aws.account, [group(tag_count=50, kept=parse_tags({PAUSED: tag_value(Sizes(1, 1, 1), NOON)}))])
 
 
-def test_an_instance_on_standby_is_refused(aws: Aws) -> None:
+def test_an_instance_on_standby_is_refused(aws: Answers) -> None:
     instance = InstanceView("i-1", "us-west-2a", "Standby")
     with pytest.raises(CannotPauseError, match="on standby, and would go on running: i-1"):
         check_pausable(aws.account, [group(instances=(instance,))])

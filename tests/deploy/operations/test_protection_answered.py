@@ -169,6 +169,17 @@ def test_protection_that_may_not_be_given_up_is_told() -> None:
     assert api.switched()[-1] is True
 
 
+@pytest.mark.parametrize("operation", ["UpdateTerminationProtection", "SetStackPolicy"])
+def test_protection_that_could_not_be_set_does_not_fail_the_deployment_and_is_told(operation: str) -> None:
+    api, said = Protected(), list[Message]()
+    api.given[f"cloudformation:{operation}"] = DENIED
+    stack_protection.protect_deployed_stack(api.account, root(), True, report=said.append)
+    [notice] = said
+    assert isinstance(notice, Notice)
+    assert notice.text.startswith(f"{NAME} is up to date, but not protected: not allowed to call {operation}")
+    assert notice.hint
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_policies_are_lifted_for_one_update_and_put_back(fails: bool) -> None:
     api, said = Protected(**{**PRIOR, SECRETS: ALLOW_ALL_POLICY}), list[Message]()  # type: ignore[arg-type]

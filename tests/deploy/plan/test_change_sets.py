@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -24,12 +23,11 @@ from recorded import (
 
 from cfngen.deploy.aws.errors import DeniedError, ThrottledError
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.operations.deployment.execution import PlanOutdatedError, ReplacementRefusedError, execute
+from cfngen.deploy.operations.deployment.execution import execute
 from cfngen.deploy.plan.change_sets import (
     ChangeSetFailedError,
     ChangeSetTimeoutError,
     EarlyValidationError,
-    UnplannableError,
     discard,
     make_plan,
 )
@@ -61,45 +59,6 @@ def replaced() -> dict[str, Any]:
 
 
 class TestCreation:
-    def test_asks_for_the_whole_tree_in_one_change_set(self):
-        api = Recorded()
-        api.change_sets[CHANGE_SET] = description(CHANGE_SET, resized())
-        plan = plan_of(
-            api,
-            parameters=({"ParameterKey": "A", "ParameterValue": "b"},),
-            role_arn="arn:aws:iam::123456789012:role/cloudformation",
-            notification_arns=("arn:aws:sns:us-west-2:123456789012:events",),
-        )
-        [sent] = api.named("CreateChangeSet")
-        assert sent["IncludeNestedStacks"] == "true"
-        assert (sent["ChangeSetName"], sent["ClientToken"], sent["ChangeSetType"]) == (
-            "cfngen-plan-one",
-            "one",
-            "UPDATE",
-        )
-        assert sent["TemplateURL"].endswith("/cluster.json")
-        assert sent["Capabilities.member.1"] == "CAPABILITY_IAM"
-        assert sent["Tags.member.1.Key"] == "cfngen:cluster"
-        assert sent["Parameters.member.1.ParameterValue"] == "b"
-        assert sent["RoleARN"].endswith("role/cloudformation")
-        assert sent["NotificationARNs.member.1"].endswith(":events")
-        assert (plan.stack_id, plan.change_set_id, plan.operation) == (STACK_ID, CHANGE_SET, "update")
-
-    def test_what_happens_on_failure_is_said_where_cloudformation_accepts_it(self):
-        new, old = Recorded(exists=False), Recorded()
-        for api, each in ((new, added()), (old, resized())):
-            api.change_sets[CHANGE_SET] = description(CHANGE_SET, each)
-            execute(api.account, plan_of(api, on_failure="DO_NOTHING"))
-            assert "OnStackFailure" not in api.named("CreateChangeSet")[0]
-            assert api.named("ExecuteChangeSet")[0]["DisableRollback"] == "true"
-
-    def test_a_stack_that_is_to_go_when_it_fails_says_so_on_its_change_set(self):
-        api = Recorded(exists=False)
-        api.change_sets[CHANGE_SET] = description(CHANGE_SET, added())
-        execute(api.account, plan_of(api, on_failure="DELETE"))
-        assert api.named("CreateChangeSet")[0]["OnStackFailure"] == "DELETE"
-        assert "DisableRollback" not in api.named("ExecuteChangeSet")[0]
-
     @pytest.mark.parametrize("status", ["CREATE_FAILED", "UPDATE_FAILED"])
     def test_from_a_kept_failure_it_goes_on_with_rollback_off(self, status):
         api = Recorded()
@@ -110,34 +69,6 @@ class TestCreation:
         execute(api.account, plan)
         assert api.named("ExecuteChangeSet")[0]["DisableRollback"] == "true"
         assert plan.on_failure == "DO_NOTHING"
-
-    def test_express_mode_rolls_back_unless_what_failed_shall_stay(self):
-        api = Recorded()
-        api.change_sets[CHANGE_SET] = description(CHANGE_SET, resized())
-        plan = plan_of(api, express=True)
-        execute(api.account, plan)
-        sent = api.named("CreateChangeSet")[0]
-        assert sent["DeploymentConfig.Mode"] == "EXPRESS"
-        assert sent["DeploymentConfig.DisableRollback"] == "false"
-        assert "OnStackFailure" not in sent
-        assert "DisableRollback" not in api.named("ExecuteChangeSet")[0]
-
-    def test_old_change_sets_of_ours_make_room(self):
-        def summary(name: str, age: timedelta, status: str = "CREATE_COMPLETE") -> dict[str, Any]:
-            arn = CHANGE_SET.replace("cfngen-plan-one", name)
-            return {"ChangeSetName": name, "ChangeSetId": arn, "Status": status, "CreationTime": NOW - age}
-
-        api = Recorded()
-        api.change_sets[CHANGE_SET] = description(CHANGE_SET, resized())
-        api.summaries = [
-            summary("cfngen-plan-yesterday", timedelta(days=1)),
-            summary("cfngen-plan-failed", timedelta(minutes=1), "FAILED"),
-            summary("cfngen-plan-of-a-colleague", timedelta(minutes=10)),
-            summary("by-hand", timedelta(days=90)),
-        ]
-        plan_of(api)
-        deleted = [each["ChangeSetName"].split("/")[1] for each in api.named("DeleteChangeSet")]
-        assert deleted == ["cfngen-plan-yesterday", "cfngen-plan-failed"]
 
     def test_old_change_sets_on_further_pages_make_room_too(self):
         arn = CHANGE_SET.replace("cfngen-plan-one", "cfngen-plan-{}")
@@ -167,14 +98,6 @@ class TestCreation:
         api.change_sets[CHANGE_SET] = description(CHANGE_SET, resized())
         api.answers["ListChangeSets"] = _refusing("AccessDenied")
         assert plan_of(api).counts.update == 1
-
-    @pytest.mark.parametrize("status", ["ROLLBACK_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_FAILED"])
-    def test_a_status_that_allows_no_plan_is_refused_before_anything_is_made(self, status):
-        api = Recorded()
-        api.stack["StackStatus"] = status
-        with pytest.raises(UnplannableError, match=status):
-            plan_of(api)
-        assert not api.named("CreateChangeSet")
 
 
 class TestWaiting:
@@ -208,18 +131,6 @@ class TestWaiting:
         with pytest.raises(ThrottledError):
             plan_of(api)
         assert sum(api.clock.slept) > 120
-
-    def test_a_change_set_that_reads_do_not_show_yet_is_waited_for(self):
-        api = Recorded()
-        late = iter(range(3))
-
-        def answer(_: dict[str, Any]) -> dict[str, Any]:
-            if next(late, None) is not None:
-                raise RefusedError("ChangeSetNotFound", status=404)
-            return description(CHANGE_SET, resized())
-
-        api.answers["DescribeChangeSet"] = answer
-        assert plan_of(api).counts.update == 1
 
     def test_a_change_set_that_is_never_done_ends_in_an_error_and_is_removed(self):
         api = Recorded()
@@ -391,15 +302,6 @@ class TestDiscarding:
         discard(api.account, plan)
         assert not api.change_sets
 
-    def test_keeps_a_stack_in_which_somebody_else_has_a_change_set(self):
-        api = Recorded(exists=False)
-        api.change_sets[CHANGE_SET] = description(CHANGE_SET, added())
-        plan = plan_of(api)
-        other = CHANGE_SET.replace("cfngen-plan-one", "by-hand")
-        api.summaries = [{"ChangeSetName": "by-hand", "ChangeSetId": other, "Status": "CREATE_COMPLETE"}]
-        discard(api.account, plan)
-        assert not api.named("DeleteStack")
-
     def test_keeps_a_stack_that_was_there_before(self):
         api = Recorded()
         api.change_sets[CHANGE_SET] = description(CHANGE_SET, resized())
@@ -442,24 +344,6 @@ class TestExecution:
             "ClientRequestToken": "cfngen-plan-one",
             "DisableRollback": "false",
         }
-
-    @pytest.mark.parametrize("how", [{"express": True}, {"on_failure": "DO_NOTHING"}])
-    def test_refuses_replacements_where_cloudformation_would(self, how):
-        api = Recorded()
-        api.change_sets[CHANGE_SET] = description(CHANGE_SET, replaced())
-        plan = plan_of(api, **how)
-        with pytest.raises(ReplacementRefusedError, match="MasterANetworkInterface"):
-            execute(api.account, plan)
-        assert not api.named("ExecuteChangeSet")
-
-    @pytest.mark.parametrize("code", ["ChangeSetNotFound", "InvalidChangeSetStatus"])
-    def test_a_plan_that_somebody_overtook_is_out_of_date(self, code):
-        api = Recorded()
-        api.change_sets[CHANGE_SET] = description(CHANGE_SET, resized())
-        plan = plan_of(api)
-        api.answers["ExecuteChangeSet"] = _refusing(code)
-        with pytest.raises(PlanOutdatedError):
-            execute(api.account, plan)
 
     def test_what_was_refused_is_still_cleaned_up(self):
         api = Recorded()

@@ -222,7 +222,7 @@ def test_a_stack_that_is_gone_meanwhile_needs_no_deletion() -> None:
     assert (api.named("DeleteStack"), said) == ([], [])
 
 
-@pytest.mark.parametrize("status", ["ROLLBACK_COMPLETE", "UPDATE_IN_PROGRESS"])
+@pytest.mark.parametrize("status", ["ROLLBACK_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_FAILED"])
 def test_where_nothing_can_be_planned_the_status_is_named(status: str) -> None:
     api = Recorded()
     assert api.stack
@@ -233,6 +233,7 @@ def test_where_nothing_can_be_planned_the_status_is_named(status: str) -> None:
         str(raised.value) == f"the stack kubernetes is in {status}; CloudFormation creates no change set in this status"
     )
     assert "`cfngen status`" in str(raised.value.hint)
+    assert not api.named("CreateChangeSet")
 
 
 @pytest.mark.parametrize("code", ["ChangeSetNotFound", "ChangeSetNotFoundException"])
@@ -309,7 +310,10 @@ def test_an_empty_stack_that_cannot_be_deleted_is_told() -> None:
     discard(api.account, plan)
 
 
-@pytest.mark.parametrize("code", ["ChangeSetNotFound", "ChangeSetNotFoundException", "InvalidChangeSetStatusException"])
+@pytest.mark.parametrize(
+    "code",
+    ["ChangeSetNotFound", "ChangeSetNotFoundException", "InvalidChangeSetStatus", "InvalidChangeSetStatusException"],
+)
 def test_a_plan_that_was_overtaken_is_out_of_date_and_is_cleaned_up(code: str) -> None:
     api = Recorded()
     plan = planned(api)
@@ -326,4 +330,5 @@ def test_refusals_name_what_is_in_the_way() -> None:
     for how, words in (({"express": True}, "--express"), ({"on_failure": "DO_NOTHING"}, "without --on-failure keep")):
         with pytest.raises(ReplacementRefusedError, match="Eni may be replaced") as raised:
             execute(api.account, planned(api, entry, **how))
+        assert not api.named("ExecuteChangeSet")
         assert words in str(raised.value.hint)

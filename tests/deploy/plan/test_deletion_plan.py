@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from answering import Aws, pairs, refusing
+from answers import Answers, pairs
 from aws_descriptions import NOW, OWNED, arn, instance, resource, running, stack, stacked
+from recorded import RefusedError
 
 from cfngen.deploy.aws.stacks import StackResource, find_last_deleted
 from cfngen.deploy.operations.deletion.execution import preview_with_refusal
@@ -34,18 +35,18 @@ PARTS = {
 }
 
 
-def found(aws: Aws, *members: StackResource, request: DeletionRequest = REQUEST, **described: Any) -> DeletionPlan:
+def found(aws: Answers, *members: StackResource, request: DeletionRequest = REQUEST, **described: Any) -> DeletionPlan:
     stacked(aws, stack(**described), resources={"one": members})
     return preview_with_refusal(aws.account, request)[0]
 
 
 @pytest.mark.parametrize(("part", "kind"), PARTS.items())
-def test_each_kind_that_goes_is_counted_under_its_name(aws: Aws, part: str, kind: str) -> None:
+def test_each_kind_that_goes_is_counted_under_its_name(aws: Answers, part: str, kind: str) -> None:
     there, gone = resource(arn("x"), type_name=kind), resource(arn("y"), "DELETE_COMPLETE", type_name=kind)
     assert [(each.kind, each.ids) for each in found(aws, there, gone).deleted_parts] == [(part, (arn("x"),))]
 
 
-def test_what_has_no_kind_of_its_own_is_named_and_what_is_kept_is_not(aws: Aws) -> None:
+def test_what_has_no_kind_of_its_own_is_named_and_what_is_kept_is_not(aws: Answers) -> None:
     goes = found(
         aws,
         resource("rtb-1", name="RouteTable"),
@@ -56,8 +57,8 @@ def test_what_has_no_kind_of_its_own_is_named_and_what_is_kept_is_not(aws: Aws) 
     assert [(each.kind, each.ids) for each in goes] == [("other resources", ("RouteTable",))]
 
 
-def test_machines_go_but_those_that_no_group_has_launched(aws: Aws) -> None:
-    aws.answers["ec2:DescribeInstances"] = running(
+def test_machines_go_but_those_that_no_group_has_launched(aws: Answers) -> None:
+    aws.given["ec2:DescribeInstances"] = running(
         instance("i-2", **OWNED, **{"aws:autoscaling:groupName": "group-1"}),
         instance("i-1", **OWNED, **{"aws:autoscaling:groupName": "group-1"}),
         instance("i-9"),
@@ -67,7 +68,7 @@ def test_machines_go_but_those_that_no_group_has_launched(aws: Aws) -> None:
     assert [each.id for each in shown.blockers] == ["i-9"]
 
 
-def test_what_is_known_of_the_stack_is_told(aws: Aws) -> None:
+def test_what_is_known_of_the_stack_is_told(aws: Answers) -> None:
     secret = resource("arn-of-the-secret", type_name="AWS::SecretsManager::Secret", name="CaSecret")
     other = resource("arn-of-another", type_name="AWS::SecretsManager::Secret", name="JoinSecret")
     gone = resource("arn-of-a-former", "DELETE_COMPLETE", type_name="AWS::SecretsManager::Secret", name="CaSecret")
@@ -78,7 +79,7 @@ def test_what_is_known_of_the_stack_is_told(aws: Aws) -> None:
     assert found(aws).protected is False
 
 
-def test_what_stays_of_the_stack_is_told_before(aws: Aws) -> None:
+def test_what_stays_of_the_stack_is_told_before(aws: Answers) -> None:
     shown = found(
         aws,
         resource("vol-1"),
@@ -100,17 +101,17 @@ SNAPSHOT = {"SnapshotId": "snap-9", "VolumeSize": 8, "Tags": pairs({**OWNED, "CS
 LOGS = "/aws/containerinsights/one/application"
 
 
-def claims(aws: Aws) -> None:
+def claims(aws: Answers) -> None:
     """A volume and a snapshot of claims, templates, and a log group."""
-    aws.answers["ec2:DescribeVolumes"] = lambda sent: {
+    aws.given["ec2:DescribeVolumes"] = lambda sent: {
         "Volumes": [VOLUME] if sent["Filters"][0]["Name"].startswith("tag:kubernetes.io") else []
     }
-    aws.answers["ec2:DescribeSnapshots"] = lambda sent: {
+    aws.given["ec2:DescribeSnapshots"] = lambda sent: {
         "Snapshots": [SNAPSHOT] if sent["Filters"][0]["Name"].startswith("tag:kubernetes.io") else []
     }
     version = {"Key": "one/a/vpc.json", "VersionId": "1", "Size": 2, "IsLatest": True}
-    aws.answers["s3:ListObjectVersions"] = {"Versions": [version, {**version, "VersionId": "2"}]}
-    aws.answers["logs:DescribeLogGroups"] = {"logGroups": [{"logGroupName": LOGS}]}
+    aws.given["s3:ListObjectVersions"] = {"Versions": [version, {**version, "VersionId": "2"}]}
+    aws.given["logs:DescribeLogGroups"] = {"logGroups": [{"logGroupName": LOGS}]}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def claims(aws: Aws) -> None:
         ({"bucket": ""}, ["volume", "snapshot", "log group"]),
     ],
 )
-def test_what_nobody_asked_to_be_deleted_stays(aws: Aws, wishes: dict[str, Any], stays: list[str]) -> None:
+def test_what_nobody_asked_to_be_deleted_stays(aws: Answers, wishes: dict[str, Any], stays: list[str]) -> None:
     claims(aws)
     request = replace(REQUEST, **({"bucket": "templates"} | wishes))
     shown = found(aws, request=request)
@@ -145,17 +146,17 @@ AT_HOME = (resource("vpc-1"), resource("group-1"))
     ids=["in its network", "elsewhere", "without a network of its own"],
 )
 def test_what_may_be_a_living_namesakes_is_told_without_a_command(
-    aws: Aws, members: tuple[StackResource, ...], network: str, mine: bool
+    aws: Answers, members: tuple[StackResource, ...], network: str, mine: bool
 ) -> None:
     """Only what lies in its own network, or is attached to its own machines, is known to be its own."""
     claims(aws)
-    aws.answers["ec2:DescribeSecurityGroups"] = lambda sent: {
+    aws.given["ec2:DescribeSecurityGroups"] = lambda sent: {
         "SecurityGroups": (
             [{**GROUP, "VpcId": network}] if not sent.get("Filters") or sent["Filters"][0]["Name"] == "vpc-id" else []
         )
     }
     ours = {**OWNED, "aws:autoscaling:groupName": "group-1"}
-    aws.answers["ec2:DescribeInstances"] = running(
+    aws.given["ec2:DescribeInstances"] = running(
         instance("i-7", vpc_id="vpc-7"), *([instance("i-1", **ours)] if members is AT_HOME else [])
     )
     request = replace(REQUEST, bucket="templates", delete_volumes=True)
@@ -174,30 +175,30 @@ def test_what_may_be_a_living_namesakes_is_told_without_a_command(
     assert [each.id for each in both] == [*([] if mine else ["sg-9"]), "snap-9"]
 
 
-def test_a_volume_that_its_machines_have_attached_is_its_own_beside_a_namesake(aws: Aws) -> None:
-    aws.answers["ec2:DescribeVolumes"] = lambda sent: {
+def test_a_volume_that_its_machines_have_attached_is_its_own_beside_a_namesake(aws: Answers) -> None:
+    aws.given["ec2:DescribeVolumes"] = lambda sent: {
         "Volumes": [VOLUME] if sent["Filters"][0]["Name"] in ("tag:kubernetes.io/cluster/one", "attachment.instance-id") else []  # noqa: E501
     }  # fmt: skip
     ours = {**OWNED, "aws:autoscaling:groupName": "group-1"}
-    aws.answers["ec2:DescribeInstances"] = running(instance("i-7", vpc_id="vpc-7"), instance("i-1", **ours))
+    aws.given["ec2:DescribeInstances"] = running(instance("i-7", vpc_id="vpc-7"), instance("i-1", **ours))
     shown = found(aws, *AT_HOME)
     assert [each.id for each in shown.volumes] == ["vol-9"]
     assert shown.foreign_resources == ()
 
 
-def test_a_stack_that_is_gone_has_nothing_that_goes_but_what_is_left_is_found(aws: Aws) -> None:
+def test_a_stack_that_is_gone_has_nothing_that_goes_but_what_is_left_is_found(aws: Answers) -> None:
     gone = stack(status="DELETE_COMPLETE", DeletionTime=NOW)
     stacked(aws, gone, resources={"one": (resource("vol-1", "DELETE_COMPLETE"),)})
-    describe: Any = aws.answers["cloudformation:DescribeStacks"]
-    aws.answers["cloudformation:DescribeStacks"] = lambda sent: (
-        refusing("ValidationError", "Stack with id one does not exist")(sent)
+    describe: Any = aws.given["cloudformation:DescribeStacks"]
+    aws.given["cloudformation:DescribeStacks"] = lambda sent: (
+        RefusedError("ValidationError", "Stack with id one does not exist")
         if sent.get("StackName") == "one"
         else describe(sent)
         if sent
         else {"Stacks": []}
     )
     summary = {"StackName": "one", "StackId": arn("one"), "CreationTime": NOW, "StackStatus": "DELETE_COMPLETE"}
-    aws.answers["cloudformation:ListStacks"] = {"StackSummaries": [summary]}
+    aws.given["cloudformation:ListStacks"] = {"StackSummaries": [summary]}
     surveyed = plan_deletion(aws.account, REQUEST)
     assert (surveyed.stack, surveyed.plan.stack_id, surveyed.plan.status) == (None, "", "")
     assert (surveyed.plan.deleted_parts, surveyed.plan.blockers, surveyed.plan.authorities) == ((), (), ())
@@ -228,7 +229,7 @@ def summary(name: str, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_of_deleted_stacks_the_clusters_latest_root_is_taken(
-    aws: Aws, summaries: list[dict[str, Any]], chosen: str | None
+    aws: Answers, summaries: list[dict[str, Any]], chosen: str | None
 ) -> None:
     tags = {"of two": {"cfngen:cluster": "two"}, "untagged": {}}
     stacked(
@@ -238,10 +239,10 @@ def test_of_deleted_stacks_the_clusters_latest_root_is_taken(
             for name in ("latest", "earlier", "of two", "untagged")
         ),
     )
-    aws.answers["cloudformation:ListStacks"] = {"StackSummaries": summaries}
+    aws.given["cloudformation:ListStacks"] = {"StackSummaries": summaries}
     last = find_last_deleted(aws.account, REQUEST.stack_name, REQUEST.cluster)
     assert (last.name if last else None) == chosen
-    assert aws.sent("cloudformation:ListStacks") == [{"StackStatusFilter": ["DELETE_COMPLETE"]}]
+    assert aws.named("cloudformation:ListStacks") == [{"StackStatusFilter": ["DELETE_COMPLETE"]}]
 
 
 def metadata(**about: Any) -> dict[str, Any]:
@@ -259,38 +260,38 @@ def metadata(**about: Any) -> dict[str, Any]:
         ({"Metadata": json.dumps({"cfngen": "yes"})}, False),
         ({"Metadata": "{}"}, False),
         ({}, False),
-        (refusing("ValidationError"), False),
+        (RefusedError("ValidationError"), False),
     ],
 )
-def test_a_stack_of_the_console_is_known_by_its_template(aws: Aws, summary_of_template: Any, ours: bool) -> None:
-    aws.answers["cloudformation:GetTemplateSummary"] = summary_of_template
+def test_a_stack_of_the_console_is_known_by_its_template(aws: Answers, summary_of_template: Any, ours: bool) -> None:
+    aws.given["cloudformation:GetTemplateSummary"] = summary_of_template
     if ours:
         assert found(aws, tags={}).by_console is True
-        assert aws.sent("cloudformation:GetTemplateSummary")[0] == {"StackName": arn("one")}
+        assert aws.named("cloudformation:GetTemplateSummary")[0] == {"StackName": arn("one")}
         return
     with pytest.raises(ForeignStackError):
         found(aws, tags={})
 
 
-def test_a_template_that_cannot_be_read_for_another_reason_is_an_error(aws: Aws) -> None:
-    aws.answers["cloudformation:GetTemplateSummary"] = refusing("AccessDenied")
+def test_a_template_that_cannot_be_read_for_another_reason_is_an_error(aws: Answers) -> None:
+    aws.given["cloudformation:GetTemplateSummary"] = RefusedError("AccessDenied")
     with pytest.raises(Exception, match="GetTemplateSummary") as refused:
         found(aws, tags={})
     assert not isinstance(refused.value, ForeignStackError)
 
 
 @pytest.mark.parametrize("tags", [{"cfngen:cluster": "two"}, {"cfngen:cluster": "one", "x": "y"}])
-def test_the_tag_decides_where_there_is_one(aws: Aws, tags: dict[str, str]) -> None:
+def test_the_tag_decides_where_there_is_one(aws: Answers, tags: dict[str, str]) -> None:
     if tags["cfngen:cluster"] == "one":
         assert found(aws, tags=tags).by_console is False
     else:
         with pytest.raises(ForeignStackError, match="two"):
             found(aws, tags=tags)
-    assert aws.sent("cloudformation:GetTemplateSummary") == []
+    assert aws.named("cloudformation:GetTemplateSummary") == []
 
 
 @pytest.mark.parametrize("root", [{"RootId": arn("top")}, {}])
-def test_a_nested_stack_is_not_deleted_by_itself(aws: Aws, root: dict[str, str]) -> None:
+def test_a_nested_stack_is_not_deleted_by_itself(aws: Answers, root: dict[str, str]) -> None:
     with pytest.raises(ForeignStackError, match="one is a nested stack") as refused:
         found(aws, ParentId=arn("parent"), **root)
     assert ("top" if root else "parent") in str(refused.value.hint)
@@ -308,12 +309,12 @@ def test_a_nested_stack_is_not_deleted_by_itself(aws: Aws, root: dict[str, str])
     ],
 )
 def test_an_empty_stack_is_the_clusters_by_its_tag_or_a_change_sets(
-    aws: Aws, tags: dict[str, str], sets: list[dict[str, str]], ours: bool
+    aws: Answers, tags: dict[str, str], sets: list[dict[str, str]], ours: bool
 ) -> None:
-    aws.answers["cloudformation:ListChangeSets"] = {
+    aws.given["cloudformation:ListChangeSets"] = {
         "Summaries": [{"ChangeSetId": f"arn:{number}"} for number in range(len(sets))]
     }
-    aws.answers["cloudformation:DescribeChangeSet"] = lambda sent: {
+    aws.given["cloudformation:DescribeChangeSet"] = lambda sent: {
         "Tags": pairs(sets[int(sent["ChangeSetName"].removeprefix("arn:"))])
     }
     if ours:

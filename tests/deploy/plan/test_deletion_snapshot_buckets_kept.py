@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from answering import Aws, refusing
+from answers import Answers
 from aws_descriptions import resource
+from recorded import RefusedError
 
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs
@@ -21,12 +22,12 @@ LIST = "s3:ListObjectsV2"
         ({"Contents": [HOURLY, {**HOURLY, "Key": "one/etcd/daily/2025-12-31T235900Z.db"}]}, "2 snapshots, 3.0 MiB; "),
         ({"Contents": [HOURLY]}, "1 snapshot, 1.5 MiB; "),
         ({}, "0 snapshots, 0.0 MiB; "),
-        (refusing("AccessDenied"), "snapshots that you have no permission to list; "),
-        (refusing("NoSuchBucket"), None),
+        (RefusedError("AccessDenied"), "snapshots that you have no permission to list; "),
+        (RefusedError("NoSuchBucket"), None),
     ],
 )
-def test_the_stacks_own_bucket_is_told_while_it_is_there(aws: Aws, answer: Any, holds: str | None) -> None:
-    aws.answers[LIST] = answer
+def test_the_stacks_own_bucket_is_told_while_it_is_there(aws: Answers, answer: Any, holds: str | None) -> None:
+    aws.given[LIST] = answer
     scope = Inventory("one", (resource("bucket-1", "DELETE_SKIPPED"),))
     found = remaining_buckets_keys_and_logs.find_snapshot_buckets(aws.account, scope, {"BackupBucketName": "bucket-1"})
     if holds is None:
@@ -43,15 +44,15 @@ def test_the_stacks_own_bucket_is_told_while_it_is_there(aws: Aws, answer: Any, 
     ("answer", "why"),
     [
         ({"Contents": [HOURLY]}, "1 snapshot, 1.5 MiB, in your own bucket"),
-        (refusing("AccessDenied"), "snapshots that you have no permission to list, in your own bucket"),
+        (RefusedError("AccessDenied"), "snapshots that you have no permission to list, in your own bucket"),
         ({}, None),
-        (refusing("NoSuchBucket"), None),
+        (RefusedError("NoSuchBucket"), None),
     ],
 )
 def test_of_an_operators_bucket_only_what_lies_under_the_clusters_name_is_told(
-    aws: Aws, answer: Any, why: str | None
+    aws: Answers, answer: Any, why: str | None
 ) -> None:
-    aws.answers[LIST] = answer
+    aws.given[LIST] = answer
     found = remaining_buckets_keys_and_logs.find_snapshot_buckets(
         aws.account, Inventory("one"), {"BackupBucketName": "mine"}
     )
@@ -61,7 +62,7 @@ def test_of_an_operators_bucket_only_what_lies_under_the_clusters_name_is_told(
     assert not any(not each.cost for each in found)
 
 
-def test_a_cluster_without_a_bucket_has_none(aws: Aws) -> None:
+def test_a_cluster_without_a_bucket_has_none(aws: Answers) -> None:
     assert (
         remaining_buckets_keys_and_logs.find_snapshot_buckets(aws.account, Inventory("one", (resource("vpc-1"),)), {})
         == ()

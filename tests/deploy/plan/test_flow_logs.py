@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from answering import Aws, refusing
+from answers import Answers
 from cloud import Cloud
 from deleting import Operator as Remover
 from deployments import ALLOWED, Operator
+from recorded import RefusedError
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws.account import connect
@@ -86,14 +87,14 @@ def test_a_change_is_told_in_words(impact: Impact | None, danger: Danger, words:
 
 @pytest.mark.parametrize(("code", "is_missing"), [("404", True), ("NoSuchBucket", True), ("403", False)])
 def test_a_bucket_that_does_not_exist_is_told_and_one_that_may_not_be_looked_at_is_not(
-    aws: Aws, code: str, *, is_missing: bool
+    aws: Answers, code: str, *, is_missing: bool
 ) -> None:
-    aws.answers["s3:HeadBucket"] = refusing(code)
+    aws.given["s3:HeadBucket"] = RefusedError(code)
     problems = list(map(str, find_bucket_problems(aws.account, parse({"network": {"flowLogs": BUCKET}}))))
     assert [problem.partition(": ")[0] for problem in problems] == (["network.flowLogs.bucket"] if is_missing else [])
 
 
-def test_only_log_groups_of_the_stacks_flow_logs_are_listed(aws: Aws) -> None:
+def test_only_log_groups_of_the_stacks_flow_logs_are_listed(aws: Answers) -> None:
     names = [
         "one-VpcStack-1ABC-FlowLogGroup-2DEF",
         "one-FlowLogGroup-3GHI",
@@ -101,12 +102,12 @@ def test_only_log_groups_of_the_stacks_flow_logs_are_listed(aws: Aws) -> None:
         "one-application",
     ]
     groups = [{"logGroupName": name, "retentionInDays": 30, "storedBytes": 2**30} for name in names]
-    aws.answers["logs:DescribeLogGroups"] = {"logGroups": groups}
+    aws.given["logs:DescribeLogGroups"] = {"logGroups": groups}
     found = find_flow_log_groups(aws.account, "one")
     assert [resource.id for resource in found] == names[:2]
     assert found[0].why == "records of the VPC's flow log; each is deleted after 30 days"
     assert "1.00 GiB" in found[0].cost
-    aws.answers["logs:DescribeLogGroups"] = refusing("AccessDeniedException")
+    aws.given["logs:DescribeLogGroups"] = RefusedError("AccessDeniedException")
     assert find_flow_log_groups(aws.account, "one") == ()
 
 

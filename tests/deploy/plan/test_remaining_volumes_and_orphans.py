@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from answering import Aws, filtered, refusing
+from answers import Answers, filtered
 from aws_descriptions import arn, resource
 from botocore import xform_name
 from botocore.session import get_session
+from recorded import RefusedError
 
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
@@ -22,8 +23,8 @@ VOLUMES = (resource("vol-1"), resource("vol-2", "DELETE_COMPLETE", stack_id=arn(
 SNAPSHOTS = {"Snapshots": [{"SnapshotId": "snap-1", "VolumeId": "vol-1", "VolumeSize": 20}]}
 
 
-def events(aws: Aws, *volumes: str) -> None:
-    aws.answers["cloudformation:DescribeStackEvents"] = {
+def events(aws: Answers, *volumes: str) -> None:
+    aws.given["cloudformation:DescribeStackEvents"] = {
         "StackEvents": [
             {
                 "StackId": arn("one"),
@@ -38,8 +39,8 @@ def events(aws: Aws, *volumes: str) -> None:
     }
 
 
-def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> None:
-    aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
+def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Answers) -> None:
+    aws.given["ec2:DescribeSnapshots"] = SNAPSHOTS
     events(aws, "AWS::EC2::Volume=vol-3", "AWS::EC2::Volume=", "AWS::EC2::Instance=i-1", "AWS::EC2::Volume=vol-1")
     [found] = remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES))
     assert (found.kind, found.id) == ("snapshot", "snap-1")
@@ -47,9 +48,9 @@ def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> No
     assert found.cost == "EBS snapshot of a volume of 20 GiB, billed per GiB of stored data and month"
     assert found.why.startswith("etcd's data, of the master volume vol-1; ")
     assert found.why.endswith("they were deleted with their secret")
-    [asked] = aws.sent("ec2:DescribeSnapshots")
+    [asked] = aws.named("ec2:DescribeSnapshots")
     assert (filtered(asked, "volume-id"), asked["OwnerIds"]) == (["vol-1", "vol-2", "vol-3"], ["self"])
-    assert {each["StackName"] for each in aws.sent("cloudformation:DescribeStackEvents")} == {
+    assert {each["StackName"] for each in aws.named("cloudformation:DescribeStackEvents")} == {
         arn("one"),
         arn("masters"),
     }
@@ -62,27 +63,27 @@ def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> No
         ({"has_run": False}, "etcd's data, or blank if no master came up"),
     ],
 )
-def test_what_a_snapshot_is_worth_is_said(aws: Aws, more: dict[str, Any], words: str) -> None:
-    aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
+def test_what_a_snapshot_is_worth_is_said(aws: Answers, more: dict[str, Any], words: str) -> None:
+    aws.given["ec2:DescribeSnapshots"] = SNAPSHOTS
     [found] = remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES), **more)
     assert words in found.why
 
 
-def test_who_may_not_see_events_still_sees_snapshots_of_the_volumes_there_are(aws: Aws) -> None:
-    aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
-    aws.answers["cloudformation:DescribeStackEvents"] = refusing("AccessDenied")
+def test_who_may_not_see_events_still_sees_snapshots_of_the_volumes_there_are(aws: Answers) -> None:
+    aws.given["ec2:DescribeSnapshots"] = SNAPSHOTS
+    aws.given["cloudformation:DescribeStackEvents"] = RefusedError("AccessDenied")
     assert len(remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES))) == 1
-    aws.answers["cloudformation:DescribeStackEvents"] = refusing("ServiceUnavailable")
+    aws.given["cloudformation:DescribeStackEvents"] = RefusedError("ServiceUnavailable")
     with pytest.raises(Exception, match="ServiceUnavailable"):
         remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES))
 
 
 @pytest.mark.parametrize(("number", "calls"), [(0, []), (200, [200]), (201, [200, 1])])
-def test_snapshots_are_asked_for_two_hundred_volumes_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
+def test_snapshots_are_asked_for_two_hundred_volumes_at_a_time(aws: Answers, number: int, calls: list[int]) -> None:
     remaining_volumes_and_orphans.find_volume_snapshots(
         aws.account, Inventory("one", tuple(resource(f"vol-{each}") for each in range(number)))
     )
-    assert [len(filtered(each, "volume-id")) for each in aws.sent("ec2:DescribeSnapshots")] == calls
+    assert [len(filtered(each, "volume-id")) for each in aws.named("ec2:DescribeSnapshots")] == calls
 
 
 KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime(2026, 2, 3, tzinfo=UTC)}
@@ -97,16 +98,16 @@ KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime
             "deleted on a day that KMS does not say; ",
         ),
         ({"KeyMetadata": {**KEY, "KeyState": "Enabled"}}, None),
-        (refusing("NotFoundException"), None),
-        (refusing("AccessDeniedException"), None),
+        (RefusedError("NotFoundException"), None),
+        (RefusedError("AccessDeniedException"), None),
     ],
 )
-def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, why: str | None) -> None:
-    aws.answers["kms:DescribeKey"] = answer
+def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Answers, answer: Any, why: str | None) -> None:
+    aws.given["kms:DescribeKey"] = answer
     found = remaining_buckets_keys_and_logs.find_keys(
         aws.account, Inventory("one", (resource("key-1", "DELETE_COMPLETE"),))
     )
-    assert aws.sent("kms:DescribeKey") == [{"KeyId": "key-1"}]
+    assert aws.named("kms:DescribeKey") == [{"KeyId": "key-1"}]
     if why is None:
         assert found == ()
         return
@@ -118,12 +119,12 @@ def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, wh
     )
 
 
-def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws) -> None:
+def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Answers) -> None:
     for call, ask, held in (
         ("kms:DescribeKey", remaining_buckets_keys_and_logs.find_keys, "AWS::KMS::Key"),
         ("secretsmanager:DescribeSecret", remaining_buckets_keys_and_logs.find_secrets, "AWS::SecretsManager::Secret"),
     ):
-        aws.answers[call] = refusing("InternalFailure")
+        aws.given[call] = RefusedError("InternalFailure")
         with pytest.raises(Exception, match="InternalFailure"):
             ask(aws.account, Inventory("one", (resource("x", type_name=held),)))
 
@@ -133,15 +134,15 @@ def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws)
     [
         ({"DeletedDate": datetime(2026, 2, 3, tzinfo=UTC)}, True),
         ({"ARN": "arn:secret-1-of-a-stack"}, False),
-        (refusing("ResourceNotFoundException"), False),
-        (refusing("AccessDeniedException"), False),
+        (RefusedError("ResourceNotFoundException"), False),
+        (RefusedError("AccessDeniedException"), False),
     ],
 )
-def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Aws, answer: Any, named: bool) -> None:
-    aws.answers["secretsmanager:DescribeSecret"] = answer
+def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Answers, answer: Any, named: bool) -> None:
+    aws.given["secretsmanager:DescribeSecret"] = answer
     held = resource("arn-of-a-secret-in-it", "DELETE_COMPLETE", type_name="AWS::SecretsManager::Secret")
     found = remaining_buckets_keys_and_logs.find_secrets(aws.account, Inventory("one", (held,)))
-    assert aws.sent("secretsmanager:DescribeSecret") == [{"SecretId": "arn-of-a-secret-in-it"}]
+    assert aws.named("secretsmanager:DescribeSecret") == [{"SecretId": "arn-of-a-secret-in-it"}]
     assert bool(found) is named
     for each in found:
         assert (each.kind, each.id, each.cost) == (
@@ -168,40 +169,38 @@ def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Aws, answer: A
     ],
 )
 def test_what_cloudformation_did_not_delete_is_named_with_its_reason(
-    aws: Aws, member: StackResource, why: str | None
+    aws: Answers, member: StackResource, why: str | None
 ) -> None:
     member = StackResource(member.stack_id, ("VpcStack",), member.view)
     found = remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])
     assert [(each.kind, each.id, each.why) for each in found] == ([("AWS::EC2::VPC", "vpc-1", why)] if why else [])
 
 
-def test_what_has_no_id_is_named_by_its_logical_one_and_has_no_command(aws: Aws) -> None:
+def test_what_has_no_id_is_named_by_its_logical_one_and_has_no_command(aws: Answers) -> None:
     member = resource("", "DELETE_FAILED", type_name="AWS::EC2::VPC", name="Vpc")
     [found] = remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])
     assert (found.id, found.command, found.cost) == ("Vpc", "", "")
 
 
-def test_an_elastic_ip_is_released_by_its_allocation_id(aws: Aws) -> None:
-    aws.answers["ec2:DescribeAddresses"] = {"Addresses": [{"PublicIp": "192.0.2.1", "AllocationId": "eipalloc-1"}]}
+def test_an_elastic_ip_is_released_by_its_allocation_id(aws: Answers) -> None:
+    aws.given["ec2:DescribeAddresses"] = {"Addresses": [{"PublicIp": "192.0.2.1", "AllocationId": "eipalloc-1"}]}
     addresses = [
         resource(address, "DELETE_FAILED", type_name="AWS::EC2::EIP") for address in ("192.0.2.1", "192.0.2.2")
     ]
     found = remaining_volumes_and_orphans.find_undeleted_resources(aws.account, addresses)
     release = "aws ec2 release-address --allocation-id eipalloc-1 --region us-west-2"
     assert [(each.id, each.command) for each in found] == [("192.0.2.1", release), ("192.0.2.2", "")]
-    [asked] = aws.sent("ec2:DescribeAddresses")
+    [asked] = aws.named("ec2:DescribeAddresses")
     assert filtered(asked, "public-ip") == ["192.0.2.1", "192.0.2.2"]
-    aws.answers["ec2:DescribeAddresses"] = refusing("UnauthorizedOperation")
-    assert [
-        each.command for each in remaining_volumes_and_orphans.find_undeleted_resources(aws.account, addresses)
-    ] == ["", ""]
-    aws.answers["ec2:DescribeAddresses"] = refusing("InternalError")
+    aws.given["ec2:DescribeAddresses"] = RefusedError("UnauthorizedOperation")
+    assert [each.command for each in remaining_volumes_and_orphans.find_undeleted(aws.account, addresses)] == ["", ""]
+    aws.given["ec2:DescribeAddresses"] = RefusedError("InternalError")
     with pytest.raises(Exception, match="InternalError"):
         remaining_volumes_and_orphans.find_undeleted_resources(aws.account, addresses)
 
 
-def test_commands_are_in_an_order_in_which_they_work(aws: Aws) -> None:
-    aws.answers["ec2:DescribeAddresses"] = {"Addresses": [{"PublicIp": "192.0.2.1", "AllocationId": "eipalloc-1"}]}
+def test_commands_are_in_an_order_in_which_they_work(aws: Answers) -> None:
+    aws.given["ec2:DescribeAddresses"] = {"Addresses": [{"PublicIp": "192.0.2.1", "AllocationId": "eipalloc-1"}]}
     kept = {
         "192.0.2.1": "AWS::EC2::EIP",
         "subnet-1": "AWS::EC2::Subnet",
@@ -215,26 +214,26 @@ def test_commands_are_in_an_order_in_which_they_work(aws: Aws) -> None:
     assert all(each.command for each in found)
 
 
-def test_a_role_is_deleted_after_its_policies_and_not_named_once_it_is_gone(aws: Aws) -> None:
+def test_a_role_is_deleted_after_its_policies_and_not_named_once_it_is_gone(aws: Answers) -> None:
     member = resource("web", "DELETE_FAILED", type_name="AWS::IAM::Role")
-    aws.answers["iam:ListRolePolicies"] = {"PolicyNames": ["kubernetes"]}
-    aws.answers["iam:ListAttachedRolePolicies"] = {"AttachedPolicies": [{"PolicyArn": "arn:aws:iam::1:policy/orders"}]}
-    [found] = remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])
+    aws.given["iam:ListRolePolicies"] = {"PolicyNames": ["kubernetes"]}
+    aws.given["iam:ListAttachedRolePolicies"] = {"AttachedPolicies": [{"PolicyArn": "arn:aws:iam::1:policy/orders"}]}
+    [found] = remaining_volumes_and_orphans.find_undeleted(aws.account, [member])
     assert found.command.split(" && ") == [
         "aws iam delete-role-policy --role-name web --policy-name kubernetes",
         "aws iam detach-role-policy --role-name web --policy-arn arn:aws:iam::1:policy/orders",
         "aws iam delete-role --role-name web",
     ]
-    aws.answers["iam:ListRolePolicies"] = refusing("AccessDenied")
-    assert [each.command for each in remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])] == [
+    aws.given["iam:ListRolePolicies"] = RefusedError("AccessDenied")
+    assert [each.command for each in remaining_volumes_and_orphans.find_undeleted(aws.account, [member])] == [
         "aws iam delete-role --role-name web"
     ]
-    aws.answers["iam:ListRolePolicies"] = refusing("NoSuchEntity")
-    assert remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member]) == ()
+    aws.given["iam:ListRolePolicies"] = RefusedError("NoSuchEntity")
+    assert remaining_volumes_and_orphans.find_undeleted(aws.account, [member]) == ()
 
 
 @pytest.mark.parametrize(("name", "billed"), [("EndpointS3", False), ("EndpointEc2", True)])
-def test_a_gateway_endpoint_is_free(aws: Aws, name: str, billed: bool) -> None:
+def test_a_gateway_endpoint_is_free(aws: Answers, name: str, billed: bool) -> None:
     member = resource("vpce-1", "DELETE_FAILED", type_name="AWS::EC2::VPCEndpoint", name=name)
     [found] = remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])
     assert bool(found.cost) is billed
@@ -286,7 +285,7 @@ DELETED_BY = {
 
 
 @pytest.mark.parametrize("kind", sorted({*DELETED_BY, *BILLED}))
-def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str) -> None:
+def test_each_kind_that_stays_has_its_price_and_its_command(aws: Answers, kind: str) -> None:
     """The CLI's names are those of botocore's models, hyphenated."""
     [found] = remaining_volumes_and_orphans.find_undeleted_resources(
         aws.account, [resource("id-1", "DELETE_SKIPPED", type_name=kind)]
@@ -326,7 +325,7 @@ def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str)
     ],
 )
 def test_what_kubernetes_made_and_stays_has_its_price(
-    aws: Aws, leftover: OrphanedResource, why: str, cost: str
+    aws: Answers, leftover: OrphanedResource, why: str, cost: str
 ) -> None:
     [found] = remaining_volumes_and_orphans.describe_remaining_orphans(
         aws.account, [leftover], "data of a PersistentVolumeClaim"
@@ -356,21 +355,21 @@ def test_templates_are_named_with_their_number_and_size(size: int, cost: str) ->
 
 
 @pytest.mark.parametrize("size", [None, 3 * 2**29])
-def test_log_groups_are_named_with_what_they_store(aws: Aws, size: int | None) -> None:
+def test_log_groups_are_named_with_what_they_store(aws: Answers, size: int | None) -> None:
     name = "/aws/containerinsights/one/application"
     described = {"logGroupName": name, **({} if size is None else {"storedBytes": size})}
-    aws.answers["logs:DescribeLogGroups"] = {"logGroups": [described]}
+    aws.given["logs:DescribeLogGroups"] = {"logGroups": [described]}
     [found] = remaining_buckets_keys_and_logs.find_workload_log_groups(aws.account, "one")
     assert (found.kind, found.id) == ("log group", name)
     assert f"{'0.00' if size is None else '1.50'} GiB" in found.cost
     assert found.command == f"aws logs delete-log-group --log-group-name {name} --region us-west-2"
-    assert aws.sent("logs:DescribeLogGroups") == [{"logGroupNamePrefix": "/aws/containerinsights/one/"}]
+    assert aws.named("logs:DescribeLogGroups") == [{"logGroupNamePrefix": "/aws/containerinsights/one/"}]
 
 
-def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
-    aws.answers["logs:DescribeLogGroups"] = refusing("AccessDeniedException")
+def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Answers) -> None:
+    aws.given["logs:DescribeLogGroups"] = RefusedError("AccessDeniedException")
     assert remaining_buckets_keys_and_logs.find_workload_log_groups(aws.account, "one") == ()
-    aws.answers["logs:DescribeLogGroups"] = refusing("ServiceUnavailableException")
+    aws.given["logs:DescribeLogGroups"] = RefusedError("ServiceUnavailableException")
     with pytest.raises(Exception, match="ServiceUnavailable"):
         remaining_buckets_keys_and_logs.find_workload_log_groups(aws.account, "one")
 

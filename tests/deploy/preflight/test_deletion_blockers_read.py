@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from answering import Aws, filtered, pairs, refusing
+from answers import Answers, filtered, pairs
 from aws_descriptions import OWNED, arn, instance, resource, running
+from recorded import RefusedError
 
 from cfngen.deploy.aws import vpc_contents
 from cfngen.deploy.aws.inventory import Inventory
@@ -132,19 +133,19 @@ CONTENTS: list[tuple[str, str, str, str, str, dict[str, Any], list[dict[str, Any
 
 
 @pytest.mark.parametrize("row", CONTENTS, ids=[row[0] for row in CONTENTS])
-def test_a_kind_is_found_while_it_is_there_and_not_when_it_has_ended(aws: Aws, row: tuple[Any, ...]) -> None:
+def test_a_kind_is_found_while_it_is_there_and_not_when_it_has_ended(aws: Answers, row: tuple[Any, ...]) -> None:
     kind, call, answer, key, name, item, ended = row
     items = [{**item, key: "b"}, {**item, key: "a"}]
-    aws.answers[f"ec2:{call}"] = {answer: items}
+    aws.given[f"ec2:{call}"] = {answer: items}
     contents = list(vpc_contents.find_vpc_contents(aws.account, "vpc-1"))
     assert [(each.kind, each.id) for each in contents] == [(kind, "a"), (kind, "b")]
-    assert not name or filtered(aws.sent(f"ec2:{call}")[0], name) == ["vpc-1"]
+    assert not name or filtered(aws.named(f"ec2:{call}")[0], name) == ["vpc-1"]
     for change in ended:
-        aws.answers[f"ec2:{call}"] = {answer: [{**item, **change, key: "a"}]}
+        aws.given[f"ec2:{call}"] = {answer: [{**item, **change, key: "a"}]}
         assert list(vpc_contents.find_vpc_contents(aws.account, "vpc-1")) == [], change
 
 
-def test_a_peering_is_looked_for_from_both_sides(aws: Aws) -> None:
+def test_a_peering_is_looked_for_from_both_sides(aws: Answers) -> None:
     theirs = {"RequesterVpcInfo": {"VpcId": "vpc-2"}, "AccepterVpcInfo": HERE, "Status": {"Code": "pending-acceptance"}}
     connection = {**theirs, "VpcPeeringConnectionId": "pcx-1"}
 
@@ -152,18 +153,18 @@ def test_a_peering_is_looked_for_from_both_sides(aws: Aws) -> None:
         accepted = sent["Filters"] == [{"Name": "accepter-vpc-info.vpc-id", "Values": ["vpc-1"]}]
         return {"VpcPeeringConnections": [connection] if accepted else []}
 
-    aws.answers["ec2:DescribeVpcPeeringConnections"] = describe
+    aws.given["ec2:DescribeVpcPeeringConnections"] = describe
     assert [item.id for item in vpc_contents.find_vpc_contents(aws.account, "vpc-1")] == ["pcx-1"]
 
 
 @pytest.mark.parametrize("code", ["InvalidAction", "UnsupportedOperation"])
-def test_what_a_region_does_not_have_is_not_in_the_way(aws: Aws, code: str) -> None:
-    aws.answers["ec2:DescribeCarrierGateways"] = refusing(code)
+def test_what_a_region_does_not_have_is_not_in_the_way(aws: Answers, code: str) -> None:
+    aws.given["ec2:DescribeCarrierGateways"] = RefusedError(code)
     assert list(vpc_contents.find_vpc_contents(aws.account, "vpc-1")) == []
 
 
-def test_what_may_not_be_looked_for_is_an_error(aws: Aws) -> None:
-    aws.answers["ec2:DescribeCarrierGateways"] = refusing("UnauthorizedOperation")
+def test_what_may_not_be_looked_for_is_an_error(aws: Answers) -> None:
+    aws.given["ec2:DescribeCarrierGateways"] = RefusedError("UnauthorizedOperation")
     with pytest.raises(Exception, match="UnauthorizedOperation"):
         list(vpc_contents.find_vpc_contents(aws.account, "vpc-1"))
 
@@ -178,22 +179,22 @@ def test_what_may_not_be_looked_for_is_an_error(aws: Aws) -> None:
     ],
 )
 def test_what_lies_in_the_network_is_named_unless_it_is_the_clusters(
-    aws: Aws, item: dict[str, Any], what: str | None
+    aws: Answers, item: dict[str, Any], what: str | None
 ) -> None:
-    aws.answers["ec2:DescribeSubnets"] = {"Subnets": [{**HERE, **item}]}
+    aws.given["ec2:DescribeSubnets"] = {"Subnets": [{**HERE, **item}]}
     left = (OrphanedResource("route", "subnet-left", ""),)
     blocking = blockers.find_blockers(aws.account, OWN, left)
     assert blocking == ((Blocker(item["SubnetId"], what),) if what else ())
     assert blockers.find_blockers(aws.account, LENT, left) == ()
 
 
-def test_a_group_and_an_endpoint_are_described_by_what_they_are_for(aws: Aws) -> None:
-    aws.answers["ec2:DescribeSecurityGroups"] = lambda sent: {
+def test_a_group_and_an_endpoint_are_described_by_what_they_are_for(aws: Answers) -> None:
+    aws.given["ec2:DescribeSecurityGroups"] = lambda sent: {
         "SecurityGroups": (
             [{**HERE, "GroupId": "sg-db", "GroupName": "database"}] if sent["Filters"][0]["Name"] == "vpc-id" else []
         )
     }
-    aws.answers["ec2:DescribeVpcEndpoints"] = {
+    aws.given["ec2:DescribeVpcEndpoints"] = {
         "VpcEndpoints": [{**HERE, "VpcEndpointId": "vpce-1", "State": "available", "ServiceName": "com.s3"}]
     }
     blocking = blockers.find_blockers(aws.account, OWN, ())
@@ -206,9 +207,9 @@ def test_a_group_and_an_endpoint_are_described_by_what_they_are_for(aws: Aws) ->
     assert blocking[0].text in str(OccupiedError("one", blocking))
 
 
-def test_an_endpoint_that_a_service_manages_has_no_command(aws: Aws) -> None:
+def test_an_endpoint_that_a_service_manages_has_no_command(aws: Answers) -> None:
     endpoint = {**HERE, "VpcEndpointId": "vpce-1", "State": "available", "ServiceName": "com.aoss"}
-    aws.answers["ec2:DescribeVpcEndpoints"] = {"VpcEndpoints": [{**endpoint, "RequesterManaged": True}]}
+    aws.given["ec2:DescribeVpcEndpoints"] = {"VpcEndpoints": [{**endpoint, "RequesterManaged": True}]}
     [found] = blockers.find_blockers(aws.account, OWN, ())
     assert found == Blocker("vpce-1", "VPC endpoint for com.aoss (managed by that service: disable it there)")
 
@@ -229,28 +230,28 @@ ENDPOINT_OF_OTHERS = {**HERE, "VpcEndpointId": "vpce-9", "State": "available", "
     ],
 )
 def test_in_a_network_that_was_lent_gateways_and_endpoints_of_others_are_named_in_the_clusters_subnets(
-    aws: Aws, nat_gateway: dict[str, Any], endpoint: dict[str, Any], named: list[str]
+    aws: Answers, nat_gateway: dict[str, Any], endpoint: dict[str, Any], named: list[str]
 ) -> None:
-    aws.answers["ec2:DescribeNatGateways"] = {"NatGateways": [{**NAT_OF_OTHERS, **nat_gateway}]}
-    aws.answers["ec2:DescribeVpcEndpoints"] = {"VpcEndpoints": [{**ENDPOINT_OF_OTHERS, **endpoint}]}
+    aws.given["ec2:DescribeNatGateways"] = {"NatGateways": [{**NAT_OF_OTHERS, **nat_gateway}]}
+    aws.given["ec2:DescribeVpcEndpoints"] = {"VpcEndpoints": [{**ENDPOINT_OF_OTHERS, **endpoint}]}
     interfaces(aws, {"SubnetId": "subnet-1", "Description": "Interface for NAT Gateway nat-1"})
     blocking = blockers.find_blockers(aws.account, LENT, ())
     assert [each.id for each in blocking if each.command] == [each.id for each in blocking] == named
 
 
-def test_their_interfaces_are_not_named_again(aws: Aws) -> None:
-    aws.answers["ec2:DescribeNatGateways"] = {"NatGateways": [{**NAT_OF_OTHERS, "SubnetId": "subnet-1"}]}
+def test_their_interfaces_are_not_named_again(aws: Answers) -> None:
+    aws.given["ec2:DescribeNatGateways"] = {"NatGateways": [{**NAT_OF_OTHERS, "SubnetId": "subnet-1"}]}
     endpoint = {**ENDPOINT_OF_OTHERS, "SubnetIds": ["subnet-1"], "NetworkInterfaceIds": ["eni-1"]}
-    aws.answers["ec2:DescribeVpcEndpoints"] = {"VpcEndpoints": [endpoint]}
+    aws.given["ec2:DescribeVpcEndpoints"] = {"VpcEndpoints": [endpoint]}
     interfaces(aws, *({"SubnetId": "subnet-1", "Description": text} for text in ("NAT Gateway nat-9", "endpoint", "x")))
     assert [each.id for each in blockers.find_blockers(aws.account, LENT, ())] == ["eni-2", "nat-9", "vpce-9"]
 
 
-def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
+def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Answers) -> None:
     """Those of the stacks, and those that Kubernetes made; other leftovers are no groups."""
     rules = [{**HERE, "GroupId": "sg-db", "GroupName": "database"}, {**HERE, "GroupId": "sg-tagged", "GroupName": "x"}]
     rules[1]["Tags"] = pairs(OWNED)
-    aws.answers["ec2:DescribeSecurityGroups"] = lambda sent: {
+    aws.given["ec2:DescribeSecurityGroups"] = lambda sent: {
         "SecurityGroups": rules if sent["Filters"][0]["Name"] == "ip-permission.group-id" else []
     }
     left = (OrphanedResource("security group", "sg-made", "web"), OrphanedResource("network interface", "eni-1", ""))
@@ -258,19 +259,19 @@ def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
     assert blocking == (
         Blocker("sg-db", "security group database has rules that refer to the cluster's security groups"),
     )
-    assert filtered(aws.sent("ec2:DescribeSecurityGroups")[0], "ip-permission.group-id") == ["sg-own", "sg-made"]
+    assert filtered(aws.named("ec2:DescribeSecurityGroups")[0], "ip-permission.group-id") == ["sg-own", "sg-made"]
 
 
-def test_machines_that_no_group_has_launched_are_in_the_way(aws: Aws) -> None:
+def test_machines_that_no_group_has_launched_are_in_the_way(aws: Answers) -> None:
     scope = Inventory("one", vpc_id="vpc-1", unmanaged_instances=frozenset({"i-9", "i-8"}))
     blocking = blockers.find_blockers(aws.account, scope, ())
     assert [each.id for each in blocking] == ["i-8", "i-9"]
     assert all("launched by Karpenter or by hand" in each.what for each in blocking)
 
 
-def test_load_balancers_of_others_are_named_with_their_name_and_their_interfaces_are_not(aws: Aws) -> None:
+def test_load_balancers_of_others_are_named_with_their_name_and_their_interfaces_are_not(aws: Answers) -> None:
     names = ("theirs", "ours", "left")
-    aws.answers["elb:DescribeLoadBalancers"] = {
+    aws.given["elb:DescribeLoadBalancers"] = {
         "LoadBalancerDescriptions": [{"LoadBalancerName": each, "VPCId": "vpc-1"} for each in names]
     }
     interfaces(aws, *({"Description": f"ELB {each}"} for each in names))
@@ -279,8 +280,8 @@ def test_load_balancers_of_others_are_named_with_their_name_and_their_interfaces
     assert blockers.find_blockers(aws.account, scope, left) == (Blocker("theirs", "load balancer theirs"),)
 
 
-def interfaces(aws: Aws, *described: dict[str, Any]) -> None:
-    aws.answers["ec2:DescribeNetworkInterfaces"] = {
+def interfaces(aws: Answers, *described: dict[str, Any]) -> None:
+    aws.given["ec2:DescribeNetworkInterfaces"] = {
         "NetworkInterfaces": [{"NetworkInterfaceId": f"eni-{place}", **each} for place, each in enumerate(described)]
     }
 
@@ -333,26 +334,28 @@ STACKS = Inventory(
         ),
     ],
 )
-def test_an_interface_is_the_clusters_or_somebody_elses(aws: Aws, described: dict[str, Any], what: str | None) -> None:
+def test_an_interface_is_the_clusters_or_somebody_elses(
+    aws: Answers, described: dict[str, Any], what: str | None
+) -> None:
     interfaces(aws, described)
     blocking = blockers.find_blockers(aws.account, STACKS, (OrphanedResource("load balancer", "left-arn", "left"),))
     assert blocking == ((Blocker("eni-0", what),) if what else ())
 
 
 @pytest.mark.parametrize("own", ["stack", "leftover"])
-def test_an_interface_that_the_cluster_is_known_to_have_is_its_own(aws: Aws, own: str) -> None:
+def test_an_interface_that_the_cluster_is_known_to_have_is_its_own(aws: Answers, own: str) -> None:
     interfaces(aws, {})
     has = (resource("eni-0", type_name="AWS::EC2::NetworkInterface"),) if own == "stack" else ()
     left = (OrphanedResource("network interface", "eni-0", ""),) if own == "leftover" else ()
     assert blockers.find_blockers(aws.account, Inventory("one", has, vpc_id="vpc-1", own_vpc=True), left) == ()
 
 
-def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Aws) -> None:
+def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Answers) -> None:
     interfaces(aws, {}, {"Description": "Interface for NAT Gateway nat-9"}, {"Description": "by hand"})
-    aws.answers["ec2:DescribeVpcEndpoints"] = {
+    aws.given["ec2:DescribeVpcEndpoints"] = {
         "VpcEndpoints": [{**HERE, "VpcEndpointId": "vpce-9", "State": "available", "NetworkInterfaceIds": ["eni-0"]}]
     }
-    aws.answers["ec2:DescribeNatGateways"] = {"NatGateways": [{**HERE, "NatGatewayId": "nat-9", "State": "available"}]}
+    aws.given["ec2:DescribeNatGateways"] = {"NatGateways": [{**HERE, "NatGatewayId": "nat-9", "State": "available"}]}
     blocking = blockers.find_blockers(aws.account, OWN, ())
     assert [each.id for each in blocking] == ["eni-2", "nat-9", "vpce-9"]
 
@@ -373,17 +376,19 @@ def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Aws) -> Non
         (instance("i-9", "terminated", Name="bastion"), None),
     ],
 )  # fmt: skip
-def test_a_machine_of_others_is_named_for_its_interface(aws: Aws, machine: dict[str, Any], what: str | None) -> None:
+def test_a_machine_of_others_is_named_for_its_interface(
+    aws: Answers, machine: dict[str, Any], what: str | None
+) -> None:
     interfaces(aws, {"Attachment": {"InstanceId": "i-9"}}, {"Attachment": {"InstanceId": "i-1"}})
-    aws.answers["ec2:DescribeInstances"] = running(machine)
+    aws.given["ec2:DescribeInstances"] = running(machine)
     assert blockers.find_blockers(aws.account, OWN, ()) == ((Blocker("i-9", what),) if what else ())
-    assert filtered(aws.sent("ec2:DescribeInstances")[0], "instance-id") == ["i-9"]
+    assert filtered(aws.named("ec2:DescribeInstances")[0], "instance-id") == ["i-9"]
 
 
-def test_where_only_the_clusters_machines_are_no_others_are_asked_for(aws: Aws) -> None:
+def test_where_only_the_clusters_machines_are_no_others_are_asked_for(aws: Answers) -> None:
     interfaces(aws, {"Attachment": {"InstanceId": "i-1"}})
     assert blockers.find_blockers(aws.account, OWN, ()) == ()
-    assert aws.sent("ec2:DescribeInstances") == []
+    assert aws.named("ec2:DescribeInstances") == []
 
 
 @pytest.mark.parametrize(
@@ -396,15 +401,15 @@ def test_where_only_the_clusters_machines_are_no_others_are_asked_for(aws: Aws) 
     ],
 )
 def test_in_a_network_that_was_lent_only_the_clusters_subnets_and_groups_count(
-    aws: Aws, described: dict[str, Any], named: bool
+    aws: Answers, described: dict[str, Any], named: bool
 ) -> None:
     interfaces(aws, described)
     assert bool(blockers.find_blockers(aws.account, LENT, ())) is named
 
 
-def test_without_a_network_no_interface_is_asked_for(aws: Aws) -> None:
+def test_without_a_network_no_interface_is_asked_for(aws: Answers) -> None:
     assert blockers.find_blockers(aws.account, Inventory("one"), ()) == ()
-    assert aws.sent("ec2:DescribeNetworkInterfaces") == []
+    assert aws.named("ec2:DescribeNetworkInterfaces") == []
 
 
 @pytest.mark.parametrize(
@@ -418,20 +423,20 @@ def test_without_a_network_no_interface_is_asked_for(aws: Aws) -> None:
     ],
 )
 def test_subnets_that_use_the_clusters_route_table_are_named(
-    aws: Aws, scope: Inventory, associations: list[dict[str, Any]], named: list[str]
+    aws: Answers, scope: Inventory, associations: list[dict[str, Any]], named: list[str]
 ) -> None:
-    aws.answers["ec2:DescribeRouteTables"] = {
+    aws.given["ec2:DescribeRouteTables"] = {
         "RouteTables": [{"RouteTableId": "rtb-1", "Associations": associations}, {"RouteTableId": "rtb-2"}]
     }
     blocking = blockers.find_blockers(aws.account, scope, ())
     assert blocking == tuple(Blocker(each, "subnet that uses the cluster's route table rtb-1") for each in named)
     if named:
-        assert filtered(aws.sent("ec2:DescribeRouteTables")[0], "route-table-id") == ["rtb-1"]
+        assert filtered(aws.named("ec2:DescribeRouteTables")[0], "route-table-id") == ["rtb-1"]
 
 
-def test_what_is_in_the_way_for_two_reasons_is_named_once_with_the_first(aws: Aws) -> None:
+def test_what_is_in_the_way_for_two_reasons_is_named_once_with_the_first(aws: Answers) -> None:
     interfaces(aws, {"Attachment": {"InstanceId": "i-9"}})
-    aws.answers["ec2:DescribeInstances"] = running(instance("i-9", Name="by hand"))
+    aws.given["ec2:DescribeInstances"] = running(instance("i-9", Name="by hand"))
     scope = Inventory("one", vpc_id="vpc-1", own_vpc=True, unmanaged_instances=frozenset({"i-9"}))
     [found] = blockers.find_blockers(aws.account, scope, ())
     assert "launched by Karpenter or by hand" in found.what

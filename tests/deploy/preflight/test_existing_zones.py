@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from answering import Aws, refusing
+from answers import Answers
+from recorded import RefusedError
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.preflight.existing.services import find_zone_problems
@@ -14,9 +15,9 @@ from cfngen.deploy.preflight.findings import Severity
 NAME = "api.k8s.example.com"
 
 
-def problems(aws: Aws, *, name: str = "k8s.example.com.", is_private: bool = False, key: str = "publicZone") -> Any:
+def problems(aws: Answers, *, name: str = "k8s.example.com.", is_private: bool = False, key: str = "publicZone") -> Any:
     """Return what is told of a zone of this name and kind that the cluster file names."""
-    aws.answers["route53:GetHostedZone"] = {
+    aws.given["route53:GetHostedZone"] = {
         "HostedZone": {
             "Id": "/hostedzone/Z0123456789ABC",
             "Name": name,
@@ -30,11 +31,11 @@ def problems(aws: Aws, *, name: str = "k8s.example.com.", is_private: bool = Fal
 
 @pytest.mark.parametrize(("key", "is_private"), [("publicZone", False), ("privateZone", True)])
 @pytest.mark.parametrize("name", ["k8s.example.com.", f"{NAME}."])
-def test_a_zone_of_the_domain_fits(aws: Aws, key: str, is_private: bool, name: str) -> None:
+def test_a_zone_of_the_domain_fits(aws: Answers, key: str, is_private: bool, name: str) -> None:
     assert problems(aws, name=name, key=key, is_private=is_private) == []
 
 
-def test_a_zone_of_the_other_kind_or_of_another_domain_is_told(aws: Aws) -> None:
+def test_a_zone_of_the_other_kind_or_of_another_domain_is_told(aws: Answers) -> None:
     [problem] = problems(aws, is_private=True)
     assert problem.startswith("api.dns.publicZone.id: Z0123456789ABC (k8s.example.com) is a private zone; use")
     [problem] = problems(aws, key="privateZone")
@@ -43,10 +44,10 @@ def test_a_zone_of_the_other_kind_or_of_another_domain_is_told(aws: Aws) -> None
     assert problem.endswith(f"is the zone of example.org, and {NAME} is not in it")
 
 
-def test_new_zones_are_not_looked_for(aws: Aws) -> None:
+def test_new_zones_are_not_looked_for(aws: Answers) -> None:
     cluster = parse({"api": {"dns": {"name": NAME, "publicZone": {"name": "k8s.example.com"}}}})
     assert list(find_zone_problems(aws.account, cluster)) == []
-    assert not aws.sent("route53:GetHostedZone")
+    assert not aws.named("route53:GetHostedZone")
 
 
 @pytest.mark.parametrize(
@@ -57,9 +58,9 @@ def test_new_zones_are_not_looked_for(aws: Aws) -> None:
     ],
 )
 def test_a_zone_that_does_not_exist_is_a_problem_and_one_that_may_not_be_read_is_said(
-    aws: Aws, code: str, severity: Severity, says: str
+    aws: Answers, code: str, severity: Severity, says: str
 ) -> None:
-    aws.answers["route53:GetHostedZone"] = refusing(code)
+    aws.given["route53:GetHostedZone"] = RefusedError(code)
     cluster = parse({"api": {"dns": {"name": NAME, "publicZone": {"id": "Z0123456789ABC"}}}})
     [finding] = find_zone_problems(aws.account, cluster)
     assert (finding.key, finding.severity) == ("api.dns.publicZone.id", severity)

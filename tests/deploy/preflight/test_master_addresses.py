@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from answering import Aws, refusing
+from answers import Answers
 from cloud import Cloud
 from deployments import Operator, groups
+from recorded import RefusedError
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws import addresses, stacks
@@ -104,8 +105,8 @@ def test_one_master_does_not_become_three_over_somebodys_address(cloud: Cloud) -
     assert operator.deploy(THREE).action == "none"
 
 
-def test_addresses_that_may_not_be_read_are_said_and_keep_nobody_from_deploying(aws: Aws) -> None:
-    aws.answers["ec2:DescribeNetworkInterfaces"] = refusing("UnauthorizedOperation")
+def test_addresses_that_may_not_be_read_are_said_and_keep_nobody_from_deploying(aws: Answers) -> None:
+    aws.given["ec2:DescribeNetworkInterfaces"] = RefusedError("UnauthorizedOperation")
     told: list[Message] = []
     masters.check(aws.account, parse(THREE), VALUES, StackTree(aws.account, stack("vpc-1")), told.append)
     [notice] = told

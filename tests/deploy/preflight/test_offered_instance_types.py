@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from answering import Aws, refusing
+from answers import Answers
+from recorded import RefusedError
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
@@ -23,9 +24,9 @@ def ignore(message: Message) -> None:
     """Take a message that a test does not look at."""
 
 
-def offered(aws: Aws, **zones: str) -> Cluster:
+def offered(aws: Answers, **zones: str) -> Cluster:
     """Let each type (with _ for its dot) be offered in the zones with these letters."""
-    aws.answers["ec2:DescribeInstanceTypeOfferings"] = {
+    aws.given["ec2:DescribeInstanceTypeOfferings"] = {
         "InstanceTypeOfferings": [
             {"InstanceType": name.replace("_", "."), "Location": f"us-west-2{letter}"}
             for name, letters in zones.items()
@@ -35,13 +36,13 @@ def offered(aws: Aws, **zones: str) -> Cluster:
     return parse(FILE)
 
 
-def test_a_type_in_every_zone_is_no_problem(aws: Aws) -> None:
+def test_a_type_in_every_zone_is_no_problem(aws: Answers) -> None:
     check(aws.account, offered(aws, m7i_large="abc", m5_large="abc", c7i_large="abc"), {}, ignore)
-    [call] = aws.sent("ec2:DescribeInstanceTypeOfferings")
+    [call] = aws.named("ec2:DescribeInstanceTypeOfferings")
     assert call["Filters"] == [{"Name": "instance-type", "Values": ["c7i.large", "m5.large", "m7i.large"]}]
 
 
-def test_every_master_needs_its_zone_and_a_group_needs_one(aws: Aws) -> None:
+def test_every_master_needs_its_zone_and_a_group_needs_one(aws: Answers) -> None:
     cluster = offered(aws, m7i_large="ab", m5_large="b", c7i_large="d")
     with pytest.raises(InstanceTypesNotOfferedError) as error:
         check(aws.account, cluster, {}, ignore)
@@ -57,12 +58,12 @@ def test_every_master_needs_its_zone_and_a_group_needs_one(aws: Aws) -> None:
     )
 
 
-def test_a_type_that_the_region_does_not_have(aws: Aws) -> None:
+def test_a_type_that_the_region_does_not_have(aws: Answers) -> None:
     with pytest.raises(InstanceTypesNotOfferedError, match=r"c7i.large is not offered in .*; use another type$"):
         check(aws.account, offered(aws, m7i_large="abc", m5_large="abc"), {}, ignore)
 
 
-def test_a_bastion_needs_its_zone(aws: Aws) -> None:
+def test_a_bastion_needs_its_zone(aws: Answers) -> None:
     offered(aws, m7i_large="abc", m5_large="abc", c7i_large="abc", t4g_nano="b")
     bastion = {"instanceType": "t4g.nano", "zone": "us-west-2a", "allowedCidrs": ["203.0.113.0/24"]}
     cluster = parse({**FILE, "bastion": bastion, "ssh": {"keyName": "laptop"}})
@@ -71,7 +72,7 @@ def test_a_bastion_needs_its_zone(aws: Aws) -> None:
     check(aws.account, cluster, {"ZoneA": "us-west-2b"}, ignore)
 
 
-def test_types_and_zones_of_the_parameters_count(aws: Aws) -> None:
+def test_types_and_zones_of_the_parameters_count(aws: Answers) -> None:
     cluster = offered(aws, m7i_large="abd", m5_large="abc", c7i_large="abc", m6i_large="abc")
     check(aws.account, cluster, {"MasterInstanceType": "m6i.large"}, ignore)
     check(aws.account, cluster, {"ZoneC": "us-west-2d"}, ignore)
@@ -79,8 +80,8 @@ def test_types_and_zones_of_the_parameters_count(aws: Aws) -> None:
         check(aws.account, cluster, {"ZoneC": "us-west-2d", "NodeGroupGeneralInstanceType": "r5.large"}, ignore)
 
 
-def test_who_may_not_look_is_told_and_not_kept_from_deploying(aws: Aws) -> None:
-    aws.answers["ec2:DescribeInstanceTypeOfferings"] = refusing("UnauthorizedOperation")
+def test_who_may_not_look_is_told_and_not_kept_from_deploying(aws: Answers) -> None:
+    aws.given["ec2:DescribeInstanceTypeOfferings"] = RefusedError("UnauthorizedOperation")
     told: list[Message] = []
     check(aws.account, parse(FILE), {}, told.append)
     [notice] = told
@@ -94,7 +95,7 @@ SEVERAL: dict[str, Any] = {
 }
 
 
-def test_of_several_types_each_zone_needs_one(aws: Aws) -> None:
+def test_of_several_types_each_zone_needs_one(aws: Answers) -> None:
     offered(aws, t3_medium="ab", m7i_large="a", m7a_large="b", m6i_large="ab")
     check(aws.account, parse(SEVERAL), {}, ignore)
     offered(aws, t3_medium="ab", m7i_large="a", m7a_large="a", m6i_large="a")
@@ -108,7 +109,7 @@ def test_of_several_types_each_zone_needs_one(aws: Aws) -> None:
     )
 
 
-def test_of_several_types_each_needs_a_zone(aws: Aws) -> None:
+def test_of_several_types_each_needs_a_zone(aws: Answers) -> None:
     offered(aws, t3_medium="ab", m7i_large="ab", m7a_large="c")
     with pytest.raises(InstanceTypesNotOfferedError) as error:
         check(aws.account, parse(SEVERAL), {}, ignore)
@@ -121,7 +122,7 @@ def test_of_several_types_each_needs_a_zone(aws: Aws) -> None:
     )
 
 
-def test_requirements_need_a_type_in_each_zone_and_no_more(aws: Aws) -> None:
+def test_requirements_need_a_type_in_each_zone_and_no_more(aws: Answers) -> None:
     requirements = {"vcpus": {"min": 2, "max": 2}, "memory": {"min": 8, "max": 8}}
     cluster = parse({**SEVERAL, "nodeGroups": [{"instanceRequirements": requirements}]})
     offered(aws, t3_medium="ab", m7i_large="a", m7a_large="b")

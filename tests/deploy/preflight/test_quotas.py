@@ -7,7 +7,7 @@ import pytest
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.plan.publishing.publish import assign_template_urls
-from cfngen.deploy.preflight.quotas import checks, vcpus
+from cfngen.deploy.preflight.quotas import checks
 from cfngen.deploy.preflight.quotas.demand import count_demand
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount
 from cfngen.templates import generate
@@ -94,28 +94,6 @@ def test_spot_instances_and_the_desired_size_are_seen():
     assert InstanceCount("m7g.large", 3, is_spot=True, max_count=5) in count_demand(of(group), {}).instances
 
 
-@pytest.mark.parametrize(
-    ("instance_type", "family"),
-    [
-        ("t3.medium", "standard (A, C, D, H, I, M, R, T, Z)"),
-        ("im4gn.large", "standard (A, C, D, H, I, M, R, T, Z)"),
-        ("is4gen.large", "standard (A, C, D, H, I, M, R, T, Z)"),
-        ("g5.xlarge", "G and VT"),
-        ("gr6.4xlarge", "G and VT"),
-        ("vt1.3xlarge", "G and VT"),
-        ("p4d.24xlarge", "P"),
-        ("x2idn.16xlarge", "X"),
-        ("inf2.xlarge", "Inf"),
-        ("u-6tb1.metal", "high memory"),
-        ("mac2.metal", None),
-        ("", None),
-    ],
-)
-def test_which_types_share_a_quota(instance_type, family):
-    found = vcpus.family_of(instance_type)
-    assert (found.name if found else None) == family
-
-
 def test_an_empty_account_has_room_for_the_default_cluster(account, documents):
     found = checks.check_quotas(account, count_demand(documents, {}))
     assert {each.sufficient for each in found} == {True}
@@ -128,58 +106,6 @@ def test_an_empty_account_has_room_for_the_default_cluster(account, documents):
     assert named["gp3 storage (GiB)"].limit == 50 * 1024
 
 
-def test_what_the_cluster_does_not_take_is_not_asked(account):
-    found = by_name(checks.check_quotas(account, count_demand(of(), {})))
-    assert "NAT gateways in one zone" not in found
-    assert SPOT not in found
-
-
-def test_what_is_used_counts(cloud, account, documents):
-    for _ in range(5):
-        cloud.client("ec2").allocate_address(Domain="vpc")
-    address = by_name(checks.check_quotas(account, count_demand(documents, {})))["Elastic IPs"]
-    assert (address.used, address.limit, address.sufficient) == (5, 5, False)
-    assert "--service-code ec2 --quota-code L-0263D0A3 --desired-value 6" in address.hint
-    assert "--region us-west-2" in address.hint
-
-
-def test_running_instances_count_by_their_processors(cloud, account, documents):
-    ec2 = cloud.client("ec2")
-    image = ec2.describe_images(Owners=["self"])["Images"][0]["ImageId"]
-    ec2.run_instances(ImageId=image, InstanceType="m5.4xlarge", MinCount=3, MaxCount=3)
-    stopped = ec2.run_instances(ImageId=image, InstanceType="m5.4xlarge", MinCount=1, MaxCount=1)["Instances"][0]
-    ec2.stop_instances(InstanceIds=[stopped["InstanceId"]])
-    ec2.run_instances(ImageId=image, InstanceType="g4dn.xlarge", MinCount=1, MaxCount=1)
-    found = by_name(checks.check_quotas(account, count_demand(documents, {})))[STANDARD]
-    assert (found.used, found.needed, found.limit, found.sufficient) == (48, 10, 64, True)
-    cloud.moto_extensions.set_quota("ec2", "L-1216C47A", 57)
-    found = by_name(checks.check_quotas(account, count_demand(documents, {})))[STANDARD]
-    assert found.sufficient is False
-    assert "--desired-value 58" in found.hint
-
-
-def test_volumes_count_by_their_size_and_limits_are_in_tebibytes(cloud, account, documents):
-    cloud.client("ec2").create_volume(AvailabilityZone="us-west-2a", Size=2000, VolumeType="gp3")
-    cloud.client("ec2").create_volume(AvailabilityZone="us-west-2a", Size=500, VolumeType="gp2")
-    cloud.moto_extensions.set_quota("ebs", "L-7A658B76", 2)
-    found = by_name(checks.check_quotas(account, count_demand(documents, {})))["gp3 storage (GiB)"]
-    assert (found.used, found.limit, found.sufficient) == (2000, 2048, False)
-    assert "--desired-value 3" in found.hint
-
-
-def test_what_may_not_be_seen_is_unknown_and_says_why(cloud, documents):
-    only = {"Effect": "Allow", "Action": ["ec2:Describe*", "autoscaling:Describe*"], "Resource": "*"}
-    with cloud.permissions.enforcing({"Version": "2012-10-17", "Statement": [only]}) as credentials:
-        account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
-        found = checks.check_quotas(account, count_demand(documents, {}))
-    assert {each.sufficient for each in found} == {None}
-    named = by_name(found)
-    assert named["VPCs"].used == 1
-    assert named["VPCs"].limit is None
-    assert "not allowed to call GetServiceQuota" in named["VPCs"].hint
-    assert "not allowed to call GetAccountSummary" in named["IAM roles"].hint
-
-
 def test_nothing_can_be_seen_and_nothing_fails(cloud, documents):
     nothing = {"Effect": "Deny", "Action": "*", "Resource": "*"}
     with cloud.permissions.enforcing({"Version": "2012-10-17", "Statement": [nothing]}) as credentials:
@@ -187,13 +113,6 @@ def test_nothing_can_be_seen_and_nothing_fails(cloud, documents):
         found = checks.check_quotas(account, count_demand(documents, {}))
     assert {each.sufficient for each in found} == {None}
     assert all(each.hint for each in found)
-
-
-def test_types_without_a_known_quota_are_named(account, documents):
-    found = by_name(checks.check_quotas(account, count_demand(documents, {"NodeGroupNodesInstanceType": "mac2.metal"})))
-    assert found["vCPUs of mac2.metal"].sufficient is None
-    assert found["vCPUs of mac2.metal"].hint == "it is not known which quota applies"
-    assert found[STANDARD].needed == 2
 
 
 def test_a_type_that_ec2_does_not_know_is_no_failure(account, documents):
@@ -237,19 +156,6 @@ def test_of_an_update_only_what_it_adds_counts(account):
     assert (found["gp3 storage (GiB)"].needed, found["gp3 storage (GiB)"].needed_at_maximum) == (2 * 32, 4 * 32)
     assert checks.check_quotas(account, before, before) == ()
     assert checks.check_quotas(account, before, after) == ()
-
-
-def test_rules_count_old_and_new_ones_while_they_change(account):
-    def ranges(first):
-        return count_demand(
-            generate(parse({"api": {"allowedCidrs": [f"{first}.{each}.0.0/16" for each in range(36)]}})), {}
-        )
-
-    [found] = checks.check_quotas(account, ranges(11), ranges(12))
-    assert found.name == "Rules of one security group (MasterSecurityGroup)"
-    assert (found.limit, found.sufficient) == (60, False)
-    assert found.needed > 72
-    assert "--quota-code L-0EA8095F" in found.hint
 
 
 def test_quotas_that_the_cluster_file_counts_on_are_looked_at(cloud, account):

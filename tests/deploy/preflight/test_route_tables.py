@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from answering import refusing
+from recorded import RefusedError
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws.account import connect
@@ -105,7 +105,7 @@ def test_what_cannot_be_found_out_stops_nobody(account, given):
 
 
 def test_tables_that_may_not_be_read_are_said_and_stop_nobody(account, given, aws):
-    aws.answers["ec2:DescribeRouteTables"] = refusing("UnauthorizedOperation")
+    aws.given["ec2:DescribeRouteTables"] = RefusedError("UnauthorizedOperation")
     told = []
     routes.check(aws.account, cluster(given), given, told.append)
     assert [notice.text.partition(" cannot be read")[0] for notice in told] == ["which route tables the subnets use"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from answering import Aws
+from answers import Answers
 from in_moto import in_moto
 from moto.ec2.models.vpcs import VPCEndPoint
 
@@ -160,7 +160,7 @@ def test_a_network_as_the_templates_make_it_has_no_problems(name: str) -> None:
     assert network.tables
 
 
-def test_of_a_public_cluster_nothing_is_asked(aws: Aws) -> None:
+def test_of_a_public_cluster_nothing_is_asked(aws: Answers) -> None:
     views = [
         ResourceView(name, "id", kind, "CREATE_COMPLETE")
         for name, kind in (("RouteTable", "AWS::EC2::RouteTable"), ("SubnetA", "AWS::EC2::Subnet"))

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import collections
 import datetime
-import itertools
 from collections.abc import Iterator
 
 import pytest
-from watched import NAME, OFTEN, SECONDS, Operator, lines, operating
+from watched import NAME, SECONDS, Operator, lines, operating
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.deploy.aws.errors import DeniedError, ExpiredCredentialsError
+from cfngen.deploy.aws.errors import ExpiredCredentialsError
 from cfngen.deploy.aws.events import TreeEvents
 from cfngen.deploy.aws.operation_events import all_events
-from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.deploy.messages.message import Event
-from cfngen.deploy.watching.watch import MAX_STALE_READS, READS_AFTER_END, PollingBudget, WatchEndedError
+from cfngen.deploy.watching.watch import READS_AFTER_END, PollingBudget, WatchEndedError
 
 
 @pytest.fixture
@@ -92,23 +90,6 @@ def test_history_before_the_operation_is_not_read(operator: Operator):
     assert pages <= sum(not event.path for event in outcome.events) / 2 + 1 + READS_AFTER_END
 
 
-def test_a_storm_of_throttling_slows_the_watch_down_and_does_not_end_it(operator: Operator):
-    root_id = operator.create()
-    operator.engine.advance(20)
-    operator.faults.calls.clear()
-    operator.faults.throttle("cloudformation:*", seconds=600)
-    outcome = operator.watch(root_id)
-    refused = [call for call in operator.faults.calls if call.refusal]
-    # Ten minutes, two tries each thirty seconds, and a little more at the beginning.
-    assert len(refused) <= 2 * (600 / 30 + 4)
-    assert outcome.succeeded
-    assert {event.id for event in operator.events} == operator.happened()
-    [notice] = operator.notices
-    assert "throttles API calls" in notice
-    assert any("throttles API calls" in each.poll_error for each in operator.progress)
-    assert operator.progress[-1].poll_error == ""
-
-
 def test_throttling_now_and_then_loses_no_event(operator: Operator):
     operator.faults.page_size = 2
     root_id = operator.create()
@@ -130,13 +111,6 @@ def test_a_network_that_is_lost_for_minutes_does_not_end_the_watch(operator: Ope
     assert "continue" in notice
 
 
-def test_a_fault_inside_the_service_does_not_end_the_watch(operator: Operator):
-    root_id = operator.create()
-    operator.faults.fail("DescribeStacks", times=7)
-    assert operator.watch(root_id).succeeded
-    assert len(operator.notices) == 1
-
-
 def test_expired_credentials_end_it_and_say_that_the_operation_goes_on(operator: Operator):
     root_id = operator.create()
     at = operator.clock.now() + datetime.timedelta(seconds=60)
@@ -151,14 +125,6 @@ def test_expired_credentials_end_it_and_say_that_the_operation_goes_on(operator:
     outcome = operator.watch()
     assert outcome.succeeded
     assert {event.id for event in outcome.events} == operator.happened()
-
-
-def test_a_missing_permission_ends_it_likewise(operator: Operator):
-    root_id = operator.create()
-    operator.faults.deny("cloudformation:DescribeStackEvents")
-    with pytest.raises(WatchEndedError, match="continues without cfngen") as caught:
-        operator.watch(root_id)
-    assert isinstance(caught.value.cause, DeniedError)
 
 
 def begun_by_change_set(operator: Operator) -> tuple[str, datetime.datetime]:
@@ -192,40 +158,12 @@ def test_a_stale_read_amid_the_operation_does_not_end_it(operator: Operator):
     }
 
 
-def test_the_status_of_the_operation_before_does_not_end_it(operator: Operator):
-    root_id = operator.created()
-    operator.engine.advance(100)
-    before = operator.update("t3.large")
-    operator.faults.stale(60, 12)
-    outcome = operator.watch(root_id, since=before)
-    assert (outcome.status.name, outcome.action, outcome.succeeded) == ("UPDATE_COMPLETE", "update", True)
-
-
 def test_events_that_become_visible_after_the_status_are_told(operator: Operator):
     root_id = operator.create()
     operator.faults.stale(6, 3600, ("DescribeStackEvents",))
     operator.watch(root_id)
     assert {event.id for event in operator.events} == operator.happened()
     assert lines(operator.events)[-1] == "k8s CREATE_COMPLETE"
-
-
-def test_events_that_never_become_visible_are_not_awaited_for_ever(operator: Operator):
-    root_id = operator.create()
-    operator.engine.advance(100)
-    operator.faults.stale(80, 36000, ("DescribeStackEvents",))
-    outcome = operator.watch(root_id)
-    assert outcome.status.name == "CREATE_COMPLETE"
-    assert outcome.succeeded
-
-
-def test_only_the_operation_in_question_is_told(operator: Operator):
-    root_id = operator.created()
-    old = operator.happened()
-    operator.engine.advance(1)
-    before = operator.update("t3.large")
-    outcome = operator.watch(root_id, since=before)
-    assert {event.id for event in outcome.events} == operator.happened() - old
-    assert lines(outcome.events)[0] == "k8s UPDATE_IN_PROGRESS"
 
 
 def test_the_operation_before_may_have_ended_when_the_change_set_was_created(operator: Operator):
@@ -254,72 +192,12 @@ def test_a_watch_that_comes_later_finds_the_beginning_by_itself(operator: Operat
     assert lines(outcome.events)[0] == "k8s UPDATE_IN_PROGRESS"
 
 
-def test_a_stack_at_rest_is_told_and_left(operator: Operator):
-    operator.created()
-    outcome = operator.watch()
-    assert (outcome.action, outcome.succeeded) == ("create", True)
-
-
-def test_where_nothing_was_begun_it_ends_after_some_looks(operator: Operator):
-    root_id = operator.created()
-    operator.engine.advance(60)
-    began = operator.clock.now()
-    outcome = operator.watch(root_id, since=began)
-    assert (outcome.action, outcome.succeeded, outcome.events) == ("none", True, ())
-    assert (operator.clock.now() - began).total_seconds() <= MAX_STALE_READS * OFTEN.interval
-
-
 def test_a_deletion_is_watched_by_the_arn(operator: Operator):
     root_id = operator.created()
     operator.cloudformation.delete_stack(StackName=NAME)
     outcome = operator.watch(root_id)
     assert (outcome.status.name, outcome.action, outcome.succeeded) == ("DELETE_COMPLETE", "delete", True)
     assert "VpcStack/Vpc DELETE_COMPLETE" in lines(outcome.events)
-
-
-def test_a_failed_creation_that_is_rolled_back_has_not_succeeded(operator: Operator):
-    operator.engine.fail("Disk", "no such volume type")
-    outcome = operator.watch(operator.create())
-    assert (outcome.status.name, outcome.action, outcome.succeeded) == ("ROLLBACK_COMPLETE", "create", False)
-    assert "DiskStack/Disk CREATE_FAILED" in lines(outcome.events)
-    assert {event.id for event in outcome.events} == operator.happened()
-
-
-def test_a_failure_at_once_is_told_to_the_end(operator: Operator):
-    operator.engine.fail("Gateway", "no gateways today")
-    operator.watch(operator.create())
-    assert {event.id for event in operator.events} == operator.happened()
-
-
-def test_an_update_that_fails_has_not_succeeded(operator: Operator):
-    root_id = operator.created()
-    operator.engine.fail("Group", "no such type", during="UPDATE")
-    before = operator.update("t3.large")
-    outcome = operator.watch(root_id, since=before)
-    assert (outcome.status.name, outcome.action, outcome.succeeded) == ("UPDATE_ROLLBACK_COMPLETE", "update", False)
-
-
-def test_no_such_stack(operator: Operator):
-    with pytest.raises(NoStackError, match="there is no stack other in us-west-2"):
-        operator.watch("other")
-
-
-def test_the_end_is_noticed_soon(operator: Operator):
-    root_id = operator.create()
-    began = operator.clock.now()
-    operator.watch(root_id)
-    stack = operator.engine.stack(root_id)
-    late = (operator.clock.now() - stack.events[-1].time).total_seconds()
-    assert late <= OFTEN.interval + 2 * READS_AFTER_END
-    assert stack.events[-1].time > began
-
-
-def test_time_passes_in_the_progress_between_two_looks(operator: Operator):
-    root_id = operator.create()
-    operator.watch(root_id, budget=PollingBudget(tick=1))
-    seconds = [each.seconds for each in operator.progress if each.action]
-    assert all(0 <= later - earlier <= 1.5 for earlier, later in itertools.pairwise(seconds[1:]))
-    assert {each.fresh for each in operator.progress} == {True, False}
 
 
 def test_what_one_stack_did_waits_until_all_were_looked_at(operator: Operator):

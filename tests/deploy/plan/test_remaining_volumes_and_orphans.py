@@ -193,7 +193,9 @@ def test_an_elastic_ip_is_released_by_its_allocation_id(aws: Answers) -> None:
     [asked] = aws.named("ec2:DescribeAddresses")
     assert filtered(asked, "public-ip") == ["192.0.2.1", "192.0.2.2"]
     aws.given["ec2:DescribeAddresses"] = RefusedError("UnauthorizedOperation")
-    assert [each.command for each in remaining_volumes_and_orphans.find_undeleted(aws.account, addresses)] == ["", ""]
+    assert [
+        each.command for each in remaining_volumes_and_orphans.find_undeleted_resources(aws.account, addresses)
+    ] == ["", ""]
     aws.given["ec2:DescribeAddresses"] = RefusedError("InternalError")
     with pytest.raises(Exception, match="InternalError"):
         remaining_volumes_and_orphans.find_undeleted_resources(aws.account, addresses)
@@ -218,18 +220,18 @@ def test_a_role_is_deleted_after_its_policies_and_not_named_once_it_is_gone(aws:
     member = resource("web", "DELETE_FAILED", type_name="AWS::IAM::Role")
     aws.given["iam:ListRolePolicies"] = {"PolicyNames": ["kubernetes"]}
     aws.given["iam:ListAttachedRolePolicies"] = {"AttachedPolicies": [{"PolicyArn": "arn:aws:iam::1:policy/orders"}]}
-    [found] = remaining_volumes_and_orphans.find_undeleted(aws.account, [member])
+    [found] = remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])
     assert found.command.split(" && ") == [
         "aws iam delete-role-policy --role-name web --policy-name kubernetes",
         "aws iam detach-role-policy --role-name web --policy-arn arn:aws:iam::1:policy/orders",
         "aws iam delete-role --role-name web",
     ]
     aws.given["iam:ListRolePolicies"] = RefusedError("AccessDenied")
-    assert [each.command for each in remaining_volumes_and_orphans.find_undeleted(aws.account, [member])] == [
+    assert [each.command for each in remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member])] == [
         "aws iam delete-role --role-name web"
     ]
     aws.given["iam:ListRolePolicies"] = RefusedError("NoSuchEntity")
-    assert remaining_volumes_and_orphans.find_undeleted(aws.account, [member]) == ()
+    assert remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member]) == ()
 
 
 @pytest.mark.parametrize(("name", "billed"), [("EndpointS3", False), ("EndpointEc2", True)])

@@ -1,4 +1,4 @@
-"""Runs lint: takes results from the cache and lints the other templates, with one process for each CPU."""
+"""Lints documents: takes results from the cache, and the others from one process for each CPU, with a `Linter` each."""
 
 from __future__ import annotations
 

@@ -95,6 +95,8 @@ class _Network:
         for subnet in network["subnets"]:
             public_subnet, nat_gateway = (subnet["public"] or {}).get("id"), subnet["natGateway"]
             table = subnet["routeTable"] or network["routeTable"]
+            # A private subnet that is made, or gets a new table, needs a way out: the NAT gateway that the file names,
+            # or one of its own. A NAT gateway stands in a public subnet.
             needs_route = self._is_missing(subnet["id"]) or self._is_missing(table)
             needs_nat_gateway = self._is_missing(nat_gateway) or (is_private and needs_route and not nat_gateway)
             if self._is_missing(public_subnet) or (needs_nat_gateway and not public_subnet):

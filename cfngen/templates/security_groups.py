@@ -1,4 +1,4 @@
-"""The stack with the security groups of masters, nodes and the API's load balancer, and their rules.
+"""The stack with the security groups and their rules, and the references to groups in other stacks.
 
 Rules between two groups are separate resources, since two groups that refer to each other inline would be a circular
 dependency. Exactly one security group of each instance has the tag `kubernetes.io/cluster/<name>`: the cloud controller

@@ -1,4 +1,4 @@
-"""A stack under construction: its parameters, resources and outputs, and how the root stack nests it.
+"""A stack under construction: its parameters, resources, outputs and region, and how the root stack nests it.
 
 Functions that add a resource return the troposphere object, so that other resources can refer to that object instead of
 repeating its logical id. There are two kinds of parameters. A parameter from another stack takes the value of an

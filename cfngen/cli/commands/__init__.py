@@ -1,1 +1,1 @@
-"""One module for each command, with the click command as `command`; slow imports are inside the functions."""
+"""One module for each command: the click command as `command`, and its own results; slow imports are in functions."""

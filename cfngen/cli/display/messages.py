@@ -1,4 +1,4 @@
-"""The types of messages and results that commands show; a new type is one more line in `MESSAGE_TYPES`.
+"""The list of the types of messages and results, with their renderers; a new type is one more line in `MESSAGE_TYPES`.
 
 The JSON of every message is made from its attributes (see `json_output`); docs/reference/json.md is generated from this
 table. It has dotted names of classes and renderers, which are imported when they are used: imports are slow, and most

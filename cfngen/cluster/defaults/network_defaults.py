@@ -233,7 +233,7 @@ def _needs_public_subnet(completed: CompletedData, subnet: Section) -> bool:
 def _subnets_with_bastion_only(
     completed: CompletedData, subnets: list[tuple[Path, Section]]
 ) -> list[tuple[Path, Section]]:
-    """Return the subnet whose zone has a public one for nothing but the bastion, or an empty list."""
+    """Return the subnet in whose zone only the bastion needs a public subnet, with its path; empty without one."""
     bastion_zone = lookup(completed.data, ("bastion", "zone"))
     return [
         (path, subnet)

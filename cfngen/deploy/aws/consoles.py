@@ -117,6 +117,9 @@ def read_instance_console(account: Account, instance_id: str, state: str = "") -
 def last_boot_messages(output: str) -> tuple[str, ...]:
     """Return the last messages of the boot program's last attempt, or of the failed attempt before it.
 
+    An attempt begins with the message of its first step. The program is restarted after a failure: if the last attempt
+    has neither failed nor succeeded yet, the failed one before it says more.
+
     While a step waits, the boot program logs the reason every minute; only the last one of these messages is returned.
 
     Other programs write to the console too, so lines of theirs may be between the boot program's messages.
@@ -129,17 +132,16 @@ def last_boot_messages(output: str) -> tuple[str, ...]:
             messages.append(match["text"])
             process = journal_line["process"] if journal_line else ""
         elif journal_line and messages and journal_line["process"] == process:
-            messages.append("  " + journal_line["text"])  # a message of several lines
+            messages.append("  " + journal_line["text"])  # the program has printed several lines at once
     # Positions in the list of messages.
     attempt_starts = [index for index, message in enumerate(messages) if _FIRST_STEP.match(message)]
     failure_positions = [index for index, message in enumerate(messages) if " FAILED after " in message]
     start = 0
     if attempt_starts:
-        # The program is restarted after a failure: if the last attempt has neither failed nor succeeded yet, the
-        # failed one before it says more.
         start = attempt_starts[-1]
         has_failed_before = bool(failure_positions) and failure_positions[-1] < start
         if has_failed_before and not any(map(_SUCCESS_MESSAGE.match, messages[start:])):
+            # The console may have lost where that attempt began.
             start = max((position for position in attempt_starts if position <= failure_positions[-1]), default=0)
             messages = messages[: attempt_starts[-1]]
     return tuple(_without_repeated_waits(messages[start:])[-MAX_BOOT_MESSAGES:])

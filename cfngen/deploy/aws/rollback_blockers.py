@@ -1,4 +1,4 @@
-"""Finds the resources that made a rollback fail; continuing the rollback can skip them.
+"""Finds the resources of an update that made its rollback fail; continuing the rollback can skip them.
 
 CloudFormation skips "only resources that are in the UPDATE_FAILED state because a rollback failed", and no resources
 that are in this state "for other reasons, for example, because an update was canceled" (API reference,

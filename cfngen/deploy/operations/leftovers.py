@@ -1,4 +1,4 @@
-"""Reports the resources that a failed creation, or earlier stacks of the same name, left in the account.
+"""Finds and reports what a failed creation, or earlier stacks of the same name, left in the account.
 
 CloudFormation does not report them. The templates retain some resources on purpose, for clusters that contain data: the
 bucket of etcd snapshots, unless it is still empty, a snapshot of each master's volume, and the log group of flow logs.

@@ -1,4 +1,4 @@
-"""The plan of a deployment: what it will do to each resource, and what that means for the cluster.
+"""The data of a plan and of the request for it: what a deployment does to each resource, and what that means.
 
 Plain data that is printed as text or JSON; `cfngen.deploy.plan.planning` creates it.
 """

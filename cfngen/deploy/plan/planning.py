@@ -1,4 +1,4 @@
-"""Makes the plan from a change set: keeps the changes that really happen, sorts them and adds their impact."""
+"""How a plan is made from a change set: keeps the changes that really happen, sorts them and adds their impact."""
 
 from __future__ import annotations
 

@@ -168,10 +168,10 @@ class Branch:
 
 @dataclass
 class Route:
-    """All branches of an edge.
+    """The lines of an edge on the grid: a tree, where several arrows lead to one node or come from it.
 
     Attributes:
-        branches: one for each of its leaves.
+        branches: a line for each leaf, from the leaf to the root or to an earlier branch.
         conflicts: at how many points it runs along another edge.
     """
 
@@ -180,7 +180,7 @@ class Route:
     conflicts: int = 0
 
     def points(self) -> set[int]:
-        """Return all points of all branches."""
+        """Return the numbers of the grid points on all branches."""
         return {point for branch in self.branches for point in branch.points}
 
 
@@ -345,15 +345,17 @@ class _Search:
 
 
 def _bounds(count: int, ends: list[int], along: int) -> tuple[list[float], list[float]]:
-    """Return the least that a path costs from each column or row to those between the first and the last end.
+    """Return the least that the rest of a path can cost at each column or row: the lower bound that A* needs.
+
+    The path ends in a column or row between the first and the last end.
 
     Args:
         count: how many columns or rows there are.
         ends: columns or rows where a path may end.
-        along: the direction that leads from one to the next; a path in the other one must turn first.
+        along: the direction from one column or row to the next; a path that runs in the other one has to bend first.
 
     Returns:
-        the costs by column or row, for a path that goes across there, and for one that goes up or down.
+        the costs by column or row, for a path that runs horizontally there, and for one that runs vertically.
     """
     low, high = min(ends, default=0), max(ends, default=0)
     straight = [_STEP * max(low - index, 0, index - high) for index in range(count)]

@@ -1,4 +1,6 @@
-"""Carries out several stack updates one after another: the phases of one deployment, or a series of deployments.
+"""Carries out several stack updates one after another, each compared with what the user agreed to.
+
+They are the phases of one deployment, or a series of deployments.
 
 The change set of each phase is created just before it, and compared with what the user agreed to. Of a series, each
 deployment is found anew from the deployed stack (`cfngen.deploy.plan.issuer_updates`), has its own change set and can

@@ -1,4 +1,4 @@
-"""The request to delete a cluster, and the plan that is made from it; the plan is printed as text or JSON."""
+"""The data of a deletion: the request, the plan that is printed as text or JSON, and what it was made from."""
 
 from __future__ import annotations
 

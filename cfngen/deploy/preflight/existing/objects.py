@@ -143,7 +143,7 @@ def find_network_problems(
 ) -> Iterator[Finding]:
     """Yield a problem for each part of an existing network that does not exist, or is not what the cluster file says.
 
-    Problems of the check `network.ROUTES` are about the routes in existing route tables.
+    Routes in existing route tables are among them.
     """
     for _, findings in _network_checks(account, cluster, values, vpc_id):
         yield from findings

@@ -76,7 +76,10 @@ def _find_conflict(situation: Situation, service: str) -> Iterator[Finding]:
 
 
 def _way_out_missing(situation: Situation, subnets: tuple[NamedSubnet, ...], services: list[str]) -> Finding:
-    """Return the problem of subnets that have neither a default route nor any endpoint."""
+    """Return the problem of subnets that have neither a default route nor any endpoint.
+
+    Where cfngen creates their route table, it can create the endpoints, too (`_KEY`).
+    """
     names = ", ".join(subnet.name for subnet in subnets)
     text = f"{names} {verb_form(len(subnets), 'have')} no way out: there is neither a default route nor an endpoint"
     table = situation.route_table(subnets[0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
@@ -14,24 +13,12 @@ from botocore.awsrequest import AWSResponse
 from moto import mock_aws
 from moto.iam.access_control import IAMPolicy, PermissionResult
 from moto.s3.models import FakeBucket
+from recorded import TestClock
 
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.sandbox.moto_patches import speedups
 
 NUMBER = "123456789012"  # moto's own account
-
-
-class StillClock:
-    """A clock that only waiting moves."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.time += timedelta(seconds=seconds)
 
 
 class Calls:
@@ -103,7 +90,7 @@ def in_moto(region: str = "us-west-2") -> Iterator[tuple[Account, Calls]]:
         patch.setattr(FakeBucket, "get_permission", _unconditionally)
         with mock_aws():
             session = boto3.Session(aws_access_key_id="testing", aws_secret_access_key="testing")
-            account = connect(session, region, clock=StillClock(), attempts=1)
+            account = connect(session, region, clock=TestClock(), attempts=1)
             calls = Calls()
             calls.watch(session)
             yield account, calls

@@ -9,7 +9,7 @@ from pathlib import Path
 import boto3
 import pytest
 from botocore.stub import Stubber
-from in_moto import StillClock
+from recorded import TestClock
 
 from cfngen.boot.runner import run
 from cfngen.boot.state import Boot
@@ -108,7 +108,7 @@ def encoded(output: str) -> str:
 @pytest.fixture
 def account() -> Account:
     session = boto3.Session("AKIAOPERATOROPERATOR", "secret", region_name="us-west-2")
-    return Account("123456789012", "us-west-2", "aws", "arn:aws:iam::1:user/me", session, StillClock(), attempts=1)
+    return Account("123456789012", "us-west-2", "aws", "arn:aws:iam::1:user/me", session, TestClock(), attempts=1)
 
 
 def test_an_instance_that_is_not_of_the_nitro_system(account: Account):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from in_moto import StillClock
+from recorded import TestClock
 
 from cfngen.deploy.access.kubernetes_objects import LoadBalancer
 from cfngen.deploy.messages.message import Message, Step
@@ -19,7 +19,7 @@ class Services:
         deleted: which were told, in order.
     """
 
-    def __init__(self, clock: StillClock, *names: str, takes: float = 0.0, leaving: tuple[str, ...] = ()) -> None:
+    def __init__(self, clock: TestClock, *names: str, takes: float = 0.0, leaving: tuple[str, ...] = ()) -> None:
         self.clock, self.takes = clock, takes
         self.ends: dict[str, float] = {name: clock.now().timestamp() + takes for name in leaving}
         self.names = [*names, *leaving]
@@ -39,20 +39,20 @@ class Services:
 
 
 @pytest.fixture
-def clock() -> StillClock:
-    return StillClock()
+def clock() -> TestClock:
+    return TestClock()
 
 
-def drained(kubernetes: Any, clock: StillClock, **more: Any) -> tuple[tuple[str, ...], list[Message]]:
+def drained(kubernetes: Any, clock: TestClock, **more: Any) -> tuple[tuple[str, ...], list[Message]]:
     said: list[Message] = []
     return delete_load_balancer_services(kubernetes, clock, said.append, **more), said
 
 
-def test_without_load_balancers_nothing_is_said(clock: StillClock) -> None:
+def test_without_load_balancers_nothing_is_said(clock: TestClock) -> None:
     assert drained(Services(clock), clock) == ((), [])
 
 
-def test_each_service_is_told_once_and_waited_for(clock: StillClock) -> None:
+def test_each_service_is_told_once_and_waited_for(clock: TestClock) -> None:
     services, began = Services(clock, "web", "api", takes=60, leaving=("old",)), clock.now()
     left, said = drained(services, clock)
     assert (left, services.deleted) == ((), ["default/web", "default/api"])
@@ -66,7 +66,7 @@ def test_each_service_is_told_once_and_waited_for(clock: StillClock) -> None:
     [(300, {}, ()), (301, {}, ("default/web",)), (10, {"timeout": 10}, ()), (11, {"timeout": 10}, ("default/web",))],
 )
 def test_what_does_not_go_in_time_is_named(
-    clock: StillClock, takes: float, timeout: dict[str, float], left: tuple[str, ...]
+    clock: TestClock, takes: float, timeout: dict[str, float], left: tuple[str, ...]
 ) -> None:
     services, began = Services(clock, "web", takes=takes), clock.now()
     assert drained(services, clock, **timeout)[0] == left

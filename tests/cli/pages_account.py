@@ -121,7 +121,7 @@ class PagesAccount:
 
     # What `--sandbox` asks of the sandbox's process.
 
-    furnish = staticmethod(make_existing_parts)
+    make_existing_parts = staticmethod(make_existing_parts)
 
     @property
     def kubernetes(self) -> Mapping[str, str]:

@@ -42,6 +42,6 @@ def network(context: click.Context, target: Target) -> None:
     """
     from cfngen.deploy.preflight.network.checks import check_network
 
-    result = check_network(target.connect(furnish=True), target.cluster, target.show)
+    result = check_network(target.connect(with_existing_parts=True), target.cluster, target.show)
     target.show(result)
     context.exit(network_check_exit_code(has_problems=bool(result.problems)))

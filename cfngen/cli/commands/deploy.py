@@ -75,7 +75,7 @@ def command(
     request = deployment.request(target, protect=protect)
     from cfngen.deploy.operations.deployment.deploy import deploy
 
-    account = target.connect(furnish=True)
+    account = target.connect(with_existing_parts=True)
     with screen(target, account, full=deployment.full) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
         finished = with_api_range(

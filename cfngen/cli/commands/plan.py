@@ -59,7 +59,7 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
     request = deployment.request(target)
     from cfngen.deploy.operations.deployment.deploy import prepare_plan
 
-    account = target.connect(furnish=True)
+    account = target.connect(with_existing_parts=True)
     with screen(target, account, full=deployment.full) as display:
         interaction = display.interaction(target.consent(yes=False))
         request, preparation = with_api_range(

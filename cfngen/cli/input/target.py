@@ -145,11 +145,11 @@ class Target:
 
         return SystemClock()
 
-    def connect(self, *, furnish: bool = False) -> Account:
+    def connect(self, *, with_existing_parts: bool = False) -> Account:
         """Return the account and region, after checking the credentials.
 
         Args:
-            furnish: whether a sandbox makes what the cluster file names as existing.
+            with_existing_parts: whether a sandbox makes what the cluster file names as existing.
 
         Raises:
             AwsError: credentials are missing or refused, the region does not exist, or AWS does not answer.
@@ -159,8 +159,8 @@ class Target:
         from cfngen.deploy.aws.account import connect
         from cfngen.deploy.aws.errors import translate_aws_errors
 
-        if self.sandbox and furnish:
-            self._furnish_sandbox()
+        if self.sandbox and with_existing_parts:
+            self._make_existing_parts()
         with translate_aws_errors():
             return connect(self._session(), self.region, clock=self.clock, expected_account=self.account_number)
 
@@ -171,7 +171,7 @@ class Target:
 
         return boto3.Session(profile_name=self.profile or None)
 
-    def _furnish_sandbox(self) -> None:
+    def _make_existing_parts(self) -> None:
         """Make in the sandbox what the cluster file names as existing and is missing there, and say so."""
         from cfngen.deploy.messages.message import Step
 

@@ -296,4 +296,5 @@ class MasterSteps:
     def schedule_certificates(self) -> StepRun:
         """Schedule the renewal of the master's certificates."""
         yield 0.7
-        return f"valid until {self.boot.clock.time + CERTIFICATE_LIFETIME:%Y-%m-%dT%H:%M:%SZ}"
+        end = self.boot.clock.time + CERTIFICATE_LIFETIME
+        return f"valid until {end.strftime('%Y-%m-%dT%H:%M:%SZ')}"

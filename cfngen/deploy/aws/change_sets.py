@@ -18,6 +18,8 @@ from cfngen.deploy.aws.types import AwsArguments, AwsObject, Clock
 
 UNKNOWN_VALUE = "{{changeSet:KNOWN_AFTER_APPLY}}"
 """Placeholder for a value that is known only once CloudFormation executes the change set."""
+# CloudFormation replaces a large value by this and the SHA-256 of the value; where from, is not documented.
+_TRUNCATED_PREFIX = "(Truncated-Signature):"
 
 # DescribeChangeSet with property values may leave out changes, and says so only by these words in the status reason
 # (aws/aws-cdk-cli#1780).
@@ -39,8 +41,9 @@ class ChangeDetail:
         name: name of the property; empty unless `attribute` is `Properties`.
         path: e.g. `/Properties/LaunchTemplateData/InstanceType`; empty in descriptions without values.
         recreation: `Never`, `Conditionally` or `Always`: whether such a change replaces the resource.
-        before: the old value; None if there was none, or CloudFormation does not show it.
-        after: the new value, likewise; contains `UNKNOWN_VALUE` where it is not known yet.
+        before: the old value; None if there was none, or CloudFormation does not show it, since it is large.
+        after: the new value, likewise; contains `UNKNOWN_VALUE` where it is not known yet, and is `UNKNOWN_VALUE` if it
+            is large and differs from the old one.
         evaluation: `Static`, or `Dynamic` if CloudFormation is not certain of the change.
         source: kind of the cause: `DirectModification`, `ParameterReference`, `ResourceReference`,
             `ResourceAttribute` or `Automatic`.
@@ -83,7 +86,8 @@ class ResourceChange:
         replacement: `True`, `False`, `Conditional`; empty for actions other than `Modify`.
         policy: what happens to a resource that is removed or replaced, as CloudFormation spells it; often empty.
         change_set_id: ARN of the change set of a nested stack; empty for all other resources.
-        before: the old definition of the resource, with values filled in; empty if CloudFormation does not show it.
+        before: the old definition of the resource, with values filled in; empty if CloudFormation does not show it, and
+            None for each value in it that is too large to be shown.
         after: the new definition, likewise.
     """
 
@@ -331,26 +335,48 @@ def _parse_resource_change(change: AwsObject) -> ResourceChange:
 
 def _parse_detail(detail: AwsObject) -> ChangeDetail:
     target = detail.get("Target") or {}
+    before, after = _shown_values(target.get("BeforeValue"), target.get("AfterValue"))
     return ChangeDetail(
         attribute=target.get("Attribute") or "Properties",
         name=target.get("Name") or "",
         path=target.get("Path") or "",
         recreation=target.get("RequiresRecreation") or "Never",
-        before=target.get("BeforeValue"),
-        after=target.get("AfterValue"),
+        before=before,
+        after=after,
         evaluation=detail.get("Evaluation") or "Static",
         source=detail.get("ChangeSource") or "DirectModification",
         cause=detail.get("CausingEntity") or "",
     )
 
 
+def _shown_values(before: str | None, after: str | None) -> tuple[str | None, str | None]:
+    """Return the values of a change without truncated ones; see `ChangeDetail`.
+
+    Equal signatures are the signatures of equal values; different ones may be of values that only look different.
+    """
+    if before == after:
+        return before, after
+    is_before_shown = before is None or _TRUNCATED_PREFIX not in before
+    is_after_shown = after is None or _TRUNCATED_PREFIX not in after
+    return before if is_before_shown else None, after if is_after_shown else UNKNOWN_VALUE
+
+
 def _parse_definition(text: str | None) -> AwsObject:
     """Parse a resource's definition; return an empty one if there is none, or CloudFormation has truncated it."""
     try:
-        definition = json.loads(text or "{}")
+        definition = _without_truncated(json.loads(text or "{}"))
     except ValueError:
         return {}
     return definition if isinstance(definition, dict) else {}
+
+
+def _without_truncated(value: object) -> object:
+    """Return a value with None in place of each text in it that CloudFormation has truncated."""
+    if isinstance(value, dict):
+        return {key: _without_truncated(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_truncated(item) for item in value]
+    return None if isinstance(value, str) and _TRUNCATED_PREFIX in value else value
 
 
 def read_change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:

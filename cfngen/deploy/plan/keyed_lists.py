@@ -47,7 +47,10 @@ def find_keyed_list(resource_change: ResourceChange, value_path: str) -> KeyedLi
 
 
 def _value_at(definition: TemplatePart, path: str) -> object:
-    """Return the value at a path; an empty list if the definition has none; None if the path leads into plain text."""
+    """Return the value at a path; an empty list if the definition has none.
+
+    Return None if the path leads into plain text, or if CloudFormation does not show the value or a part of it.
+    """
     value: object = definition
     for part in path.split("/")[1:]:
         if isinstance(value, list):
@@ -56,7 +59,12 @@ def _value_at(definition: TemplatePart, path: str) -> object:
             value = value.get(part, [])
         else:
             return None
-    return value
+    return value if _is_shown(value) else None
+
+
+def _is_shown(value: object) -> bool:
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return value is not None and all(_is_shown(part) for part in parts)
 
 
 def _tags_by_key(value: object) -> dict[str, str] | None:

@@ -332,6 +332,7 @@ class PlanRequest:
     Attributes:
         documents: the templates of the cluster, which show what outputs and parameters refer to.
         parameters: entries of CreateChangeSet's `Parameters`.
+        values: values of the root's parameters, without references.
         token: unique to this request: letters, digits and hyphens.
         on_failure: what happens to the stack if the deployment fails: `ROLLBACK`, `DELETE` (only for a new stack) or
             `DO_NOTHING`.
@@ -350,6 +351,7 @@ class PlanRequest:
     documents: tuple[Document, ...]
     token: str
     parameters: tuple[AwsObject, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     on_failure: str = "ROLLBACK"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ChangeDetail, ChangeSet
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.groups import count_instances
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, list_resources, read_template, stack_name
+from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact, Notice, Report
 from cfngen.deploy.plan.costs.creation import summarize_creation
 from cfngen.deploy.plan.impact import ImpactAssessment
@@ -19,6 +20,7 @@ from cfngen.deploy.plan.keyed_lists import KeyedList, find_keyed_list
 from cfngen.deploy.plan.plan import Change, Counts, Plan, PlanRequest, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.plan.publishing.publish import with_template_urls
 from cfngen.deploy.plan.replacement import AnalyzedChange, ReplacementAnalysis
+from cfngen.deploy.preflight.quotas.demand import resources_with_values
 from cfngen.userdata import downloads, user_data_diff
 
 # How a plan calls an action that CloudFormation lists.
@@ -60,7 +62,7 @@ def plan_from_change_set(
         danger=_most_dangerous(stacks, request.predicted),
         # If no resource changes, the deployment may still change e.g. descriptions or outputs in the templates.
         templates_only=not stacks and _templates_differ(account, request, change_set),
-        creation=None if is_update else summarize_creation(request.cluster, change_set),
+        creation=None if is_update else summarize_creation(request.cluster, planner.new_resources),
         quotas=request.quotas,
         quotas_ignored=request.quotas_ignored,
         costs=request.costs,
@@ -88,8 +90,13 @@ class _StackPlanner:
         return ReplacementAnalysis(self._root, self._request.documents)
 
     @cached_property
+    def new_resources(self) -> Mapping[str, TemplatePart]:
+        """The resources of the new templates by logical id, with the values of parameters filled in."""
+        return resources_with_values(self._request.documents, self._request.values)
+
+    @cached_property
     def _impacts(self) -> ImpactAssessment:
-        return ImpactAssessment(self._request.cluster, self._request.master_count)
+        return ImpactAssessment(self._request.cluster, self._request.master_count, self.new_resources)
 
     @cached_property
     def _no_echo_parameters(self) -> frozenset[str]:
@@ -133,7 +140,7 @@ class _StackPlanner:
                 name=change_set.stack_name,
                 action=action,
                 changes=tuple(sorted(changes, key=_change_sort_key)),
-                impact=self._impacts.of_stack(change_set, path, action) if is_added_by_update else None,
+                impact=self._impacts.of_stack(path, action) if is_added_by_update else None,
             )
 
     def _plan_nested_stack(
@@ -147,7 +154,7 @@ class _StackPlanner:
             yield from self._plan_stack(child, path, "create" if resource_change.action == "Add" else "update")
         elif resource_change.action == "Add":
             # There is no change set for the new stack, so neither its name nor its resources are known.
-            impact = self._impacts.of_stack(None, path, "create")
+            impact = self._impacts.of_stack(path, "create")
             yield StackPlan(path=path, name="", action="create", changes=(), impact=impact)
 
     def _plan_removed_stack(
@@ -163,7 +170,7 @@ class _StackPlanner:
         removed = list(child.resource_changes.values()) if child else []
         if not removed and stack_change.physical_id:
             removed = self._read_removed_resources(stack_change.physical_id, path)
-        impact = self._impacts.of_stack(child, path, "delete")
+        impact = self._impacts.of_stack(path, "delete")
         changes = [self._plan_change(self._root, removed_resource, stack_exists=True) for removed_resource in removed]
         if impact:
             # The stack's impact covers its resources. Only a resource that is more dangerous keeps its own impact.

@@ -96,6 +96,32 @@ def test_a_definition_that_was_cut_off_counts_as_not_told(context: str) -> None:
     assert (entry.before, entry.after) == ({}, {})
 
 
+LARGE, OTHER = (f"(Truncated-Signature):{digit * 64}" for digit in "01")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "read"),
+    [
+        (LARGE, LARGE, (LARGE, LARGE)),  # equal values have equal signatures
+        (LARGE, OTHER, (None, UNKNOWN_VALUE)),
+        ("1", LARGE, ("1", UNKNOWN_VALUE)),
+        (LARGE, "1", (None, "1")),
+        (None, LARGE, (None, UNKNOWN_VALUE)),
+        (f'["{LARGE}"]', "[]", (None, "[]")),
+    ],
+)
+def test_a_value_too_large_to_be_shown_is_never_taken_for_a_text(before: Any, after: Any, read: Any) -> None:
+    definition = json.dumps({"Properties": {"A": LARGE, "B": [{"C": LARGE, "D": 1}]}})
+    target = {name: value for name, value in (("BeforeValue", before), ("AfterValue", after)) if value}
+    change = {**BARE["ResourceChange"], "BeforeContext": definition, "Details": [{"Target": target}]}
+    api = Recorded()
+    api.change_sets[CHANGE_SET] = description(CHANGE_SET, {**BARE, "ResourceChange": change})
+    [entry] = read_change_set(api.account, CHANGE_SET).resource_changes.values()
+    [detail] = entry.details
+    assert (detail.before, detail.after) == read
+    assert entry.before == {"Properties": {"A": None, "B": [{"C": None, "D": 1}]}}
+
+
 @pytest.mark.parametrize(
     ("detail", "place", "unknown", "told"),
     [

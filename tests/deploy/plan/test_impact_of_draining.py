@@ -68,7 +68,7 @@ def test_hook_that_comes_or_goes(before: dict[str, Any], after: dict[str, Any], 
 
 
 def test_stack_of_a_group_that_goes() -> None:
-    found = ImpactAssessment(default_cluster()).of_stack(None, ("NodeGroupNodesStack",), "delete")
+    found = ImpactAssessment(default_cluster()).of_stack(("NodeGroupNodesStack",), "delete")
     assert found is not None
     assert "drained first if the group has a drainTimeout" in found.text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from clusters import templates_of
 
 from cfngen.cli.render.plan import plan_lines
 from cfngen.cluster.load import parse
+from cfngen.deploy.aws import change_sets
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Danger
@@ -55,6 +57,7 @@ class Operator:
             documents=documents,
             token=f"test{self.made}",
             parameters=tuple({"ParameterKey": key, "ParameterValue": value} for key, value in values.items()),
+            values=values,
             capabilities=("CAPABILITY_IAM",),
             tags={"cfngen:cluster": cluster.name},
         )
@@ -319,3 +322,64 @@ class TestTrouble:
 def test_the_order_of_a_plan_is_the_same_every_time(operator: Operator):
     plans = [text_of(operator.plan(MasterAAddress="172.20.0.10", NodeGroupGpuMaxSize="8")) for _ in range(2)]
     assert plans[0] == plans[1]
+
+
+def truncated(value: Any, size: int) -> Any:
+    """A value as CloudFormation shows it if it is large."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"(Truncated-Signature):{hashlib.sha256(text.encode()).hexdigest()}" if len(text) > size else value
+
+
+def with_truncated_values(change: dict[str, Any], size: int) -> dict[str, Any]:
+    contexts = {}
+    for key in ("BeforeContext", "AfterContext"):
+        definition = json.loads(change.get(key) or "{}")
+        properties = definition.get("Properties", {}).items()
+        contexts[key] = json.dumps(
+            {**definition, "Properties": {name: truncated(value, size) for name, value in properties}}
+        )
+    details = [
+        {
+            **detail,
+            "Target": {
+                name: truncated(value, size) if name.endswith("Value") else value
+                for name, value in detail["Target"].items()
+            },
+        }
+        for detail in change.get("Details", ())
+    ]
+    return {**change, **contexts, "Details": details}
+
+
+@pytest.mark.parametrize("size", [40, 1_000])
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"name": "another"},
+        {"nodeGroups": [NODES, GPU, {"name": "spare", "minSize": 1, "instanceType": "m5.large"}]},
+        {"nodeGroups": [NODES]},
+        {"nodeGroups": [{**NODES, "instanceType": "m6i.large"}, GPU]},
+        {**TWO, "tags": {"team": "blue"}},
+        {**TWO, "controlPlane": {"volume": {"size": 100}}},
+        {**TWO, "kubernetesVersion": "1.35"},
+    ],
+)
+def test_where_large_values_are_not_shown_a_plan_says_what_happens(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch, file: Mapping[str, Any], size: int
+) -> None:
+    def told() -> Any:
+        plan = operator.plan(file)
+        assert "Truncated" not in text_of(plan)
+        changes = [
+            (each.path, change.logical_id, change.action, change.replacement, change.danger)
+            for each in plan.stacks
+            for change in each.changes
+        ]
+        return plan.creation, plan.counts, plan.danger, [(each.path, each.impact) for each in plan.stacks], changes
+
+    everything = told()
+    parse_change = change_sets._parse_resource_change
+    monkeypatch.setattr(
+        change_sets, "_parse_resource_change", lambda change: parse_change(with_truncated_values(change, size))
+    )
+    assert told() == everything

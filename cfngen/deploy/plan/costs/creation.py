@@ -1,4 +1,4 @@
-"""The components and billed items of a new cluster, from its change set, in which parameters have their values."""
+"""The components and billed items of a new cluster, from its templates and the values of their parameters."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from cfngen.cluster.naming.logical_ids import (
 from cfngen.cluster.naming.network_ids import SubnetId, ZonalId
 from cfngen.cluster.network.topology import is_private
 from cfngen.cluster.sections.instances import Machine, NodeGroup
-from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ChangeSet, ResourceChange
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.plan.costs.costs import UNUSED_CAPACITY, ComponentCount, Cost, CreationSummary
 from cfngen.deploy.preflight.quotas.demand import LOAD_BALANCER, VPC_ENDPOINT
 from cfngen.deploy.preflight.quotas.instance_counts import on_demand_share
+from cfngen.templates.expressions import is_function
 from cfngen.text import join_and, pluralize
 
 _ELASTIC_IP = "AWS::EC2::EIP"
@@ -127,29 +127,29 @@ class _Usage:
     has_further_volumes: bool = False
 
 
-def summarize_creation(cluster: Cluster, root: ChangeSet) -> CreationSummary:
+def summarize_creation(cluster: Cluster, resources: Mapping[str, TemplatePart]) -> CreationSummary:
     """Return the components and billed items of a new cluster.
 
     Args:
-        root: the change set of its root; values in it take precedence over those of the cluster file.
+        resources: the resources of its templates by logical id, with the values of parameters filled in
+            (`resources_with_values`); values take precedence over those of the cluster file.
     """
-    resource_changes = {change.logical_id: change for change in _all_resource_changes(root)}
     usage = _Usage()
     components = [
-        _add_instances(cluster, instance_group, resource_changes, usage) for instance_group in _instance_groups(cluster)
+        _add_instances(cluster, instance_group, resources, usage) for instance_group in _instance_groups(cluster)
     ]
-    for change in resource_changes.values():
-        properties = _properties(resource_changes, change.logical_id)
-        if change.type == "AWS::EC2::Volume":
+    for logical_id, resource in resources.items():
+        kind, properties = resource["Type"], _properties(resources, logical_id)
+        if kind == "AWS::EC2::Volume":
             master_volume = cluster.control_plane.volume
             volume_type = str(_known_value(properties.get("VolumeType")) or master_volume.type)
             usage.gib_by_volume_type[volume_type] += _to_int(properties.get("Size")) or master_volume.size
-        elif change.type == LOAD_BALANCER and properties.get("Scheme") == "internet-facing":
+        elif kind == LOAD_BALANCER and properties.get("Scheme") == "internet-facing":
             # An internet-facing load balancer has a public address in each zone.
             usage.api_addresses += len(properties.get("Subnets", ()))
-        elif change.type == VPC_ENDPOINT and properties.get("VpcEndpointType") == "Interface":
+        elif kind == VPC_ENDPOINT and properties.get("VpcEndpointType") == "Interface":
             usage.endpoint_interfaces += len(properties.get("SubnetIds", ()))
-    count_by_kind = Counter(_component_kind(cluster, resource_changes, change) for change in resource_changes.values())
+    count_by_kind = Counter(_component_kind(cluster, resources, logical_id) for logical_id in resources)
     labels = dict(_COMPONENT_LABELS)
     if count_by_kind[LOAD_BALANCER]:
         # Behind a load balancer, masters use their Elastic IPs only to reach the internet.
@@ -162,22 +162,23 @@ def summarize_creation(cluster: Cluster, root: ChangeSet) -> CreationSummary:
     return CreationSummary(items=_merge_equal_components(components), costs=tuple(_costs(usage, count_by_kind)))
 
 
-def _component_kind(cluster: Cluster, resource_changes: Mapping[str, ResourceChange], change: ResourceChange) -> str:
+def _component_kind(cluster: Cluster, resources: Mapping[str, TemplatePart], logical_id: str) -> str:
     """Return the CloudFormation type of a new resource, or what it is if its type has several kinds of components."""
-    if change.type == _ELASTIC_IP:
-        zonal = ZonalId.parse(change.logical_id)
-        if change.logical_id == BASTION_ELASTIC_IP:
+    resource_type = str(resources[logical_id]["Type"])
+    if resource_type == _ELASTIC_IP:
+        zonal = ZonalId.parse(logical_id)
+        if logical_id == BASTION_ELASTIC_IP:
             return _BASTION_ELASTIC_IP
         return _NAT_ELASTIC_IP if zonal and zonal.kind == "NatElasticIp" else _ELASTIC_IP
-    if change.type == "AWS::EC2::Subnet" and is_private(cluster):
-        subnet = SubnetId.parse(change.logical_id)
+    if resource_type == "AWS::EC2::Subnet" and is_private(cluster):
+        subnet = SubnetId.parse(logical_id)
         return _PUBLIC_SUBNET if subnet and subnet.is_public else _PRIVATE_SUBNET
-    if change.logical_id == ISSUER_BUCKET:
+    if logical_id == ISSUER_BUCKET:
         return _ISSUER_BUCKET
-    if change.type == VPC_ENDPOINT:
-        is_interface = _properties(resource_changes, change.logical_id).get("VpcEndpointType") == "Interface"
+    if resource_type == VPC_ENDPOINT:
+        is_interface = _properties(resources, logical_id).get("VpcEndpointType") == "Interface"
         return _INTERFACE_ENDPOINT if is_interface else _GATEWAY_ENDPOINT
-    return change.type
+    return resource_type
 
 
 @dataclass(frozen=True)
@@ -196,13 +197,13 @@ class _Launches:
 
 
 def _add_instances(
-    cluster: Cluster, instance_group: _InstanceGroup, resource_changes: Mapping[str, ResourceChange], usage: _Usage
+    cluster: Cluster, instance_group: _InstanceGroup, resources: Mapping[str, TemplatePart], usage: _Usage
 ) -> ComponentCount:
     """Add the instances of an Auto Scaling group to the usage, and return them as a component."""
     node_group = instance_group.node_group
-    template_properties = _properties(resource_changes, launch_template_id(instance_group.id_prefix))
+    template_properties = _properties(resources, launch_template_id(instance_group.id_prefix))
     launch_template_data = template_properties.get("LaunchTemplateData", {})
-    group_properties = _properties(resource_changes, auto_scaling_group_id(instance_group.id_prefix))
+    group_properties = _properties(resources, auto_scaling_group_id(instance_group.id_prefix))
     launches = _launches(cluster, instance_group, launch_template_data, group_properties)
     _add_types(usage, instance_group, launches)
     _add_volumes(usage, instance_group, launch_template_data, launches.count)
@@ -225,7 +226,7 @@ def _launches(
     cluster: Cluster, instance_group: _InstanceGroup, launch_template_data: TemplatePart, group_properties: TemplatePart
 ) -> _Launches:
     node_group = instance_group.node_group
-    # The cluster file's value, if the change set does not contain it.
+    # The cluster file's value, if the template's is not known.
     known_type = _known_value(launch_template_data.get("InstanceType"))
     instance_type = str(known_type or instance_group.settings.instance_type)
     count = _initial_size(group_properties, node_group)
@@ -361,21 +362,14 @@ def _initial_size(group_properties: TemplatePart, node_group: NodeGroup | None) 
     return node_group.min_size
 
 
-def _all_resource_changes(change_set: ChangeSet) -> Iterator[ResourceChange]:
-    yield from change_set.resource_changes.values()
-    for child in change_set.children.values():
-        yield from _all_resource_changes(child)
-
-
-def _properties(resource_changes: Mapping[str, ResourceChange], logical_id: str) -> TemplatePart:
-    change = resource_changes.get(logical_id)
-    properties = change.after.get("Properties", {}) if change else {}
-    return properties if isinstance(properties, Mapping) else {}
+def _properties(resources: Mapping[str, TemplatePart], logical_id: str) -> TemplatePart:
+    properties: TemplatePart = resources.get(logical_id, {}).get("Properties", {})
+    return properties
 
 
 def _known_value(value: object) -> object:
-    """Return the value; None if CloudFormation knows it only once the change set is executed."""
-    return None if isinstance(value, str) and UNKNOWN_VALUE in value else value
+    """Return the value; None if it is only known when the stacks exist."""
+    return None if is_function(value) else value
 
 
 def _to_int(value: object) -> int | None:

@@ -8,12 +8,20 @@ hook for that. See `rolling_update_policy` in `cfngen.templates.launch`, and `cf
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from cfngen.cluster.instances.group_types import type_list, types_of
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import BASTION_STACK, NodeGroupId
-from cfngen.deploy.aws.change_sets import ChangeSet, ResourceChange
+from cfngen.cluster.naming.logical_ids import (
+    BASTION_STACK,
+    NodeGroupId,
+    auto_scaling_group_id,
+    launch_template_id,
+    node_group_prefix,
+)
+from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
+from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact import capacity, identity, instances, network, ways_out
 from cfngen.deploy.plan.impact.bastion import bastion_impact, stack_impact
@@ -60,10 +68,15 @@ class ImpactAssessment:
 
     Args:
         master_count: current number of masters; 0 if not known, in which case the number of the cluster file is used.
+        new_resources: the resources of the new templates by logical id, with the values of parameters filled in; where
+            one is missing, the cluster file counts.
     """
 
-    def __init__(self, cluster: Cluster, master_count: int = 0) -> None:
+    def __init__(
+        self, cluster: Cluster, master_count: int = 0, new_resources: Mapping[str, TemplatePart] | None = None
+    ) -> None:
         self._cluster = cluster
+        self._new_resources = new_resources or {}
         self._master_count = master_count or cluster.control_plane.count
 
     def of_resource(
@@ -89,11 +102,10 @@ class ImpactAssessment:
             return Danger.NONE
         return Danger.DANGEROUS if change.type in _PERSISTENT_TYPES else Danger.NONE
 
-    def of_stack(self, change_set: ChangeSet | None, path: tuple[str, ...], action: str) -> Impact | None:
+    def of_stack(self, path: tuple[str, ...], action: str) -> Impact | None:
         """Return the impact of creating or deleting a nested stack; None unless it is of a node group or the bastion.
 
         Args:
-            change_set: the nested stack's change set; None if CloudFormation has created none.
             path: logical ids from the root to the stack.
             action: `create` or `delete`.
         """
@@ -114,15 +126,16 @@ class ImpactAssessment:
             return Impact(f"new {owner.text}")
         size = size_range(node_group.min_size, node_group.max_size)
         instance_type = type_list(types_of(self._cluster, node_group))
-        # Parameters may differ from the cluster file, so the values in the change set take precedence.
-        for resource_change in change_set.resource_changes.values() if change_set else ():
-            properties = resource_change.after.get("Properties", {})
-            if resource_change.type == AUTO_SCALING_GROUP:
-                size = size_range(
-                    properties.get("MinSize", node_group.min_size), properties.get("MaxSize", node_group.max_size)
-                )
-            elif resource_change.type == "AWS::EC2::LaunchTemplate":
-                instance_type = properties.get("LaunchTemplateData", {}).get("InstanceType", instance_type)
+        # Parameters may differ from the cluster file, so the values in the templates take precedence.
+        prefix = node_group_prefix(node_group.name)
+        if group := self._new_resources.get(auto_scaling_group_id(prefix)):
+            properties = group["Properties"]
+            size = size_range(
+                properties.get("MinSize", node_group.min_size), properties.get("MaxSize", node_group.max_size)
+            )
+        if launch_template := self._new_resources.get(launch_template_id(prefix)):
+            data = launch_template["Properties"].get("LaunchTemplateData", {})
+            instance_type = data.get("InstanceType", instance_type)
         nodes = "node" if size == "1" else "nodes"
         return Impact(f"new {owner.text}: {size} {nodes} of {instance_type}")
 

@@ -14,7 +14,7 @@ from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount, instance_counts
 from cfngen.templates.document import Document
-from cfngen.templates.expressions import reference, resolve
+from cfngen.templates.expressions import reference, resolve, with_known_values
 
 LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 VPC_ENDPOINT = "AWS::EC2::VPCEndpoint"
@@ -299,9 +299,27 @@ def read_deployed_demand(deployed: StackTree) -> Demand:
     )
 
 
+def resources_with_values(documents: Sequence[Document], values: Mapping[str, str]) -> dict[str, TemplatePart]:
+    """Return all resources of the nested stacks by logical id, with the values of parameters filled in.
+
+    Args:
+        values: values of the root's parameters; the others have their defaults.
+    """
+    return {
+        logical_id: {
+            "Type": resource["Type"],
+            "Properties": with_known_values(resource.get("Properties", {}), template.values),
+        }
+        for template in _nested_templates(documents, values)
+        for logical_id, resource in template.resources.items()
+    }
+
+
 def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_TemplateWithValues]:
-    """Yield the template of each nested stack, with the values that the root passes to the stack."""
-    root = next(document for document in documents if document.children)
+    """Yield each nested stack's template, with the values that the root passes to it; none without a root."""
+    root = next((document for document in documents if document.children), None)
+    if root is None:
+        return
     # The values of the root's parameters resolve the expressions that the root passes to its nested stacks.
     root_template = _TemplateWithValues(root.body["Resources"], {**_defaults(root), **values})
     documents_by_name = {document.name: document for document in documents}

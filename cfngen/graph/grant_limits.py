@@ -99,7 +99,11 @@ def _tags(templates: ClusterTemplates, conditions: Sequence[_Condition]) -> str:
 
 
 def _tag(templates: ClusterTemplates, conditions: Sequence[_Condition], keys: Sequence[str]) -> tuple[str, bool]:
-    """Return the tag for which conditions with some keys ask, in words, and whether it has to be there, or must not."""
+    """Return the tag that conditions ask for, in words; empty without one. Also return whether the tag must be there.
+
+    Args:
+        keys: parts of the condition keys that ask for tags, e.g. `aws:ResourceTag/`; the tag's key follows the slash.
+    """
     asking = [condition for condition in conditions if any(key in condition.key for key in keys)]
     wanting = [condition for condition in asking if not condition.is_negated]
     names = [condition.key.partition("/")[2] for condition in wanting or asking]

@@ -1,4 +1,4 @@
-"""Checks of instances: types that exist and are large enough, images of Linux for them, access to the internet."""
+"""Checks of instances: types that exist and are large enough, images of Linux, a way out without a public address."""
 
 from __future__ import annotations
 

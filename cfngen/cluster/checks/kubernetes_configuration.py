@@ -1,4 +1,4 @@
-"""Checks of the configuration of Kubernetes and of instances: nothing that cfngen sets, nothing that is refused."""
+"""Checks of the configuration of Kubernetes and of instances: keys that cfngen sets, labels, files, timeouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the topology: NAT gateways, public subnets, route tables and endpoints, and which keys go together."""
+"""Checks of the topology: NAT gateways, public subnets, route tables, endpoints, and what works without internet."""
 
 from __future__ import annotations
 

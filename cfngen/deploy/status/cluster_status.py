@@ -1,4 +1,4 @@
-"""The status of a cluster: stack, API, masters, node groups, certificates, volumes.
+"""The parts of a cluster's status as data: stack, API, masters, node groups, certificates, volumes.
 
 A part that could not be read is `Unknown` with the reason, so that one missing permission does not hide the rest.
 """

@@ -1,4 +1,4 @@
-"""The status of a cluster, from everything that was read of it; a part that could not be read is unknown."""
+"""Reads a cluster, and makes its status from what was read; a part that could not be read is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user is asked before a deletion, with its consequences, and the result that is reported after it."""
+"""What the user is asked before a deletion, with its consequences, and the result after it, counted in the account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What AWS charges for: while a cluster is paused, counted from what exists; and what an update adds or removes."""
+"""The data of costs and components, and what AWS charges for while a cluster is paused or after an update."""
 
 from __future__ import annotations
 

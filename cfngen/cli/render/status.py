@@ -70,8 +70,8 @@ def status_lines(status: ClusterStatus) -> list[Line]:
     return lines
 
 
-def _text_lines(instances: Sequence[StaleGroup | RetypedSlot]) -> list[str]:
-    return [f"  {each.text}" for each in instances]
+def _text_lines(findings: Sequence[StaleGroup | RetypedSlot]) -> list[str]:
+    return [f"  {finding.text}" for finding in findings]
 
 
 def _lost_address_lines(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:

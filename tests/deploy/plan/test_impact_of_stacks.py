@@ -29,6 +29,10 @@ def resources(size: dict[str, Any], data: dict[str, Any] | None = None) -> dict[
         (resources({"MinSize": "1", "MaxSize": "1"}), "new node group `spare`: 1 node of m5.large"),
         (resources({"MinSize": "3"}), "new node group `spare`: 3-4 nodes of m5.large"),
         (
+            resources({"MinSize": {"Ref": "Other"}}, {"InstanceType": {"Ref": "Other"}}),
+            "new node group `spare`: 2-4 nodes of m5.large",
+        ),
+        (
             resources({"MaxSize": "2"}, {"InstanceType": "c5.large"}),
             "new node group `spare`: 2 nodes of c5.large",
         ),

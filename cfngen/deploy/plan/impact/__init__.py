@@ -30,6 +30,7 @@ from cfngen.deploy.plan.impact.context import ChangeContext, owner_of
 from cfngen.deploy.plan.impact.instances import size_range
 from cfngen.deploy.plan.impact.ways_out import private_network_impact
 from cfngen.deploy.plan.plan import Change, Replacement
+from cfngen.templates.expressions import resolve
 
 # Types of resources with data, addresses or identities that others rely on: losing one may mean losing the cluster.
 _PERSISTENT_TYPES = frozenset(
@@ -126,16 +127,17 @@ class ImpactAssessment:
             return Impact(f"new {owner.text}")
         size = size_range(node_group.min_size, node_group.max_size)
         instance_type = type_list(types_of(self._cluster, node_group))
-        # Parameters may differ from the cluster file, so the values in the templates take precedence.
+        # Parameters may differ from the cluster file, so the values in the templates take precedence if they are known.
         prefix = node_group_prefix(node_group.name)
         if group := self._new_resources.get(auto_scaling_group_id(prefix)):
             properties = group["Properties"]
             size = size_range(
-                properties.get("MinSize", node_group.min_size), properties.get("MaxSize", node_group.max_size)
+                resolve(properties.get("MinSize"), {}) or node_group.min_size,
+                resolve(properties.get("MaxSize"), {}) or node_group.max_size,
             )
         if launch_template := self._new_resources.get(launch_template_id(prefix)):
             data = launch_template["Properties"].get("LaunchTemplateData", {})
-            instance_type = data.get("InstanceType", instance_type)
+            instance_type = str(resolve(data.get("InstanceType"), {}) or instance_type)
         nodes = "node" if size == "1" else "nodes"
         return Impact(f"new {owner.text}: {size} {nodes} of {instance_type}")
 

@@ -57,7 +57,8 @@ def find_pod_role_problems(account: Account, cluster: Cluster, deployed: StackTr
         yield from _find_public_access_problem(account)
     try:
         with translate_aws_errors():
-            own_ids = frozenset(deployed.physical_ids.values()) if deployed else frozenset()
+            resources = deployed.resources if deployed else ()
+            own_ids = frozenset(resource.view.physical_id for resource in resources if resource.exists)
             for key, service_account in accounts_with_made_roles(cluster):
                 name = role_name(cluster, service_account)
                 role = None if name in own_ids else find_role(account, name)

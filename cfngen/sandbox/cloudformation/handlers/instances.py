@@ -168,7 +168,8 @@ class LaunchTemplate(Handler):
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         if "TagSpecifications" in changed:
-            old_tags, tags = (_own_tags(each, "launch-template") for each in (old_properties, call.properties))
+            both = (old_properties, call.properties)
+            old_tags, tags = (_own_tags(properties, "launch-template") for properties in both)
             self.change_tags(call, old_tags, tags)
         if "LaunchTemplateData" not in changed:
             return {}
@@ -207,7 +208,8 @@ class CapacityReservation(Handler):
                 CapacityReservationId=call.physical_id, **call.pick(*sorted(self.modifiable))
             )
         if "TagSpecifications" in changed:
-            old_tags, tags = (_own_tags(each, "capacity-reservation") for each in (old_properties, call.properties))
+            both = (old_properties, call.properties)
+            old_tags, tags = (_own_tags(properties, "capacity-reservation") for properties in both)
             self.change_tags(call, old_tags, tags)
         return {}
 

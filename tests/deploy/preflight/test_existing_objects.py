@@ -403,9 +403,7 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, field_
     """Every key of a section whose value is a text of some kind; `[]` stands for an item of a list."""
     for name, info in model.model_fields.items():
         key = f"{prefix}{info.alias or name}"
-        annotated = (
-            typing.Annotated.__class_getitem__((info.annotation, *info.metadata)) if info.metadata else info.annotation
-        )
+        annotated = typing.Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
         listed = "[]" if "Tuple" in str(info.annotation) or "tuple" in str(info.annotation) else ""
         yield from ((f"{key}{listed}", text) for text in texts(annotated))
         for section in sections(info.annotation):

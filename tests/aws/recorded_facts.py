@@ -227,7 +227,8 @@ def _changes(trial: Trial, expected: Mapping[str, Any], *, with_values: bool) ->
 
 def _head(change: Mapping[str, Any]) -> Iterator[str]:
     yield change["Action"]
-    if change.get("Replacement", "False") != "False":
+    # Of additions, AWS said in April 2025 that they replace something, with values; neither earlier nor later.
+    if change["Action"] == "Modify" and change["Replacement"] != "False":
         yield change["Replacement"]
     if change.get("PolicyAction"):
         yield change["PolicyAction"]
@@ -251,12 +252,22 @@ def _detail(detail: Mapping[str, Any], expected: list[str]) -> str:
 def _events(trial: Trial, expected: Mapping[str, str]) -> dict[str, str]:
     pages = trial.service("cloudformation").get_paginator("describe_stack_events").paginate(StackName=_stack_id(trial))
     events = [event for page in pages for event in page["StackEvents"]][::-1]
-    statuses: dict[str, list[str]] = {name: [] for name in expected}
+    words: dict[str, list[str]] = {key: [] for key in expected}
     for event in events:
-        name = "stack" if event["LogicalResourceId"] == STACK else event["LogicalResourceId"]
-        if name in statuses and statuses[name][-1:] != [event["ResourceStatus"]]:
-            statuses[name].append(event["ResourceStatus"])
-    return {name: " ".join(each) for name, each in statuses.items()}
+        name, status = event["LogicalResourceId"], event["ResourceStatus"]
+        is_stack = name == STACK
+        _add(words, "stack" if is_stack else name, status)
+        if status.endswith("_COMPLETE"):
+            _add(words, f"physical {name}", event["PhysicalResourceId"])
+            if not is_stack:
+                words.get("order", []).extend((name, status))
+    return {key: " ".join(each) for key, each in words.items()}
+
+
+def _add(words: dict[str, list[str]], key: str, word: str) -> None:
+    """Add what is asked for, unless it repeats the last."""
+    if key in words and words[key][-1:] != [word]:
+        words[key].append(word)
 
 
 def _stack_id(trial: Trial) -> str:

@@ -284,8 +284,7 @@ def _reasons(trial: Trial, expected: Mapping[str, str]) -> dict[str, str]:
         texts = [
             event.get("ResourceStatusReason", "")
             for event in events
-            if event["ResourceStatus"] == status
-            and event["LogicalResourceId"] == (STACK if name == "stack" else name)
+            if event["ResourceStatus"] == status and event["LogicalResourceId"] == (STACK if name == "stack" else name)
         ]
         answers[key] = words if any(words in text for text in texts) else " | ".join(texts)
     return answers

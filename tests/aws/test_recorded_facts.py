@@ -15,7 +15,12 @@ from served_api import serving
 
 from cfngen.sandbox.cloudformation import CloudFormation
 
-TRIED = [fact for fact in facts() if fact.steps]
+AWAITED = pytest.mark.xfail(reason="the emulator does not do so yet", strict=False)
+TRIED = [
+    pytest.param(fact, id=fact.name, marks=[AWAITED] if "awaited" in fact.entry.get("emulator", {}) else [])
+    for fact in facts()
+    if fact.steps
+]
 
 
 @functools.cache
@@ -29,7 +34,7 @@ def trial(cloud: CloudFormation) -> Iterator[Trial]:
         yield Trial(cloud, service)
 
 
-@pytest.mark.parametrize("fact", TRIED, ids=lambda fact: fact.name)
+@pytest.mark.parametrize("fact", TRIED)
 def test_the_emulator_answers_as_aws_did(fact: Fact, trial: Trial) -> None:
     recorded = _sorted(fact.expected)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,11 +16,21 @@ from cfngen.deploy.aws.events import is_worth_showing, repeats_another_failure
 from cfngen.deploy.messages.message import Event
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.watching.reasons import explain_reason
-from cfngen.hints import CommandText
 
-ERRORS = [fact for fact in facts() if "refused" in fact.entry or "error" in fact.entry]
-EXPLAINED = [fact for fact in facts() if "text" in fact.entry or fact.entry.get("reads")]
-EVENTS = [fact for fact in facts() if "events" in fact.entry]
+PENDING = pytest.mark.xfail(reason="no reader knows these words yet", strict=False)
+
+
+def rows(keep: Callable[[Fact], object]) -> list[Any]:
+    return [
+        pytest.param(fact, id=fact.name, marks=[PENDING] if reads(fact).get("pending") else [])
+        for fact in facts()
+        if keep(fact)
+    ]
+
+
+def reads(fact: Fact) -> dict[str, Any]:
+    """What is to be read."""
+    return dict(fact.entry.get("reads") or {})
 
 
 def refusal(fact: Fact) -> dict[str, Any]:
@@ -32,15 +43,7 @@ def text_of(fact: Fact) -> str:
     return f"{refusal(fact).get('words', '')} ({refusal(fact).get('code', '')})"
 
 
-def reads(fact: Fact) -> dict[str, Any]:
-    """What is to be read; a test of what is not read yet may fail."""
-    expected = dict(fact.entry.get("reads") or {})
-    if expected.pop("pending", False):
-        pytest.xfail("no reader knows these words yet")
-    return expected
-
-
-@pytest.mark.parametrize("fact", ERRORS, ids=lambda fact: fact.name)
+@pytest.mark.parametrize("fact", rows(lambda fact: {"refused", "error"} & set(fact.entry)))
 def test_an_error_is_told_by_its_code(fact: Fact) -> None:
     code, status = refusal(fact)["code"], refusal(fact)["status"]
     response = {
@@ -52,11 +55,11 @@ def test_an_error_is_told_by_its_code(fact: Fact) -> None:
     assert error.code == reads(fact).get("error", "aws-error")
 
 
-@pytest.mark.parametrize("fact", EXPLAINED, ids=lambda fact: fact.name)
+@pytest.mark.parametrize("fact", rows(lambda fact: "text" in fact.entry or reads(fact)))
 def test_a_text_is_explained_or_shown_as_it_is(fact: Fact) -> None:
     expected, text = reads(fact), text_of(fact)
     explanation = explain_reason(text, "us-west-2")
-    hint = explanation.hint.text() if isinstance(explanation.hint, CommandText) else explanation.hint
+    hint = str(explanation.hint)
     assert expected.get("meaning", "") in explanation.meaning
     assert expected.get("hint", "") in hint
     if not {"meaning", "hint", "error"} & set(expected):
@@ -67,7 +70,7 @@ def test_a_text_is_explained_or_shown_as_it_is(fact: Fact) -> None:
     assert repeats_another_failure(event("CREATE_FAILED", text)) == expected.get("repeats", False)
 
 
-@pytest.mark.parametrize("fact", EVENTS, ids=lambda fact: fact.name)
+@pytest.mark.parametrize("fact", rows(lambda fact: "events" in fact.entry))
 def test_every_status_is_known(fact: Fact) -> None:
     sequences = [words for name, words in fact.entry["events"].items() if not name.startswith(("order", "physical"))]
     for status in " ".join(sequences).split():

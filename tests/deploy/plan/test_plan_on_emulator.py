@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import random
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -17,7 +18,8 @@ from cfngen.cli.render.plan import plan_lines
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws import change_sets
 from cfngen.deploy.aws.account import Account, connect
-from cfngen.deploy.aws.stacks import find_stack
+from cfngen.deploy.aws.change_sets import ResourceChange, Unshown
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, find_stack, list_resource_tree
 from cfngen.deploy.messages.message import Danger
 from cfngen.deploy.operations.deployment.execution import execute
 from cfngen.deploy.plan.change_sets import EarlyValidationError, discard, make_plan
@@ -25,6 +27,8 @@ from cfngen.deploy.plan.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.plan.publishing.publish import publish
 
 pytestmark = pytest.mark.drill
+
+NESTED = "AWS::CloudFormation::Stack"
 
 CIDR = {"ApiAllowedCidr": "203.0.113.7/32"}
 NODES = {"name": "nodes", "minSize": 4}
@@ -72,6 +76,7 @@ class Operator:
         request = self.request(file if file is not None else TWO, alter, **given)
         plan = make_plan(self.account, request, report=lambda _: None)
         discard(self.account, plan)
+        assert {property_.only_in for change in plan.changes for property_ in change.properties} <= {""}
         return plan
 
     def deploy(self, file: Mapping[str, Any]) -> None:
@@ -324,31 +329,30 @@ def test_the_order_of_a_plan_is_the_same_every_time(operator: Operator):
     assert plans[0] == plans[1]
 
 
-def truncated(value: Any, size: int) -> Any:
-    """A value as CloudFormation shows it if it is large."""
-    text = value if isinstance(value, str) else json.dumps(value)
-    return f"(Truncated-Signature):{hashlib.sha256(text.encode()).hexdigest()}" if len(text) > size else value
-
-
-def with_truncated_values(change: dict[str, Any], size: int) -> dict[str, Any]:
-    contexts = {}
-    for key in ("BeforeContext", "AfterContext"):
-        definition = json.loads(change.get(key) or "{}")
-        properties = definition.get("Properties", {}).items()
-        contexts[key] = json.dumps(
-            {**definition, "Properties": {name: truncated(value, size) for name, value in properties}}
-        )
-    details = [
-        {
-            **detail,
-            "Target": {
-                name: truncated(value, size) if name.endswith("Value") else value
-                for name, value in detail["Target"].items()
-            },
-        }
-        for detail in change.get("Details", ())
-    ]
-    return {**change, **contexts, "Details": details}
+def described_as_by_aws(
+    changes: list[ResourceChange], size: int, *, with_property_values: bool
+) -> list[ResourceChange]:
+    """What AWS tells of changes: no value over a size, and either values, or what follows from updates in place."""
+    if not with_property_values:
+        return [
+            replace(change, details=tuple(replace(each, path="", before=None, after=None) for each in change.details))
+            for change in changes
+        ]
+    in_place = {change.logical_id for change in changes if change.replacement == "False" and change.type != NESTED}
+    told = []
+    for change in changes:
+        details = [
+            replace(
+                each,
+                before=Unshown.TRUNCATED if len(str(each.before)) > size else each.before,
+                after=Unshown.TRUNCATED if len(str(each.after)) > size else each.after,
+            )
+            for each in change.details
+            if each.cause.partition(".")[0] not in in_place
+        ]
+        if details or not change.details:
+            told.append(replace(change, details=tuple(details)))
+    return told
 
 
 @pytest.mark.parametrize("size", [40, 1_000])
@@ -375,11 +379,100 @@ def test_where_large_values_are_not_shown_a_plan_says_what_happens(
             for each in plan.stacks
             for change in each.changes
         ]
-        return plan.creation, plan.counts, plan.danger, [(each.path, each.impact) for each in plan.stacks], changes
+        stacks = [(each.path, each.impact) for each in plan.stacks]
+        return plan.creation, plan.counts, plan.danger, stacks, changes, text_of(plan)
 
     everything = told()
-    parse_change = change_sets._parse_resource_change
-    monkeypatch.setattr(
-        change_sets, "_parse_resource_change", lambda change: parse_change(with_truncated_values(change, size))
-    )
+    read_pages = change_sets._read_all_pages
+
+    def read(account: Account, change_set_id: str, *, with_property_values: bool) -> Any:
+        page, changes = read_pages(account, change_set_id, with_property_values=True)
+        return page, described_as_by_aws(changes, size, with_property_values=with_property_values)
+
+    monkeypatch.setattr(change_sets, "_read_all_pages", read)
     assert told() == everything
+
+
+def instances_of(operator: Operator) -> dict[str, tuple[str, frozenset[str]]]:
+    """The Auto Scaling groups that there are: the physical id and the instances of each, by logical id."""
+    account = operator.account
+    groups = {
+        resource.view.logical_id: resource.view.physical_id
+        for resource in list_resource_tree(account, "kubernetes")
+        if resource.view.type == AUTO_SCALING_GROUP and resource.exists
+    }
+    answered = account.items("autoscaling.describe_auto_scaling_groups", "AutoScalingGroups")
+    instances = {group["AutoScalingGroupName"]: group["Instances"] for group in answered}
+    return {
+        logical_id: (
+            name,
+            # An old instance may still be draining.
+            frozenset(each["InstanceId"] for each in instances[name] if each["LifecycleState"] == "InService"),
+        )
+        for logical_id, name in groups.items()
+    }
+
+
+def outcome(before: tuple[str, frozenset[str]] | None, after: tuple[str, frozenset[str]] | None) -> str:
+    if before is None or after is None:
+        return "removed" if before else "added"
+    if before[0] != after[0]:
+        return "replaced"
+    return "kept" if before[1] & after[1] else "rolled"
+
+
+def foreseen(plan: Plan, logical_id: str) -> str:
+    """What a plan says of the instances of a group."""
+    changes = [change for change in plan.changes if change.logical_id == logical_id]
+    if not changes:
+        return "kept"
+    [change] = changes
+    if change.action != "update":
+        return {"add": "added", "remove": "removed"}[change.action]
+    if change.replacement is not Replacement.NO:
+        return "replaced"
+    return "rolled" if change.impact and "replaced" in change.impact.text.split("; ")[0] else "kept"
+
+
+# What an operator may change in the cluster file, in any combination.
+DRAWN: tuple[dict[str, Any], ...] = (
+    {"nodes": {"instanceType": "m6i.large"}},
+    {"nodes": {"maxSize": 6}},
+    {"nodes": {"labels": {"team": "blue"}}},
+    {"nodes": {"rootVolume": {"size": 40}}},
+    {"gpu": {"instanceType": "m5.large"}},
+    {"gpu": {"update": {"maxSurge": 1}, "maxSize": 4}},
+    {"gpu": None},
+    {"more": {"minSize": 1}},
+    {"tags": {"team": "blue"}},
+    {"controlPlane": {"volume": {"size": 40}}},
+    {"controlPlane": {"instanceType": "t3.large"}},
+    {"kubernetes": {"kubeletConfiguration": {"maxPods": 50}}},
+)
+
+
+def drawn_file(drawn: list[dict[str, Any]]) -> dict[str, Any]:
+    file: dict[str, Any] = {}
+    groups: dict[str, dict[str, Any] | None] = {"nodes": NODES, "gpu": GPU}
+    for changes in drawn:
+        for key, value in changes.items():
+            if key in ("nodes", "gpu", "more"):
+                groups[key] = {"name": key, **(groups.get(key) or {}), **value} if value is not None else None
+            else:
+                file[key] = value
+    return {**file, "nodeGroups": [group for group in groups.values() if group]}
+
+
+def test_what_a_plan_says_of_each_group_is_what_happens_to_it() -> None:
+    chosen = random.Random(26)
+    with default_cloud() as cloud:
+        operator = Operator(cloud)
+        operator.deploy(TWO)
+        for _ in range(12):
+            file = drawn_file(chosen.sample(DRAWN, k=chosen.randint(0, 3)))
+            plan, before = operator.plan(file), instances_of(operator)
+            if not plan.is_empty:
+                operator.deploy(file)
+            after = instances_of(operator)
+            happened = {group: outcome(before.get(group), after.get(group)) for group in before | after}
+            assert {group: foreseen(plan, group) for group in happened} == happened, (file, text_of(plan))

@@ -86,7 +86,6 @@ class ChangeSet:
         id: the change set's ARN.
         kind: the ChangeSetType, CREATE or UPDATE.
         reason: the status reason, or "".
-        parameters: parameter values by name, with those of NoEcho parameters masked.
         nested: whether it includes change sets of nested stacks, or is itself one.
         parent: the change set that includes this one; None for a root change set.
         on_failure: what the execution does with the stack if it fails: ROLLBACK, DELETE, DO_NOTHING or "".
@@ -106,7 +105,6 @@ class ChangeSet:
     execution_status: str = "UNAVAILABLE"
     reason: str = ""
     changes: list[ResourceChange] = field(default_factory=list)
-    parameters: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] = ()
     nested: bool = False

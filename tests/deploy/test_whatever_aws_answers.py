@@ -338,21 +338,22 @@ def _read_change_set(api: AnyAnswers) -> None:
         analysis.effective_changes(change_set, resource_change)
 
 
-READERS: dict[str, tuple[Callable[[AnyAnswers], None], ...]] = {
-    "diagnosis": (_diagnose,),
-    "status": (_read_status,),
-    "history": (_read_history,),
-    "watch": (_watch,),
-    "preparation": (_prepare,),
-    "change set": (_read_change_set,),
+READERS: dict[str, Callable[[AnyAnswers], None]] = {
+    "diagnosis": _diagnose,
+    "status": _read_status,
+    "history": _read_history,
+    "watch": _watch,
+    "preparation": _prepare,
+    "change set": _read_change_set,
 }
 
 
-def _read(name: str, drawn: Drawn) -> None:
-    for reader in READERS[name]:
-        api = AnyAnswers(drawn.answers)
-        with contextlib.suppress(CfngenError, KeyboardInterrupt), translate_aws_errors():
-            reader(api)
+def _read(name: str, drawn: Drawn) -> set[str]:
+    """Read answers, and return the operations that were called."""
+    api = AnyAnswers(drawn.answers)
+    with contextlib.suppress(CfngenError, KeyboardInterrupt), translate_aws_errors():
+        READERS[name](api)
+    return {call for call, _ in api.calls}
 
 
 @dataclass(frozen=True)
@@ -381,9 +382,8 @@ def _drawn() -> st.SearchStrategy[Drawn]:
 
 @pytest.mark.parametrize("name", READERS)
 def test_complete_answers_are_read_without_an_error(name: str) -> None:
-    for reader in READERS[name]:
-        with contextlib.suppress(KeyboardInterrupt):
-            reader(AnyAnswers(deepcopy(_complete_answers())))
+    with contextlib.suppress(KeyboardInterrupt):
+        READERS[name](AnyAnswers(deepcopy(_complete_answers())))
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -404,7 +404,7 @@ def test_much_of_what_aws_may_answer_is_read(name: str, drawn: Drawn) -> None:
 @pytest.mark.drill
 @pytest.mark.parametrize("name", READERS)
 def test_each_single_oddity_of_an_answer_is_read(name: str) -> None:
-    for operation in OPERATIONS:
+    for operation in sorted(_read(name, Drawn((), ())).intersection(OPERATIONS)):
         for mutation in _mutations(operation):
             try:
                 _read(name, Drawn((), (mutation,)))

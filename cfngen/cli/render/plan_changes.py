@@ -35,8 +35,13 @@ _OLD_RESOURCE_BY_DELETION_POLICY = {"delete": "deleted", "retain": "kept", "snap
 def change_lines(change: Change, width: int, *, full: bool) -> Iterator[str]:
     """Yield a change of a resource: what happens to it, its changed properties, and the impact."""
     kind = _change_kind(change)
-    style = CHANGE_STYLES[kind]
-    pieces: list[Piece] = [(CHANGE_SYMBOLS[kind].ljust(2), style), (change.logical_id, style), (change.type, FAINT)]
+    # CloudFormation may know actions that cfngen does not; they are shown like the worst.
+    style = CHANGE_STYLES.get(kind, CHANGE_STYLES["will-replace"])
+    pieces: list[Piece] = [
+        (CHANGE_SYMBOLS.get(kind, "?").ljust(2), style),
+        (change.logical_id, style),
+        (change.type, FAINT),
+    ]
     # Longer ids, such as ARNs, would take most of the line.
     if change.physical_id and len(change.physical_id) <= 40:
         pieces.append((change.physical_id, FAINT))
@@ -69,7 +74,8 @@ def effect_in_words(change: Change) -> str:
         return "might be replaced"
     if kind == "remove":
         return f"is removed and {old_resource_outcome}" if change.policy in ("retain", "snapshot") else "is removed"
-    return {"add": "is added", "import": "is imported into the stack", "update": ""}[kind]
+    words = {"add": "is added", "import": "is imported into the stack", "update": ""}
+    return words.get(kind, f"has the action {kind}, which cfngen does not know")
 
 
 def shorten_to_difference(

@@ -300,6 +300,6 @@ def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], p
         for change in stack.changes:
             is_replaced = change.replacement is not Replacement.NO
             actions[stack.path, change.logical_id] = (
-                "replace" if is_replaced else _EXPECTED_ACTION_BY_CHANGE[change.action]
+                "replace" if is_replaced else _EXPECTED_ACTION_BY_CHANGE.get(change.action, "replace")
             )
     return expect_operation(templates_by_path, actions, values)

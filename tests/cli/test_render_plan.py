@@ -390,3 +390,9 @@ def test_of_what_is_said_only_the_part_that_hurts_is_repeated_at_the_end():
     change = Change("G", "g", "T", "update", impact=both, danger=Danger.DISRUPTIVE)
     shown = text(update(stack(change)))
     assert shown[-1] == "  ! it rolls"
+
+
+def test_an_action_that_cfngen_does_not_know_is_shown_as_it_is() -> None:
+    vpc = Change("Vpc", "vpc-0123", "AWS::EC2::VPC", "SyncWithActual")
+    text = " ".join(click.unstyle("\n".join(plan_lines(update(StackPlan((), "kubernetes", "update", (vpc,)))))).split())
+    assert "? Vpc AWS::EC2::VPC vpc-0123 has the action SyncWithActual, which cfngen does not know" in text

@@ -15,12 +15,12 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from answers import Answers
 from botocore.loaders import create_loader
-from botocore.model import ServiceModel, Shape
+from botocore.model import ServiceModel
 from botocore.validate import validate_parameters
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -83,19 +83,15 @@ ODD_TEXTS = (
 # Another page would come for ever, the stack is a root, and nobody but cfngen writes the boot program.
 NEVER_DRAWN = ("NextToken", "NextPageToken", "ParentId", "RootId", "UserData")
 
-Path_ = tuple[str | int, ...]
-Mutation = tuple[str, Path_, object]
+Shape: TypeAlias = Any  # botocore's; which attributes it has depends on its type
+MemberPath: TypeAlias = tuple[str | int, ...]
+Mutation: TypeAlias = tuple[str, MemberPath, object]
 
 
-def _resource(logical_id: str, type_: str, status: str = "CREATE_COMPLETE", **more: str) -> dict[str, str]:
+def _resource(logical_id: str, type_: str, status: str = "CREATE_COMPLETE") -> dict[str, str]:
     physical_id = STACK_ID.replace("kubernetes", f"kubernetes-{logical_id}") if type_ == NESTED else f"id-{logical_id}"
-    return {
-        "LogicalResourceId": logical_id,
-        "PhysicalResourceId": physical_id,
-        "ResourceType": type_,
-        "ResourceStatus": status,
-        **more,
-    }
+    identity = {"LogicalResourceId": logical_id, "PhysicalResourceId": physical_id, "ResourceType": type_}
+    return {**identity, "ResourceStatus": status}
 
 
 _STACK = {**_resource("kubernetes", NESTED), "PhysicalResourceId": STACK_ID}
@@ -160,17 +156,15 @@ def _names_read() -> frozenset[str]:
 def _complete(shape: Shape, name: str, depth: int = 0) -> Any:
     """A value with every member that cfngen may read."""
     if shape.type_name == "structure":
-        members = {
+        return {
             key: _complete(member, key, depth + 1)
-            for key, member in shape.members.items()  # type: ignore[attr-defined]
-            if key in shape.required_members or (key in _names_read() - {*NEVER_DRAWN} and depth < 8)  # type: ignore[attr-defined]
+            for key, member in shape.members.items()
+            if key in shape.required_members or (key in _names_read() - {*NEVER_DRAWN} and depth < 8)
         }
-        return {**members, "EventId": "event"} if "EventId" in members else members
     if shape.type_name == "list":
-        [item] = [_complete(shape.member, name, depth + 1)]  # type: ignore[attr-defined]
-        return [_merge(item, more) for more in ITEMS.get(name, [{}])]
+        return [_merge(_complete(shape.member, name, depth + 1), more) for more in ITEMS.get(name, [{}])]
     if shape.type_name == "map":
-        return {"key": _complete(shape.value, name, depth + 1)}  # type: ignore[attr-defined]
+        return {"key": _complete(shape.value, name, depth + 1)}
     if shape.type_name == "string":
         return VALUES.get(name, (*getattr(shape, "enum", ()), name)[0]).ljust(shape.metadata.get("min", 0), "x")
     others = {"timestamp": NOW, "boolean": False, "float": 1.0, "double": 1.0, "blob": b""}
@@ -181,17 +175,14 @@ def _merge(item: Any, more: dict[str, Any]) -> Any:
     if not isinstance(item, dict):
         return item
     known = {key: value for key, value in more.items() if key in item}
-    return {
-        **item,
-        **{key: _merge(item[key], value) if isinstance(value, dict) else value for key, value in known.items()},
-    }
+    return {**item, **{key: _merge(item[key], part) if isinstance(part, dict) else part for key, part in known.items()}}
 
 
 @cache
 def _shape(operation: str) -> Shape:
     service, _, name = operation.partition(":")
     model = ServiceModel(create_loader().load_service_model(service, "service-2"), service)
-    return model.operation_model(name).output_shape  # type: ignore[return-value]
+    return model.operation_model(name).output_shape
 
 
 @cache
@@ -208,18 +199,18 @@ def _complete_answers() -> dict[str, Any]:
 def _mutations(operation: str) -> Iterator[Mutation]:
     """Every single thing that may be other than complete in an answer."""
 
-    def walk(value: Any, shape: Shape, path: Path_) -> Iterator[Mutation]:
+    def walk(value: Any, shape: Shape, path: MemberPath) -> Iterator[Mutation]:
         if isinstance(value, dict) and shape.type_name == "structure":
             for key, member in value.items():
-                if key not in shape.required_members:  # type: ignore[attr-defined]
+                if key not in shape.required_members:
                     yield operation, (*path, key), ABSENT
-                yield from walk(member, shape.members[key], (*path, key))  # type: ignore[attr-defined]
+                yield from walk(member, shape.members[key], (*path, key))
         elif isinstance(value, list):
             yield operation, path, []
             for number, item in enumerate(value):
-                yield from walk(item, shape.member, (*path, number))  # type: ignore[attr-defined]
+                yield from walk(item, shape.member, (*path, number))
         elif isinstance(value, str):
-            lengths = shape.metadata.get("min", 0)  # type: ignore[attr-defined]
+            lengths = shape.metadata.get("min", 0)
             yield from ((operation, path, text) for text in ODD_TEXTS if len(text) >= lengths)
 
     return walk(_complete_answers()[operation], _shape(operation), ())
@@ -241,12 +232,12 @@ def _apply(answers: dict[str, Any], mutation: Mutation) -> None:
 def _without_optional_members(value: Any, shape: Shape) -> Any:
     if isinstance(value, dict) and shape.type_name == "structure":
         return {
-            key: _without_optional_members(value[key], shape.members[key])  # type: ignore[attr-defined]
+            key: _without_optional_members(value[key], shape.members[key])
             for key in value
-            if key in shape.required_members or shape.members[key].type_name in ("list", "structure")  # type: ignore[attr-defined]
+            if key in shape.required_members or shape.members[key].type_name in ("list", "structure")
         }
     if isinstance(value, list):
-        return [_without_optional_members(item, shape.member) for item in value]  # type: ignore[attr-defined]
+        return [_without_optional_members(item, shape.member) for item in value]
     return value
 
 
@@ -303,14 +294,6 @@ def _show(message: Any) -> None:
         message_type(message).lines(message, full=True)
 
 
-def _diagnose(api: AnyAnswers) -> None:
-    _show(diagnose(api.account, STACK_ID))
-
-
-def _read_status(api: AnyAnswers) -> None:
-    _show(read_status(api.account, STACK_ID, default_cluster(), detect_drift=True))
-
-
 def _read_history(api: AnyAnswers) -> None:
     history_lines(read_history(api.account, STACK_ID, operation="all"))
     with translate_aws_errors():
@@ -339,8 +322,8 @@ def _read_change_set(api: AnyAnswers) -> None:
 
 
 READERS: dict[str, Callable[[AnyAnswers], None]] = {
-    "diagnosis": _diagnose,
-    "status": _read_status,
+    "diagnosis": lambda api: _show(diagnose(api.account, STACK_ID)),
+    "status": lambda api: _show(read_status(api.account, STACK_ID, default_cluster(), detect_drift=True)),
     "history": _read_history,
     "watch": _watch,
     "preparation": _prepare,

@@ -137,6 +137,7 @@ VALUES: dict[str, Any] = {
     "InstanceId": "i-1",
     "LaunchTemplateId": "id-MasterALaunchTemplate",
     "LaunchTemplateName": "name",
+    "Path": "/Properties/CidrBlock",
     "StackId": STACK_ID,
     "StackName": "kubernetes",
     "StackPolicyBody": "{}",

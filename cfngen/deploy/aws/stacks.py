@@ -137,7 +137,7 @@ def find_stack(account: Account, name_or_id: str) -> StackView | None:
         if error_code(error) == "ValidationError" and "does not exist" in str(error):
             return None
         raise
-    return parse_stack(response["Stacks"][0])
+    return next(map(parse_stack, response["Stacks"]), None)
 
 
 def require_stack(account: Account, name: str) -> StackView:
@@ -223,7 +223,7 @@ def read_template(account: Account, name_or_id: str) -> AwsObject:
             body = json.loads(body)
         except ValueError:
             return {}
-    return dict(body)
+    return dict(body) if isinstance(body, dict) else {}
 
 
 def list_resource_tree(account: Account, root_id: str, path: tuple[str, ...] = ()) -> tuple[StackResource, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.checked_answers import read_document
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.stacks import NESTED_STACK, StackTree, StackView
 from cfngen.deploy.aws.types import TemplatePart
@@ -206,7 +207,8 @@ def object_url(account: Account, bucket: str, key: str) -> str:
 def read_template_cluster(account: Account, stack: StackView) -> str:
     """Return the cluster that a stack's template was generated for, from its metadata; empty if it is not cfngen's."""
     summary = account.read("cloudformation.get_template_summary", absent=("ValidationError",), StackName=stack.id)
-    metadata: object = json.loads((summary or {}).get("Metadata") or "{}").get("cfngen")
+    text = (summary or {}).get("Metadata") or "{}"
+    metadata = read_document(text, "cloudformation:GetTemplateSummary", "Metadata").get("cfngen")
     if not isinstance(metadata, dict) or metadata.get("stack") not in ("cluster", "standalone"):
         return ""
     return str(metadata.get("cluster", ""))

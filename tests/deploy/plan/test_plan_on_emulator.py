@@ -324,6 +324,7 @@ def test_the_order_of_a_plan_is_the_same_every_time(operator: Operator):
 
 
 UBUNTU = "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id"
+DEBIAN = "/aws/service/debian/release/13/latest/amd64"
 
 
 def with_another_statement(bodies: dict[str, Any]) -> None:
@@ -339,7 +340,7 @@ def with_another_statement(bodies: dict[str, Any]) -> None:
         ({"name": "another"}, {}, None),
         ({"nodeGroups": [{**NODES, "instanceType": "m6i.large"}, GPU]}, {}, None),
         (TWO, {"NodeGroupGpuInstanceType": "t3.2xlarge"}, None),
-        (TWO, {"NodeImageUbuntu2404Amd64": "/aws/service/debian/release/13/latest/amd64"}, None),
+        (TWO, {"NodeImageUbuntu2404Amd64": DEBIAN}, None),
         ({"nodeGroups": [NODES, GPU, {"name": "spare", "minSize": 1, "instanceType": "m5.large"}]}, {}, None),
         ({"nodeGroups": [NODES]}, {}, None),
         (TWO, {"alter": with_another_statement}, None),
@@ -347,7 +348,7 @@ def with_another_statement(bodies: dict[str, Any]) -> None:
         ({**TWO, "controlPlane": {"volume": {"size": 100}}}, {}, None),
         ({**TWO, "kubernetesVersion": "1.35"}, {}, None),
         # A newer image behind the same path in Parameter Store.
-        (TWO, {}, "ami-0123456789abcdef0"),
+        (TWO, {}, DEBIAN),
     ],
 )
 def test_a_plan_is_the_same_whatever_cloudformation_tells_of_its_change_set(
@@ -357,7 +358,7 @@ def test_a_plan_is_the_same_whatever_cloudformation_tells_of_its_change_set(
     old_image = images[UBUNTU]
     told = {}
     try:
-        images[UBUNTU] = image or old_image
+        images[UBUNTU] = images[image or UBUNTU]
         for mode, size in (("generous", 0), ("aws", 40), ("aws", 1_024), ("aws", 65_536)):
             answers.mode, answers.max_length = mode, size
             plan = operator.plan(file, **values)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
 
 
@@ -35,6 +38,23 @@ class ResourceChangeDetail:
     evaluation: str
     change_source: str
     causing_entity: str = ""
+
+
+def replacement_by(details: Sequence[ResourceChangeDetail]) -> str:
+    """Whether the differences replace the resource: True, False or Conditional, as in the API.
+
+    A property whose new value is not known yet may turn out to be unchanged, so it replaces a resource conditionally.
+    """
+    if any(detail.requires_recreation == "Always" and detail.after != UNKNOWN for detail in details):
+        return "True"
+    if all(detail.requires_recreation == "Never" for detail in details):
+        return "False"
+    return "Conditional"
+
+
+def text_in_api(value: object) -> str | None:
+    """A value as the API shows it: a string unchanged, any other value as JSON, and None for a missing value."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ class _StackPlanner:
 
     @cached_property
     def _analysis(self) -> ReplacementAnalysis:
-        return ReplacementAnalysis(self._root, self._request.documents)
+        return ReplacementAnalysis(self._root, self._comparison.requested)
 
     @cached_property
     def new_resources(self) -> Mapping[str, TemplatePart]:
@@ -96,8 +96,7 @@ class _StackPlanner:
             logical_id: resource
             for stack, evaluated in self._comparison.requested.items()
             if stack
-            for logical_id in evaluated.template["Resources"]
-            if (resource := evaluated.resource(logical_id))
+            for logical_id, resource in evaluated.resources.items()
         }
 
     @cached_property

@@ -175,6 +175,8 @@ def _resource(name: str, parts: Mapping[str, Any] | None) -> dict[str, Any] | No
     if shape == "Nested":
         child = {"Resources": {key: _resource(key, each) for key, each in properties.pop("Resources").items()}}
         child |= {section: properties.pop(section) for section in SECTIONS if section in properties}
+        if "Values" in properties:
+            properties["Parameters"] = properties.pop("Values")
         base = nested(name, json.dumps(child))
     else:
         base = copy.deepcopy(SHAPES.get(shape) or {"Type": shape})

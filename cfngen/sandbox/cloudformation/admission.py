@@ -19,8 +19,9 @@ from cfngen.sandbox.cloudformation.errors import (
     ResourceError,
     ValidationError,
 )
+from cfngen.sandbox.cloudformation.function_arguments import refuse_unresolved
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.properties import enabled_resources
+from cfngen.sandbox.cloudformation.properties import enabled_outputs, enabled_resources
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
@@ -254,10 +255,20 @@ def _check_capabilities(parsed_template: template.Template, capabilities: Sequen
 
 
 def _check_conditions(cloud: Region, revision: Revision, stack_name: str) -> None:
+    """Refuse references to resources that a condition leaves out, and keys that a mapping does not have."""
+    scope, resources = scope_of_revision(cloud, revision, stack_name), revision.template.resources
     try:
-        enabled_resources(scope_of_revision(cloud, revision, stack_name), revision.template.resources)
+        enabled = enabled_resources(scope, resources)
+        outputs = enabled_outputs(scope, revision.template.body)
+        used = {
+            "Resources": scope.chosen([resources[name].body.get("Properties", {}) for name in enabled]),
+            "Outputs": scope.chosen(list(outputs.values())),
+        }
     except ResourceError as error:
         raise ValidationError(str(error)) from error
+    for section, values in used.items():
+        if left_out := {name for name, _ in template.references(values)} & (resources.keys() - set(enabled)):
+            refuse_unresolved(left_out, section)
 
 
 def _check_rules(cloud: Region, revision: Revision, stack_name: str) -> None:

@@ -43,10 +43,10 @@ def check_settings(change_set_type: str, on_failure: str) -> None:
         raise ValidationError("OnStackFailure DELETE is supported only for change sets of type CREATE")
 
 
-def live_stack(cloud: Region, stack_name: str) -> Stack | None:
-    """The stack with this name or id, unless it is deleted."""
+def named_stack(cloud: Region, stack_name: str) -> Stack | None:
+    """The stack with this name or id; a deleted stack can be named by its id only."""
     for stack in cloud.stacks():
-        if stack_name in (stack.name, stack.id) and stack.status != "DELETE_COMPLETE":
+        if stack_name == stack.id or (stack_name == stack.name and stack.status != "DELETE_COMPLETE"):
             return stack
     return None
 
@@ -160,6 +160,7 @@ def _compute_changes(cloud: Region, change_set: ChangeSet) -> None:
         _fail(change_set, f"This emulator does not support {error}.")
         return
     change_set.changes, change_set.validation_findings = comparison.changes, comparison.validation_findings
+    change_set.warnings = comparison.warnings
     if revision.failure_reason:
         _fail(change_set, revision.failure_reason)
     elif comparison.validation_findings:

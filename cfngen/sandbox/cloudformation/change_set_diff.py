@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from cfngen.sandbox.cloudformation import property_schemas
 from cfngen.sandbox.cloudformation.change_sets import (
+    AUTOMATIC_CHANGE,
     ChangeSet,
     ResourceChange,
     ResourceChangeDetail,
@@ -21,7 +22,7 @@ from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.properties import POLICY_ATTRIBUTES, enabled_resources, resolve_and_validate
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.scopes import attribute_of_existing, scope_of_revision
+from cfngen.sandbox.cloudformation.scopes import attribute_of_existing, exported_value, scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, ResourceDefinition, references
 from cfngen.sandbox.json_types import Expression, Properties
@@ -30,26 +31,14 @@ from cfngen.sandbox.json_types import Expression, Properties
 # nested change set, or None if the nested stack does not change.
 CompareNested = Callable[[str, Resource | None, Properties], ChangeSet | None]
 
-# The detail of a change without a difference in the template, e.g. of a nested stack.
-AUTOMATIC_CHANGE = ResourceChangeDetail(
-    attribute="Properties",
-    name="",
-    path="",
-    requires_recreation="Never",
-    before=None,
-    after=None,
-    change_type="Modify",
-    evaluation="Dynamic",
-    change_source="Automatic",
-)
-
 
 @dataclass
 class Comparison:
-    """The changes of a stack's resources, and the findings of early validation."""
+    """The changes of a stack's resources, the findings of early validation, and warnings of what is not known."""
 
     changes: list[ResourceChange] = field(default_factory=list)
     validation_findings: list[ValidationFinding] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def find_differences(old: object, new: object, path: str = "") -> Iterator[tuple[str, object, object]]:
@@ -82,13 +71,18 @@ class Comparer:
         self._stack = stack
         self._revision = revision
         self._compare_nested = compare_nested
+        self._compared = ""
         self._changes: dict[str, ResourceChange | None] = {}  # by logical id; None for a resource without changes
-        self._scope = scope_of_revision(cloud, revision, stack.name, stack.id, attribute=self._attribute)
+        self._result = Comparison()
+        self._scope = scope_of_revision(
+            cloud, revision, stack.name, stack.id, attribute=self._attribute, imported=self._import
+        )
         self._existing = {logical_id: resource for logical_id, resource in stack.resources.items() if resource.exists}
+        # As recorded, a value that Parameter Store has for the same name as before is no cause.
         self._changed_parameters = {
             name
-            for name, new_value in revision.parameters.items()
-            if name not in stack.revision.parameter_strings or stack.revision.parameters.get(name) != new_value
+            for name, text in revision.parameter_strings.items()
+            if stack.revision.parameter_strings.get(name) != text
         }
 
     def compare(self) -> Comparison:
@@ -97,7 +91,7 @@ class Comparer:
         Raises:
             ResourceError: the new template cannot be resolved
         """
-        result = Comparison()
+        result = self._result
         definitions = self._revision.template.resources
         scope = scope_of_revision(self._cloud, self._revision, self._stack.name, self._stack.id)
         logical_ids = enabled_resources(scope, definitions)
@@ -105,6 +99,7 @@ class Comparer:
             for logical_id in pending:
                 dependencies = definitions[logical_id].dependencies & set(logical_ids)
                 if all(dependency in self._changes for dependency in dependencies):
+                    self._compared = logical_id
                     try:
                         self._record(logical_id, self._change(logical_id, definitions[logical_id]))
                     except PropertyError as error:
@@ -127,6 +122,13 @@ class Comparer:
         if logical_id in self._existing and self._changes.get(logical_id) is None:
             return attribute_of_existing(self._existing[logical_id], name)
         return UNKNOWN
+
+    def _import(self, export_name: str) -> str:
+        try:
+            return exported_value(self._cloud, export_name)
+        except ResourceError as error:
+            self._result.warnings.append(f"ChangeSet creation failed for resource [{self._compared}] because: {error}")
+            return UNKNOWN
 
     def _change(self, logical_id: str, definition: ResourceDefinition) -> ResourceChange | None:
         """The change of a resource of the new template; None if it has none."""

@@ -40,6 +40,20 @@ class ResourceChangeDetail:
     causing_entity: str = ""
 
 
+# The detail of a change without a difference in the template, e.g. of a nested stack.
+AUTOMATIC_CHANGE = ResourceChangeDetail(
+    attribute="Properties",
+    name="",
+    path="",
+    requires_recreation="Never",
+    before=None,
+    after=None,
+    change_type="Modify",
+    evaluation="Dynamic",
+    change_source="Automatic",
+)
+
+
 def replacement_by(details: Sequence[ResourceChangeDetail]) -> str:
     """Whether the differences replace the resource: True, False or Conditional, as in the API.
 
@@ -112,6 +126,7 @@ class ChangeSet:
         express: whether its execution skips waiting until resources are ready.
         revision: the new revision of the stack; None if a nested template was refused.
         validation_findings: failed early validations.
+        warnings: why its values are not all known.
         operation_id: the id of the operation that creates the change set.
         token: the ClientRequestToken of the call, or "".
     """
@@ -136,6 +151,7 @@ class ChangeSet:
     role_arn: str = ""
     revision: Revision | None = None
     validation_findings: list[ValidationFinding] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     operation_id: str = ""
     token: str = ""
 

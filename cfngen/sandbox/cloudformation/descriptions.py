@@ -12,7 +12,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cfngen.sandbox.cloudformation.change_sets import ResourceChange, ResourceChangeDetail, replacement_by, text_in_api
+from cfngen.sandbox.cloudformation.change_sets import (
+    AUTOMATIC_CHANGE,
+    ResourceChange,
+    ResourceChangeDetail,
+    replacement_by,
+    text_in_api,
+)
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.template import NESTED_STACK
 
@@ -39,6 +45,9 @@ class Answers:
         if self.mode == GENEROUS:
             return list(changes)
         in_place = _updated_in_place(changes)
+        changes = [
+            _with_nested_stacks_as_cause(change) if change.type == NESTED_STACK else change for change in changes
+        ]
         if not with_values:
             return [replace(change, details=tuple(_without_values(change, in_place))) for change in changes]
         described = (_without_attributes_of(change, in_place) for change in changes)
@@ -95,6 +104,15 @@ class Answers:
 def _updated_in_place(changes: Sequence[ResourceChange]) -> set[str]:
     """Return the resources whose attributes are taken for unchanged; an output of a nested stack never is."""
     return {change.logical_id for change in changes if change.replacement == "False" and change.type != NESTED_STACK}
+
+
+def _with_nested_stacks_as_cause(change: ResourceChange) -> ResourceChange:
+    """Return a change of which nothing is told if it follows from outputs of other nested stacks alone.
+
+    Seen on AWS in September 2026: Project-Respawn/project-respawn-website, individual-discrepancies.md, record 1.
+    """
+    is_told = any(".Outputs." not in detail.causing_entity for detail in change.details)
+    return change if is_told or change.action != "Modify" else replace(change, details=(AUTOMATIC_CHANGE,))
 
 
 def _without_attributes_of(change: ResourceChange, in_place: Collection[str]) -> ResourceChange | None:

@@ -7,7 +7,7 @@ CloudFormation is known to refuse them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.json_types import Expression, TemplateBody
@@ -29,10 +29,11 @@ PLACEHOLDER_PATTERN = re.compile(r"\$\{(?!!)([^}]*)\}")
 VARIABLE_NAME_PATTERN = re.compile(r"[A-Za-z0-9_.:]+")
 
 
-def refuse_unknown_pseudo_parameter(name: str, section: str) -> None:
-    """Raise the error for a pseudo parameter that does not exist, such as AWS::Nothing, in a section."""
+def refuse_unresolved(names: Collection[str], section: str) -> None:
+    """Raise the error for references in a section to what does not exist, or what a condition leaves out."""
     raise ValidationError(
-        f"Template format error: Unresolved resource dependencies [{name}] in the {section} block of the template"
+        f"Template format error: Unresolved resource dependencies [{', '.join(sorted(names))}] in the {section} block "
+        "of the template"
     )
 
 
@@ -133,7 +134,7 @@ def _check_sub(body: TemplateBody, section: str, argument: Expression) -> None:
                 "underscores, periods, and colons"
             )
         if name.startswith("AWS::") and name not in local_values and name not in PSEUDO_PARAMETERS:
-            refuse_unknown_pseudo_parameter(name, section)
+            refuse_unresolved([name], section)
 
 
 def _check_if(body: TemplateBody, section: str, argument: Expression) -> None:

@@ -69,6 +69,19 @@ class Scope:
         """Whether a condition of the template is true."""
         return bool(self.resolve(self._body["Conditions"][name]))
 
+    def chosen(self, value: Expression) -> Expression:
+        """A value with the members that Fn::If chooses, and the values of Fn::FindInMap."""
+        if isinstance(value, list):
+            return [self.chosen(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if set(value) == {"Fn::If"}:
+            name, if_true, if_false = value["Fn::If"]
+            return self.chosen(if_true if self.condition(name) else if_false)
+        if set(value) == {"Fn::FindInMap"}:
+            return self.resolve(value)
+        return {key: self.chosen(item) for key, item in value.items()}
+
     def _call_function(self, name: str, argument: Expression) -> Expression:
         """Call the method for an intrinsic function, e.g. `_fn_join` for Fn::Join."""
         function = getattr(self, f"_fn_{name.lower()}", None)

@@ -12,7 +12,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import importing_stacks, scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, ResourceDefinition
-from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.json_types import JsonDict, TemplateBody
 
 NESTED_STACK_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
@@ -92,6 +92,15 @@ def enabled_resources(scope: Scope, definitions: Mapping[str, ResourceDefinition
     ]
 
 
+def enabled_outputs(scope: Scope, body: TemplateBody) -> dict[str, TemplateBody]:
+    """The outputs of a template that have no condition, or whose condition is true."""
+    return {
+        key: output
+        for key, output in body.get("Outputs", {}).items()
+        if "Condition" not in output or scope.condition(output["Condition"])
+    }
+
+
 def resolve_outputs(cloud: Region, stack: Stack) -> tuple[dict[str, str], dict[str, str]]:
     """Resolve the outputs and exports of a stack whose resources are all complete.
 
@@ -104,9 +113,7 @@ def resolve_outputs(cloud: Region, stack: Stack) -> tuple[dict[str, str], dict[s
     scope = scope_of_stack(cloud, stack)
     values: dict[str, str] = {}
     exports: dict[str, str] = {}
-    for key, output in stack.template.body.get("Outputs", {}).items():
-        if "Condition" in output and not scope.condition(output["Condition"]):
-            continue
+    for key, output in enabled_outputs(scope, stack.template.body).items():
         value = scope.resolve(output["Value"])
         if isinstance(value, (dict, list)):
             message = f"Template format error: Output {key} is malformed."

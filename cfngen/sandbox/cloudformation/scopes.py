@@ -40,6 +40,7 @@ def scope_of_revision(
     *,
     physical_ids: Mapping[str, str] | None = None,
     attribute: Callable[[str, str], Expression] | None = None,
+    imported: Callable[[str], str] | None = None,
 ) -> Scope:
     """The scope in which a revision's expressions are resolved.
 
@@ -47,6 +48,7 @@ def scope_of_revision(
         stack_id: the stack's id, if there is a stack
         physical_ids: physical ids of resources by logical id; without them, Ref works for parameters only
         attribute: returns the value of GetAtt for a logical id and an attribute name; without it, GetAtt fails
+        imported: returns the value of an export; without it, the account's exports count
     """
     ref_values: JsonDict = {
         "AWS::AccountId": ACCOUNT_ID,
@@ -64,7 +66,7 @@ def scope_of_revision(
         ref_values,
         attribute=attribute or _refuse_attribute,
         zones=_zone_names,
-        imported=functools.partial(_exported_value, cloud),
+        imported=imported or functools.partial(exported_value, cloud),
         output_of=functools.partial(_output_value, cloud),
     )
 
@@ -94,7 +96,12 @@ def _zone_names(region: str) -> list[str]:
     return [zone["ZoneName"] for zone in zones]
 
 
-def _exported_value(cloud: Region, export_name: str) -> str:
+def exported_value(cloud: Region, export_name: str) -> str:
+    """The value of an export.
+
+    Raises:
+        ResourceError: no stack has it
+    """
     for _, name, value in cloud.exports():
         if name == export_name:
             return value

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from cfngen.sandbox.cloudformation import string_checks, template_sections
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
+from cfngen.sandbox.cloudformation.function_arguments import refuse_unresolved
 from cfngen.sandbox.json_types import Expression, JsonObject, TemplateBody
 
 # The resource types for which operations on stacks have special cases.
@@ -139,8 +140,8 @@ def _definition(body: TemplateBody, logical_id: str, resource: JsonObject) -> Re
             raise ValidationError(f"Template error: Unrecognized {policy} {resource[policy]} for resource {logical_id}")
     depends_on = resource.get("DependsOn", [])
     explicit_dependencies = [depends_on] if isinstance(depends_on, str) else depends_on
-    if missing := sorted(set(explicit_dependencies) - set(body["Resources"])):
-        raise ValidationError(f"Template format error: Unresolved resource dependencies {missing} in {logical_id}")
+    if missing := set(explicit_dependencies) - set(body["Resources"]):
+        refuse_unresolved(missing, "Resources")
     referenced_names = {name for name, _ in references(resource.get("Properties", {}))}
     referenced_resources = referenced_names & set(body["Resources"])
     return ResourceDefinition(
@@ -159,11 +160,8 @@ def _check_references(body: TemplateBody) -> None:
         ("Rules", parameters),
     ):
         used_names = {name for name, _ in references(body.get(section, {})) if not name.startswith("AWS::")}
-        if missing := sorted(used_names - allowed_names):
-            raise ValidationError(
-                f"Template format error: Unresolved resource dependencies {missing} in the {section} block of the "
-                "template"
-            )
+        if missing := used_names - allowed_names:
+            refuse_unresolved(missing, section)
 
 
 def _refuse_circular_dependencies(definitions: Mapping[str, ResourceDefinition]) -> None:

@@ -16,7 +16,7 @@ from cfngen.sandbox.cloudformation.function_arguments import (
     PSEUDO_PARAMETERS,
     check_condition_is_declared,
     logical_id_of_get_att,
-    refuse_unknown_pseudo_parameter,
+    refuse_unresolved,
 )
 from cfngen.sandbox.json_types import Expression, TemplateBody
 
@@ -214,7 +214,7 @@ def _check_function(body: TemplateBody, section: str, call: FunctionCall) -> Non
     if function == "Ref" and (not isinstance(argument, str) or not argument):
         raise ValidationError("Template format error: All Ref references must be of type String")
     if function == "Ref" and argument.startswith("AWS::") and argument not in PSEUDO_PARAMETERS:
-        refuse_unknown_pseudo_parameter(argument, section)
+        refuse_unresolved([argument], section)
     if function in ARGUMENT_CHECKS:
         check_argument = ARGUMENT_CHECKS[function]
         check_argument(body, section, argument)

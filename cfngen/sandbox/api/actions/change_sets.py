@@ -9,6 +9,8 @@ from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange,
 from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError
 from cfngen.sandbox.json_types import JsonDict
 
+INCOMPLETE = "[WARN] --include-property-values option can return incomplete ChangeSet data because: "
+
 
 def create_change_set(request: ActionRequest) -> Result:
     """CreateChangeSet: start to create a change set."""
@@ -46,8 +48,10 @@ def describe_change_set(request: ActionRequest) -> Result:
         key_of=lambda change: change.logical_id,
         describe=lambda change: _describe_change(change, include_values=include_values),
     )
+    warning = INCOMPLETE + ", ".join(change_set.warnings) if include_values and change_set.warnings else ""
     return {
         **_summarize(change_set),
+        "StatusReason": change_set.reason or warning or None,
         **page,
         "Parameters": describe_parameters(change_set.revision) or None if change_set.revision else None,
         "NotificationARNs": list(change_set.notification_arns),

@@ -48,7 +48,7 @@ def outputs(cloud: CloudFormation, value: Any, **sections: Any) -> str:
         (template(Resources={"G": {**GATEWAY, "DeletionPolicy": "Keep"}}), "Unrecognized DeletionPolicy"),
         (template(Resources={"G": {**GATEWAY, "DeletionPolicy": "Snapshot"}}), "does not support snapshots"),
         (template(Resources={"G": {"Type": "AWS::No::Such"}}), r"Unrecognized resource types: \[AWS::No::Such\]"),
-        (template(Resources={"K": KEY_PAIR}), r"Unresolved resource dependencies \['Name'\]"),
+        (template(Resources={"K": KEY_PAIR}), r"Unresolved resource dependencies \[Name\]"),
         (template(Outputs={"It": {"Value": {"Fn::Sub": "${Nothing.Arn}"}}}), "in the Outputs block"),
         (
             template(Resources={"A": {**GATEWAY, "DependsOn": "B"}, "B": {**GATEWAY, "DependsOn": ["A"]}}),

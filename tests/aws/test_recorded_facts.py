@@ -30,6 +30,7 @@ def service(name: str) -> Any:
 
 @pytest.fixture
 def trial(cloud: CloudFormation) -> Iterator[Trial]:
+    cloud.durations["delete AWS::EC2::InternetGateway"] = 10
     with serving(cloud):
         yield Trial(cloud, service)
 

@@ -21,7 +21,7 @@ from cfngen.sandbox.cloudformation.errors import (
 )
 from cfngen.sandbox.cloudformation.function_arguments import refuse_unresolved
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.properties import enabled_outputs, enabled_resources
+from cfngen.sandbox.cloudformation.properties import enabled_resources
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
@@ -259,10 +259,10 @@ def _check_conditions(cloud: Region, revision: Revision, stack_name: str) -> Non
     scope, resources = scope_of_revision(cloud, revision, stack_name), revision.template.resources
     try:
         enabled = enabled_resources(scope, resources)
-        outputs = enabled_outputs(scope, revision.template.body)
+        outputs = filter(scope.is_enabled, revision.template.body.get("Outputs", {}).values())
         used = {
             "Resources": scope.chosen([resources[name].body.get("Properties", {}) for name in enabled]),
-            "Outputs": scope.chosen(list(outputs.values())),
+            "Outputs": scope.chosen(list(outputs)),
         }
     except ResourceError as error:
         raise ValidationError(str(error)) from error

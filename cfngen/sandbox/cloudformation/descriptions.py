@@ -45,9 +45,7 @@ class Answers:
         if self.mode == GENEROUS:
             return list(changes)
         in_place = _updated_in_place(changes)
-        changes = [
-            _with_nested_stacks_as_cause(change) if change.type == NESTED_STACK else change for change in changes
-        ]
+        changes = [_without_other_nested_stacks(change) for change in changes]
         if not with_values:
             return [replace(change, details=tuple(_without_values(change, in_place))) for change in changes]
         described = (_without_attributes_of(change, in_place) for change in changes)
@@ -106,13 +104,14 @@ def _updated_in_place(changes: Sequence[ResourceChange]) -> set[str]:
     return {change.logical_id for change in changes if change.replacement == "False" and change.type != NESTED_STACK}
 
 
-def _with_nested_stacks_as_cause(change: ResourceChange) -> ResourceChange:
-    """Return a change of which nothing is told if it follows from outputs of other nested stacks alone.
+def _without_other_nested_stacks(change: ResourceChange) -> ResourceChange:
+    """Return a change, without details if it is a nested stack's that follows from outputs of other ones alone.
 
     Seen on AWS in September 2026: Project-Respawn/project-respawn-website, individual-discrepancies.md, record 1.
     """
     is_told = any(".Outputs." not in detail.causing_entity for detail in change.details)
-    return change if is_told or change.action != "Modify" else replace(change, details=(AUTOMATIC_CHANGE,))
+    is_untold = change.type == NESTED_STACK and change.action == "Modify" and not is_told
+    return replace(change, details=(AUTOMATIC_CHANGE,)) if is_untold else change
 
 
 def _without_attributes_of(change: ResourceChange, in_place: Collection[str]) -> ResourceChange | None:

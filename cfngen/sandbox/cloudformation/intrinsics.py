@@ -69,6 +69,10 @@ class Scope:
         """Whether a condition of the template is true."""
         return bool(self.resolve(self._body["Conditions"][name]))
 
+    def is_enabled(self, body: JsonObject) -> bool:
+        """Whether a resource or an output has no condition, or its condition is true."""
+        return "Condition" not in body or self.condition(body["Condition"])
+
     def chosen(self, value: Expression) -> Expression:
         """A value with the members that Fn::If chooses, and the values of Fn::FindInMap."""
         if isinstance(value, list):

@@ -12,7 +12,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import importing_stacks, scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, ResourceDefinition
-from cfngen.sandbox.json_types import JsonDict, TemplateBody
+from cfngen.sandbox.json_types import JsonDict
 
 NESTED_STACK_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
@@ -85,20 +85,7 @@ def handler_call(cloud: Region, stack: Stack, resource: Resource) -> HandlerCall
 
 def enabled_resources(scope: Scope, definitions: Mapping[str, ResourceDefinition]) -> list[str]:
     """Logical ids of the resources that have no condition, or whose condition is true."""
-    return [
-        key
-        for key, definition in definitions.items()
-        if "Condition" not in definition.body or scope.condition(definition.body["Condition"])
-    ]
-
-
-def enabled_outputs(scope: Scope, body: TemplateBody) -> dict[str, TemplateBody]:
-    """The outputs of a template that have no condition, or whose condition is true."""
-    return {
-        key: output
-        for key, output in body.get("Outputs", {}).items()
-        if "Condition" not in output or scope.condition(output["Condition"])
-    }
+    return [key for key, definition in definitions.items() if scope.is_enabled(definition.body)]
 
 
 def resolve_outputs(cloud: Region, stack: Stack) -> tuple[dict[str, str], dict[str, str]]:
@@ -113,7 +100,9 @@ def resolve_outputs(cloud: Region, stack: Stack) -> tuple[dict[str, str], dict[s
     scope = scope_of_stack(cloud, stack)
     values: dict[str, str] = {}
     exports: dict[str, str] = {}
-    for key, output in enabled_outputs(scope, stack.template.body).items():
+    for key, output in stack.template.body.get("Outputs", {}).items():
+        if not scope.is_enabled(output):
+            continue
         value = scope.resolve(output["Value"])
         if isinstance(value, (dict, list)):
             message = f"Template format error: Output {key} is malformed."

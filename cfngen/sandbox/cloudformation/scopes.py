@@ -97,11 +97,7 @@ def _zone_names(region: str) -> list[str]:
 
 
 def exported_value(cloud: Region, export_name: str) -> str:
-    """The value of an export.
-
-    Raises:
-        ResourceError: no stack has it
-    """
+    """The value of an export; ResourceError if no stack has it."""
     for _, name, value in cloud.exports():
         if name == export_name:
             return value

@@ -86,6 +86,9 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "deploy.preflight.findings.NetworkCheck", ("check network", "plan", "deploy"), "checks.network_check_lines"
     ),
     "plan": MessageType("deploy.plan.plan.Plan", ("plan", "deploy"), "plan.plan_lines", renderer_takes_full=True),
+    "unplannedChange": MessageType(
+        "deploy.messages.message.UnplannedChange", ("deploy",), "operations.unplanned_change_lines", is_progress=True
+    ),
     "event": MessageType("deploy.messages.message.Event", (*_COMMANDS_WITH_EVENTS, "events")),
     "progress": MessageType("deploy.watching.progress.Progress", _COMMANDS_WITH_EVENTS),
     "diagnosis": MessageType(

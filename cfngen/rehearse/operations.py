@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cfngen.cluster.naming.logical_ids import ProgramId
 from cfngen.cluster.naming.network_ids import SubnetId, ZoneId, zone_id
@@ -39,6 +40,21 @@ class OperationEvent:
 
 
 @dataclass(frozen=True)
+class DescribedChangeSet:
+    """How CloudFormation described the change set of one stack, masked; of texts above 256 characters, their length.
+
+    Attributes:
+        stack: logical ids from the root to the stack, e.g. `MasterStack`; empty for the root.
+        with_values: the resource changes that DescribeChangeSet lists with `IncludePropertyValues`.
+        without_values: the resource changes that it lists without.
+    """
+
+    stack: str
+    with_values: tuple[Mapping[str, Any], ...] = ()
+    without_values: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
 class Operation:
     """An operation on the rehearsal's stack, and its result.
 
@@ -52,6 +68,7 @@ class Operation:
         facts: what was observed afterwards; compared with the emulator.
         remarks: what is worth reading but not compared, such as launches that were retried.
         error: the error that ended the operation early; empty if none did.
+        change_sets: its change sets, the root's first, as CloudFormation described them.
     """
 
     name: str
@@ -62,6 +79,7 @@ class Operation:
     facts: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     error: str = ""
+    change_sets: tuple[DescribedChangeSet, ...] = ()
 
 
 class NameNormalizer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ from typing import ClassVar, Literal
 from cfngen.atomic_files import replace_file
 from cfngen.deploy.messages.message import Message
 from cfngen.errors import CfngenError
+from cfngen.rehearse.assumptions import JudgedAssumption
 from cfngen.rehearse.comparison import Surprise
 from cfngen.rehearse.operations import Operation
 from cfngen.rehearse.outlines import Outline
@@ -25,6 +27,12 @@ class ReportError(CfngenError):
     """The report cannot be written."""
 
     code = "report-not-written"
+
+
+class UnreadableReportError(CfngenError):
+    """A file is not the report of a rehearsal."""
+
+    code = "report-not-read"
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,7 @@ class Rehearsal(Message):
         result: the result of the step that ended it, or `as expected`.
         steps: the steps that were requested.
         left: descriptions of what could not be removed; empty if everything was.
+        assumptions: what the emulator assumes about CloudFormation, and what the rehearsal says about it.
     """
 
     kind: ClassVar[str] = "rehearsal"
@@ -102,6 +111,7 @@ class Rehearsal(Message):
     result: StepResult
     steps: tuple[RehearsedStep, ...]
     left: tuple[str, ...] = ()
+    assumptions: tuple[JudgedAssumption, ...] = ()
 
     @property
     def surprises(self) -> tuple[Surprise, ...]:
@@ -120,6 +130,40 @@ class RehearsalWritten(Message):
 
     kind: ClassVar[str] = "rehearsalWritten"
     files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ProposedFacts(Message):
+    """What a rehearsal has settled about AWS, to be recorded among the facts that the emulator is tested with.
+
+    Attributes:
+        source: where it was seen.
+        recorded: day of the rehearsal.
+        facts: the assumptions that the rehearsal confirms or refutes.
+    """
+
+    kind: ClassVar[str] = "proposedFacts"
+    source: str
+    recorded: str
+    facts: tuple[JudgedAssumption, ...]
+
+
+def read_facts(path: Path) -> ProposedFacts:
+    """Return what the JSON file of a report has settled.
+
+    Raises:
+        UnreadableReportError: it is no such file.
+    """
+    try:
+        report = json.loads(path.read_text("utf-8"))
+        judged = [JudgedAssumption(**{**fact, "seen": tuple(fact["seen"])}) for fact in report["assumptions"]]
+        source = f"rehearsal of cfngen {report['version']} in {report['region']}"
+        return ProposedFacts(source, report["began"][:10], tuple(fact for fact in judged if fact.seen))
+    except OSError as error:
+        raise UnreadableReportError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        hint = "give the JSON file that `cfngen rehearse` has written."
+        raise UnreadableReportError(f"{path} is not the report of a rehearsal", hint=hint) from error
 
 
 def markdown_page(rehearsal: Rehearsal) -> str:
@@ -141,6 +185,9 @@ def markdown_page(rehearsal: Rehearsal) -> str:
     for step in rehearsal.steps:
         if step.operations or step.error:
             lines += ["", f"## {step.number}. {step.title}", "", *_step_lines(step)]
+    lines += ["", "## What the emulator assumes", ""]
+    for judged in rehearsal.assumptions:
+        lines.append(f"- **{judged.verdict}**: {judged.assumption}{''.join(f'; {sight}' for sight in judged.seen)}")
     if rehearsal.left:
         lines += ["", "## Left behind", "", *(f"- {leftover}" for leftover in rehearsal.left)]
     return "\n".join(lines) + "\n"

@@ -120,11 +120,24 @@ _options = OptionGroup(
 )
 @click.option("--list", "list_only", is_flag=True, help="Only show the steps; needs no credentials.")
 @click.option("--clean-up", "clean_up_only", is_flag=True, help="Only delete what earlier rehearsals left behind.")
+@click.option(
+    "--offline-report",
+    metavar="FILE",
+    type=PathArgument("give a report in JSON"),
+    help="Only show which facts about AWS this report of a rehearsal proves; needs no credentials.",
+)
 @yes_option("Do not ask before anything is created.")
 @_options
 @click.pass_context
 def command(
-    context: click.Context, *, last_step: str, list_only: bool, clean_up_only: bool, yes: bool, options: _Options
+    context: click.Context,
+    *,
+    last_step: str,
+    list_only: bool,
+    clean_up_only: bool,
+    offline_report: Path | None,
+    yes: bool,
+    options: _Options,
 ) -> None:
     """Run small steps in your AWS account, compare each event with that of the emulator, and clean up.
 
@@ -139,11 +152,15 @@ def command(
     from cfngen.rehearse.expectations import read_recorded_expectations
     from cfngen.rehearse.operation_runner import RehearsalRequest
     from cfngen.rehearse.outlines import outline_steps
-    from cfngen.rehearse.report import RehearsalSteps
+    from cfngen.rehearse.report import RehearsalSteps, read_facts
     from cfngen.rehearse.steps import steps_up_to
 
-    if list_only and clean_up_only:
-        raise click.UsageError("--list and --clean-up cannot be used together.")
+    alternatives = {"--list": list_only, "--clean-up": clean_up_only, "--offline-report": offline_report is not None}
+    if len(chosen := [name for name, is_chosen in alternatives.items() if is_chosen]) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} cannot be used together.")
+    if offline_report is not None:
+        show_message(read_facts(offline_report), json=options.output == "json")
+        context.exit(SUCCESS)
     zones = _parse_zones(options.zones)
     target = options.target(zones[0])
     steps = steps_up_to(last_step)

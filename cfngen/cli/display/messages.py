@@ -183,6 +183,9 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "rehearse.report.RehearsalWritten", ("rehearse",), "rehearsal.written_lines", blank_line_before=True
     ),
     "rehearsalSteps": MessageType("rehearse.report.RehearsalSteps", ("rehearse --list",), "rehearsal.step_lines"),
+    "proposedFacts": MessageType(
+        "rehearse.report.ProposedFacts", ("rehearse --offline-report",), "rehearsal.fact_lines", is_verbatim=True
+    ),
     "policy": MessageType("permissions.grants.Policy", ("permissions",), "notices.policy_lines", is_verbatim=True),
     "sandbox": MessageType("sandbox.process.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
     "versions": MessageType("cli.commands.version.Versions", ("version",), "notices.version_lines"),

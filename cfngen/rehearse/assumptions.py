@@ -16,7 +16,7 @@ from cfngen.deploy.aws.stacks import NESTED_STACK
 from cfngen.rehearse.operations import DescribedChangeSet, Operation
 
 Verdict = Literal["confirmed", "refuted", "not seen"]
-LARGEST_SHOWN_VALUE = 2048  # characters; AWS documents no limit
+LARGEST_SHOWN_VALUE = 1024  # characters of a property's value; AWS documents no limit
 _SIGNATURE, _UNKNOWN = "(Truncated-Signature):", "{{changeSet:KNOWN_AFTER_APPLY}}"
 _LENGTH = re.compile(r"\((\d+) characters\)")  # what a report has in place of a long text
 
@@ -56,12 +56,11 @@ _Sights = Iterator[tuple[bool, str]]
 
 
 def _in_place_attribute(operation: Operation, change_set: DescribedChangeSet) -> _Sights:
-    in_place = {
-        change["LogicalResourceId"] for change in change_set.without_values if change.get("Replacement") == "False"
-    }
+    plain = change_set.without_values
+    in_place = {change["LogicalResourceId"] for change in plain if change.get("Replacement") == "False"}
     listed = {change["LogicalResourceId"] for change in change_set.with_values}
     updated = {event.resource for event in operation.events if event.status.startswith("UPDATE_")}
-    for change in change_set.without_values:
+    for change in plain:
         causes = [
             detail.get("CausingEntity", "").partition(".")[0] * (detail.get("ChangeSource") == "ResourceAttribute")
             for detail in change.get("Details", ())
@@ -74,12 +73,15 @@ def _in_place_attribute(operation: Operation, change_set: DescribedChangeSet) ->
 
 
 def _large_value(operation: Operation, change_set: DescribedChangeSet) -> _Sights:
-    longest = max(map(int, _LENGTH.findall(json.dumps(change_set.with_values))), default=0)
-    if longest > LARGEST_SHOWN_VALUE:
-        yield False, f"a value of {longest} characters is shown"
     for change in change_set.with_values:
-        if _SIGNATURE in json.dumps(change):
-            yield True, f"{change['LogicalResourceId']} is not shown whole; the longest value shown has {longest}"
+        values = [change.get(context, {}).get("Properties") for context in ("BeforeContext", "AfterContext")]
+        targets = [detail["Target"] for detail in change.get("Details", ())]
+        text = json.dumps(values + [target for target in targets if target.get("Path", "").startswith("/Properties/")])
+        longest = max(map(int, _LENGTH.findall(text)), default=0)
+        if longest > LARGEST_SHOWN_VALUE:
+            yield False, f"{change['LogicalResourceId']} shows a value of {longest} characters"
+        elif _SIGNATURE in text:
+            yield True, f"{change['LogicalResourceId']} is not shown whole; its longest value shown has {longest}"
 
 
 def _unknown_value(operation: Operation, change_set: DescribedChangeSet) -> _Sights:
@@ -104,11 +106,11 @@ def _unchanged_nested_stack(operation: Operation, change_set: DescribedChangeSet
 
 _JUDGES: Mapping[str, tuple[str, Callable[[Operation, DescribedChangeSet], _Sights]]] = {
     "in-place-attribute": (
-        "with values, what depends on an attribute of a resource that changes in place is not listed, but it is updated",
+        "with values, what reads an attribute of a resource that changes in place is not listed; it is updated all the same",
         _in_place_attribute,
     ),
     "large-value": (
-        f"a value of more than {LARGEST_SHOWN_VALUE} characters is replaced by its signature, others are shown",
+        f"a property's value of more than {LARGEST_SHOWN_VALUE} characters is replaced by its signature, no other is",
         _large_value,
     ),
     "unknown-value": (

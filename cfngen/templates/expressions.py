@@ -81,35 +81,6 @@ def references(value: object) -> Iterator[Reference]:
             yield from references(argument)
 
 
-def resolve(value: object, parameters: Mapping[str, object]) -> object:
-    """Return the value of a literal, or of the parameter that a Ref names; None for any other function call.
-
-    Args:
-        value: a literal, or a function call such as `{"Ref": "VpcCidr"}`.
-        parameters: known values of parameters, by name; the result is None for a parameter that is missing here.
-    """
-    if not isinstance(value, Mapping):
-        return value
-    referenced = reference(value)
-    return parameters.get(referenced.name) if referenced and not referenced.attribute else None
-
-
-def with_known_values(value: object, parameters: Mapping[str, object]) -> object:
-    """Return a value with each Ref to a parameter replaced by the parameter's value, at any depth.
-
-    Args:
-        parameters: known values of parameters, by name; other function calls stay as they are.
-    """
-    if isinstance(value, list):
-        return [with_known_values(item, parameters) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    known_value = resolve(value, parameters)
-    if known_value is not None:
-        return known_value
-    return {key: with_known_values(item, parameters) for key, item in value.items()}
-
-
 def sub_parts(argument: object) -> list[object]:
     """Split the text of Fn::Sub into literal parts and, for each placeholder, the expression that replaces it.
 

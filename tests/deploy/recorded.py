@@ -19,7 +19,6 @@ from botocore.validate import validate_parameters
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE
 from cfngen.deploy.plan.plan import PlanRequest
 from cfngen.templates import generate
 
@@ -29,6 +28,7 @@ CHANGE_SET = (
     "arn:aws:cloudformation:us-west-2:123456789012:changeSet/cfngen-plan-one/22222222-2222-2222-2222-222222222222"
 )
 NESTED = "AWS::CloudFormation::Stack"
+UNKNOWN_VALUE = "{{changeSet:KNOWN_AFTER_APPLY}}"
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 

@@ -17,11 +17,9 @@ from cfngen.templates.expressions import (
     known_ending,
     reference,
     references,
-    resolve,
     sub_parts,
     substitute,
     text_parts,
-    with_known_values,
 )
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
@@ -98,34 +96,6 @@ def test_a_reference_is_a_ref_or_an_attribute(value: object, expected: tuple[str
 )
 def test_references_are_found_wherever_they_stand(value: object, expected: list[tuple[str, str]]) -> None:
     assert list(references(value)) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (VPC, "vpc-1"),
-        ({"Ref": "Other"}, None),
-        ({"Fn::GetAtt": ["Vpc", "Id"]}, None),
-        ({"Fn::Sub": "${Vpc}"}, None),
-        ({"A": 1}, None),
-        ("text", "text"),
-        (3, 3),
-        (None, None),
-    ],
-)
-def test_the_value_of_a_parameter_or_of_plain_data_is_known(value: object, expected: object) -> None:
-    assert resolve(value, {"Vpc": "vpc-1"}) == expected
-
-
-def test_known_values_are_filled_in_at_any_depth() -> None:
-    value = {
-        "A": [VPC, {"B": {"Ref": "Other"}}],
-        "C": {"Fn::Join": [",", [VPC, 1]]},
-        "D": {"Fn::GetAtt": ["Vpc", "Id"]},
-    }
-    assert with_known_values(value, {"Vpc": "vpc-1"}) == {
-        **value, "A": ["vpc-1", {"B": {"Ref": "Other"}}], "C": {"Fn::Join": [",", ["vpc-1", 1]]},
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -78,14 +78,23 @@ def command() -> None:
     type=click.FloatRange(1, 1000),
     help="How many times faster than real time its clock runs. Default: 12.",
 )
-def start(speed: float | None) -> None:
+@click.option(
+    "--answers",
+    type=click.Choice(["aws", "generous"]),
+    default="aws",
+    show_default=True,
+    help="How much it tells of a change set: what AWS tells, or everything that it knows.",
+)
+def start(speed: float | None, answers: str) -> None:
     """Start the sandbox, unless it is running. The stacks of an earlier sandbox are lost."""
     from cfngen.sandbox.process import running
     from cfngen.sandbox.process.control_api import DEFAULT_SPEED
 
     sandbox = running.find_running_sandbox(os.environ)
     if sandbox is None:
-        sandbox = running.start(os.environ, DEFAULT_SPEED if speed is None else speed, accept_lost_stacks=True)
+        sandbox = running.start(
+            os.environ, DEFAULT_SPEED if speed is None else speed, answers=answers, accept_lost_stacks=True
+        )
         click.echo(f"The sandbox listens on {sandbox.endpoint}, as process {sandbox.pid}.")
     else:
         click.echo(f"The sandbox is already running: {sandbox.endpoint}, process {sandbox.pid}.")

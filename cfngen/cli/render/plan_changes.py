@@ -135,7 +135,7 @@ def _value_pieces(change: PropertyChange, max_length: int) -> list[Piece]:
 
 
 def _remarks(change: PropertyChange) -> list[str]:
-    """Return remarks if the change is uncertain or may replace the resource, and its cause unless there is a note."""
+    """Return remarks on the change's certainty, on a replacement and on its cause unless there is a note."""
     remarks: list[str] = []
     if not change.certain:
         remarks.append("might change")
@@ -145,6 +145,8 @@ def _remarks(change: PropertyChange) -> list[str]:
         remarks.append("might replace the resource")
     if change.cause and not change.note:
         remarks.append(change.cause)
+    if change.only_in:
+        remarks.append(f"only the {change.only_in} {'say' if change.only_in == 'templates' else 'says'} so")
     return remarks
 
 

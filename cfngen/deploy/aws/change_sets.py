@@ -5,10 +5,11 @@ Nothing is analyzed here: `replacement` decides which of the listed changes will
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import Enum
 from typing import TypeVar
 
 from cfngen.deploy.aws.account import Account
@@ -16,20 +17,32 @@ from cfngen.deploy.aws.errors import DeniedError, is_transient, translate_aws_er
 from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView
 from cfngen.deploy.aws.types import AwsArguments, AwsObject, Clock
 
-UNKNOWN_VALUE = "{{changeSet:KNOWN_AFTER_APPLY}}"
-"""Placeholder for a value that is known only once CloudFormation executes the change set."""
-# CloudFormation replaces a large value by this and the SHA-256 of the value; where from, is not documented.
-_TRUNCATED_PREFIX = "(Truncated-Signature):"
-
-# DescribeChangeSet with property values may leave out changes, and says so only by these words in the status reason
-# (aws/aws-cdk-cli#1780).
-_INCOMPLETE_DATA_WARNING = "can return incomplete ChangeSet data"
+# What CloudFormation shows in place of a value, or in the middle of one: of a value that is known only once the change
+# set is executed; of a large one, with the SHA-256 of something that is not documented; of a NoEcho parameter's.
+_KNOWN_LATER = "{{changeSet:KNOWN_AFTER_APPLY}}"
+_TRUNCATED = "(Truncated-Signature):"
+_NO_ECHO_MASK = re.compile(r"\*{4,}")
 _NO_CHANGES_REASONS = ("The submitted information didn't contain changes", "No updates are to be performed")
 _RETRY_SECONDS = 180  # how long a call that fails with a transient error is repeated
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 5.0  # pauses between calls
 _PAUSE_FACTOR = 1.5  # each pause is longer than the last by this factor
 
 Response = TypeVar("Response")
+
+
+class Unshown(Enum):
+    """Why CloudFormation does not show a value, in whole or in part."""
+
+    KNOWN_LATER = "known later"
+    """It is known only once the change set is executed."""
+    TRUNCATED = "truncated"
+    """It is large. Two signatures may differ although the values are equal in effect."""
+    MASKED = "masked"
+    """It is that of a NoEcho parameter."""
+
+
+ShownValue = str | Unshown | None
+"""A value in a change set; None if there is none, or the description has no values."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +54,25 @@ class ChangeDetail:
         name: name of the property; empty unless `attribute` is `Properties`.
         path: e.g. `/Properties/LaunchTemplateData/InstanceType`; empty in descriptions without values.
         recreation: `Never`, `Conditionally` or `Always`: whether such a change replaces the resource.
-        before: the old value; None if there was none, or CloudFormation does not show it, since it is large.
-        after: the new value, likewise; contains `UNKNOWN_VALUE` where it is not known yet, and is `UNKNOWN_VALUE` if it
-            is large and differs from the old one.
+        before: the old value.
+        after: the new value.
         evaluation: `Static`, or `Dynamic` if CloudFormation is not certain of the change.
         source: kind of the cause: `DirectModification`, `ParameterReference`, `ResourceReference`,
             `ResourceAttribute` or `Automatic`.
         cause: the parameter, resource or attribute that is the cause; empty if it is the template itself.
+        only_in: `templates` or `change set` if only one of the two says that the value changes; else empty.
     """
 
     attribute: str
     name: str = ""
     path: str = ""
     recreation: str = "Never"
-    before: str | None = None
-    after: str | None = None
+    before: ShownValue = None
+    after: ShownValue = None
     evaluation: str = "Static"
     source: str = "DirectModification"
     cause: str = ""
+    only_in: str = ""
 
     @property
     def value_path(self) -> str:
@@ -66,14 +80,16 @@ class ChangeDetail:
         return self.path or f"/{self.attribute}" + (f"/{self.name}" if self.name else "")
 
     @property
-    def unknown(self) -> bool:
-        """Whether the new value is not known yet, in whole or in part."""
-        return self.after is not None and UNKNOWN_VALUE in self.after
+    def shows_values(self) -> bool:
+        """Whether CloudFormation shows both values, of which one may be missing."""
+        is_shown = not isinstance(self.before, Unshown) and not isinstance(self.after, Unshown)
+        return is_shown and (self.before, self.after) != (None, None)
 
     @property
-    def has_values(self) -> bool:
-        """Whether CloudFormation shows the old or the new value."""
-        return self.before is not None or self.after is not None
+    def is_after_known(self) -> bool:
+        """Whether the new value is known, also if it is masked."""
+        is_hidden = self.after in (Unshown.KNOWN_LATER, Unshown.TRUNCATED)
+        return not is_hidden and (self.before, self.after) != (None, None)
 
 
 @dataclass(frozen=True)
@@ -86,8 +102,8 @@ class ResourceChange:
         replacement: `True`, `False`, `Conditional`; empty for actions other than `Modify`.
         policy: what happens to a resource that is removed or replaced, as CloudFormation spells it; often empty.
         change_set_id: ARN of the change set of a nested stack; empty for all other resources.
-        before: the old definition of the resource, with values filled in; empty if CloudFormation does not show it, and
-            None for each value in it that is too large to be shown.
+        before: the old definition of the resource in its template, evaluated (`cfngen.templates.evaluation`); empty if
+            it is not known.
         after: the new definition, likewise.
     """
 
@@ -112,6 +128,7 @@ class ChangeSet:
         status: status of the change set, e.g. `CREATE_COMPLETE`.
         execution_status: e.g. `AVAILABLE`.
         created: when CloudFormation started to create it.
+        parameters: values by name; of a parameter that CloudFormation reads from Parameter Store, what it has read.
         resource_changes: the changes of resources by logical id.
         children: the change sets of nested stacks by logical id.
     """
@@ -187,17 +204,15 @@ def read_change_set_status(account: Account, change_set_id: str) -> ChangeSet:
 
 
 def read_change_set(account: Account, change_set_id: str) -> ChangeSet:
-    """Return a change set and those of its nested stacks, with all changes and values that CloudFormation shows."""
-    first_page, resource_changes = _read_all_pages(account, change_set_id, with_property_values=True)
-    if _INCOMPLETE_DATA_WARNING in first_page.get("StatusReason", ""):
-        # A description without property values is complete.
-        first_page_without_values, changes_without_values = _read_all_pages(
-            account, change_set_id, with_property_values=False
-        )
-        # The warning replaces the real status reason.
-        first_page = {**first_page, "StatusReason": first_page_without_values.get("StatusReason", "")}
-        resource_changes = _add_missing_details(resource_changes, changes_without_values)
-    change_set = _parse_change_set(first_page, resource_changes)
+    """Return a change set and those of its nested stacks, with all changes and values that CloudFormation shows.
+
+    Both descriptions are read. The one with property values evaluates a Fn::GetAtt of a resource that is updated in
+    place to its old value, and so lists neither such changes nor what follows from them; nothing warns of it.
+    """
+    _, changes_with_values = _read_all_pages(account, change_set_id, with_property_values=True)
+    # With property values, a warning may replace the status reason (aws/aws-cdk-cli#1780).
+    first_page, changes_without_values = _read_all_pages(account, change_set_id, with_property_values=False)
+    change_set = _parse_change_set(first_page, _merge_descriptions(changes_with_values, changes_without_values))
     children = {
         resource_change.logical_id: read_change_set(account, resource_change.change_set_id)
         for resource_change in change_set.resource_changes.values()
@@ -229,7 +244,7 @@ def _read_all_pages(
         arguments["NextToken"] = page["NextToken"]
 
 
-def _add_missing_details(
+def _merge_descriptions(
     changes_with_values: list[ResourceChange], changes_without_values: list[ResourceChange]
 ) -> list[ResourceChange]:
     """Return the changes with property values, and add what only the description without property values contains.
@@ -239,21 +254,28 @@ def _add_missing_details(
     """
     changes_by_id = {resource_change.logical_id: resource_change for resource_change in changes_with_values}
     for resource_change in changes_without_values:
-        existing = changes_by_id.get(resource_change.logical_id)
-        if existing is None:
-            changes_by_id[resource_change.logical_id] = resource_change
-            continue
+        existing = changes_by_id.setdefault(resource_change.logical_id, resource_change)
         known_details = {_property_and_cause(detail) for detail in existing.details}
         missing_details = tuple(
             detail for detail in resource_change.details if _property_and_cause(detail) not in known_details
         )
-        changes_by_id[resource_change.logical_id] = replace(existing, details=existing.details + missing_details)
+        changes_by_id[resource_change.logical_id] = replace(
+            existing,
+            details=existing.details + missing_details,
+            replacement=max(existing.replacement, resource_change.replacement, key=_replacement_rank),
+            change_set_id=existing.change_set_id or resource_change.change_set_id,
+        )
     return list(changes_by_id.values())
 
 
 def _property_and_cause(detail: ChangeDetail) -> tuple[str, str, str, str]:
     """Return the property and the cause of a detail, which are the same with and without property values."""
     return detail.attribute, detail.name, detail.source, detail.cause
+
+
+def _replacement_rank(replacement: str) -> int:
+    ranks = ("", "False", "Conditional")
+    return ranks.index(replacement) if replacement in ranks else len(ranks)
 
 
 def _parse_change_set(page: AwsObject, resource_changes: list[ResourceChange]) -> ChangeSet:
@@ -266,7 +288,8 @@ def _parse_change_set(page: AwsObject, resource_changes: list[ResourceChange]) -
         reason=page.get("StatusReason") or "",
         created=page.get("CreationTime"),
         parameters={
-            parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in page.get("Parameters") or ()
+            parameter["ParameterKey"]: parameter.get("ResolvedValue") or parameter.get("ParameterValue") or ""
+            for parameter in page.get("Parameters") or ()
         },
         resource_changes={resource_change.logical_id: resource_change for resource_change in resource_changes},
     )
@@ -319,64 +342,41 @@ def read_validation_failures(account: Account, change_set: ChangeSet) -> Iterato
 
 def _parse_resource_change(change: AwsObject) -> ResourceChange:
     return ResourceChange(
-        action=change["Action"],
-        logical_id=change["LogicalResourceId"],
+        action=change.get("Action") or "",
+        logical_id=change.get("LogicalResourceId") or "",
         physical_id=change.get("PhysicalResourceId") or "",
-        type=change["ResourceType"],
+        type=change.get("ResourceType") or "",
         replacement=change.get("Replacement") or "",
         policy=change.get("PolicyAction") or "",
         scope=tuple(change.get("Scope") or ()),
         details=tuple(_parse_detail(detail) for detail in change.get("Details") or ()),
         change_set_id=change.get("ChangeSetId") or "",
-        before=_parse_definition(change.get("BeforeContext")),
-        after=_parse_definition(change.get("AfterContext")),
     )
 
 
 def _parse_detail(detail: AwsObject) -> ChangeDetail:
     target = detail.get("Target") or {}
-    before, after = _shown_values(target.get("BeforeValue"), target.get("AfterValue"))
     return ChangeDetail(
         attribute=target.get("Attribute") or "Properties",
         name=target.get("Name") or "",
         path=target.get("Path") or "",
         recreation=target.get("RequiresRecreation") or "Never",
-        before=before,
-        after=after,
+        before=_parse_value(target.get("BeforeValue")),
+        after=_parse_value(target.get("AfterValue")),
         evaluation=detail.get("Evaluation") or "Static",
         source=detail.get("ChangeSource") or "DirectModification",
         cause=detail.get("CausingEntity") or "",
     )
 
 
-def _shown_values(before: str | None, after: str | None) -> tuple[str | None, str | None]:
-    """Return the values of a change without truncated ones; see `ChangeDetail`.
-
-    Equal signatures are the signatures of equal values; different ones may be of values that only look different.
-    """
-    if before == after:
-        return before, after
-    is_before_shown = before is None or _TRUNCATED_PREFIX not in before
-    is_after_shown = after is None or _TRUNCATED_PREFIX not in after
-    return before if is_before_shown else None, after if is_after_shown else UNKNOWN_VALUE
-
-
-def _parse_definition(text: str | None) -> AwsObject:
-    """Parse a resource's definition; return an empty one if there is none, or CloudFormation has truncated it."""
-    try:
-        definition = _without_truncated(json.loads(text or "{}"))
-    except ValueError:
-        return {}
-    return definition if isinstance(definition, dict) else {}
-
-
-def _without_truncated(value: object) -> object:
-    """Return a value with None in place of each text in it that CloudFormation has truncated."""
-    if isinstance(value, dict):
-        return {key: _without_truncated(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_truncated(item) for item in value]
-    return None if isinstance(value, str) and _TRUNCATED_PREFIX in value else value
+def _parse_value(text: str | None) -> ShownValue:
+    if text is None:
+        return None
+    if _TRUNCATED in text:
+        return Unshown.TRUNCATED
+    if _KNOWN_LATER in text:
+        return Unshown.KNOWN_LATER
+    return Unshown.MASKED if _NO_ECHO_MASK.fullmatch(text) else text
 
 
 def read_change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:

@@ -6,12 +6,13 @@ all of its codes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from cfngen.errors import CfngenError
-from cfngen.hints import Hint
+from cfngen.hints import CommandText, Hint, suggest
 
 EXPIRED_CREDENTIALS_CODES = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
 INVALID_CREDENTIALS_CODES = frozenset(
@@ -20,6 +21,8 @@ INVALID_CREDENTIALS_CODES = frozenset(
         "IncompleteSignature",
         "InvalidAccessKeyId",
         "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "RequestTimeTooSkewed",
         "SignatureDoesNotMatch",
         "UnrecognizedClientException",
     }
@@ -40,6 +43,10 @@ THROTTLED_CODES = frozenset(
         "TooManyRequestsException",
     }
 )
+# The words of Signature Version 4 (aws/aws-sdk-js#1652, #1764), and S3's code.
+_CLOCK_SKEW = re.compile(r"Signature (?:expired|not yet current)|RequestTimeTooSkewed")
+ENCODED_AUTHORIZATION = re.compile(r"Encoded authorization failure message:\s*(?P<code>[\w+/=-]+)")
+"""EC2's words for a missing permission; STS decodes the code."""
 LOGIN_HINT = "sign in again (`aws sso login`, or new keys), check with `aws sts get-caller-identity`, and repeat."
 
 
@@ -155,10 +162,12 @@ def is_transient(error: Exception) -> bool:
 
 def _from_client_error(error: Exception) -> AwsError:
     response = error.response  # type: ignore[attr-defined]
-    code = error_code(error)
+    aws_code = error_code(error)
+    # S3 and others put a prefix before a code that KMS has answered them.
+    code = aws_code.removeprefix("KMS.")
     message = str(response.get("Error", {}).get("Message", "")) or str(error)
     operation = getattr(error, "operation_name", "")
-    call_details = {"operation": operation, "aws_code": code}
+    call_details = {"operation": operation, "aws_code": aws_code}
     if code in EXPIRED_CREDENTIALS_CODES:
         return ExpiredCredentialsError(
             f"the AWS credentials have expired ({operation})", hint=LOGIN_HINT, **call_details
@@ -166,6 +175,8 @@ def _from_client_error(error: Exception) -> AwsError:
     if code in INVALID_CREDENTIALS_CODES:
         # AWS returns these codes also for valid credentials, in a region that is not enabled in the account.
         hint = f"{LOGIN_HINT} A region that is not enabled in the account accepts no credentials."
+        if _CLOCK_SKEW.search(f"{message} {code}"):
+            hint = "this machine's clock is wrong by minutes, so AWS refuses what it signs: set the clock, and repeat."
         return CredentialsError(f"AWS does not accept the credentials: {message}", hint=hint, **call_details)
     if code in REGION_DISABLED_CODES:
         return RegionError(
@@ -175,11 +186,78 @@ def _from_client_error(error: Exception) -> AwsError:
         hint = (
             "docs/deploy/deploy.md lists what an operator must be allowed to do; ask for it, or use another --profile."
         )
+        if encoded := ENCODED_AUTHORIZATION.search(message):
+            command = "aws sts decode-authorization-message --query DecodedMessage --output text --encoded-message"
+            hint = f"`{command} {encoded['code']}` shows what is missing; {hint}"
         return DeniedError(f"not allowed to call {operation}: {message}", hint=hint, **call_details)
     if code in THROTTLED_CODES:
         hint = "other callers in the account use the same rate limit; wait a minute and repeat: nothing is lost."
         return ThrottledError(f"AWS throttles API calls ({operation}: {message})", hint=hint, **call_details)
-    return AwsError(f"{operation}: {message} ({code})", **call_details)
+    text = f"{message} ({aws_code})"
+    refusals = (*KNOWN_REFUSALS, _UNUSABLE_KEY)
+    refusal = next((refusal for refusal in refusals if re.search(refusal.pattern, text, re.IGNORECASE)), None)
+    return AwsError(f"{operation}: {text}", hint=refusal.hint if refusal else "", **call_details)
+
+
+@dataclass(frozen=True)
+class KnownRefusal:
+    """A refusal of AWS with its explanation; services answer it to a call, and CloudFormation in a status reason.
+
+    Attributes:
+        pattern: regular expression that finds it in AWS's message with its error code, in upper or lower case.
+        meaning: what it means, one sentence without a full stop.
+        hint: what to do.
+    """
+
+    pattern: str
+    meaning: str
+    hint: Hint
+
+
+# Words and codes: "Error responses", Amazon S3 API Reference; "DeleteRole", IAM API Reference; those of CloudFormation
+# about roles and URLs are from real errors (awslabs/aws-service-catalog-puppet#568).
+KNOWN_REFUSALS = (
+    KnownRefusal(
+        r"Role \S+ is invalid or cannot be assumed",
+        "CloudFormation cannot use the stack's service role: it does not exist any more, or does not trust "
+        "CloudFormation",
+        "see whether the role exists and its trust policy names cloudformation.amazonaws.com: `aws iam get-role "
+        "--role-name NAME`; make it again under the same name, or give another one with `--role-arn`. IAM takes some "
+        "seconds to make a new role known.",
+    ),
+    KnownRefusal(
+        r"S3 error: Domain name specified",
+        "the URL of a template is not one of S3",
+        CommandText(suggest("deploy"), " uploads the templates and uses their URLs; correct a URL of your own."),
+    ),
+    KnownRefusal(
+        r"BucketNotEmpty|bucket you tried to delete is not empty",
+        "the bucket still has objects, or old versions of objects",
+        "copy what you need, then empty the bucket with all versions (in the S3 console: Empty), and repeat.",
+    ),
+    KnownRefusal(
+        r"BucketAlreadyOwnedByYou|you already own it",
+        "this account has a bucket of that name already; an earlier deletion may have kept it",
+        "delete it if nobody needs its objects, or give the new one another name; then repeat.",
+    ),
+    KnownRefusal(
+        r"BucketAlreadyExists|requested bucket name is not available",
+        "another account has a bucket of that name: a name can exist once in all of AWS",
+        "choose another name, and repeat.",
+    ),
+    KnownRefusal(
+        r"DeleteConflict|Cannot delete entity, must",
+        "IAM deletes nothing that is in use: somebody has added policies to the role, or put it into an instance "
+        "profile",
+        "take these away, which `aws iam list-attached-role-policies`, `list-role-policies` and "
+        "`list-instance-profiles-for-role` show with `--role-name NAME`; then repeat.",
+    ),
+)
+_UNUSABLE_KEY = KnownRefusal(
+    r"\(KMS\.?\w+\)",
+    "a KMS key cannot be used",
+    "see whether the key exists, is enabled and lets you use it: `aws kms describe-key --key-id KEY`.",
+)
 
 
 # Each AWS service, and each type of resource, has different error codes for the same situation.

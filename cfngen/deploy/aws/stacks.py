@@ -204,7 +204,8 @@ def list_resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...
 
 def read_template(account: Account, name_or_id: str) -> AwsObject:
     """Return the current template of a stack as it was uploaded; empty if it is not JSON."""
-    body = account.client("cloudformation").get_template(StackName=name_or_id, TemplateStage="Original")["TemplateBody"]
+    response = account.client("cloudformation").get_template(StackName=name_or_id, TemplateStage="Original")
+    body = response.get("TemplateBody") or {}
     # botocore parses JSON, and returns YAML as text.
     if isinstance(body, str):
         try:

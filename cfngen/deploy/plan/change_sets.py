@@ -26,7 +26,7 @@ from cfngen.deploy.aws.change_sets import (
 )
 from cfngen.deploy.aws.errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.aws.protection import disable_termination_protection
-from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, find_stack, list_resource_tree
+from cfngen.deploy.aws.stacks import NESTED_STACK, StackTree, StackView, find_stack, list_resource_tree
 from cfngen.deploy.aws.types import AwsArguments, AwsObject, Client
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
@@ -93,7 +93,13 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
             raise change_set_error(account, change_set)
         if not change_set.failed:
             plan = plan_from_change_set(
-                account, request, change_set, operation=operation, is_stack_empty=is_stack_empty, report=report
+                account,
+                request,
+                change_set,
+                operation=operation,
+                deployed=request.deployed or (StackTree(account, existing_stack) if existing_stack else None),
+                is_stack_empty=is_stack_empty,
+                report=report,
             )
             # CloudFormation may list nested stacks in which nothing changes: the update is only retried then, too.
             if not (plan.is_empty and is_paused):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.aws.types import TemplatePart
+from cfngen.templates.evaluation import with_placeholders
 
 _TAGS_PATH = re.compile(r"/.*?/Tags(?=/|$)")
 # Inline policies of a role, or the policy document of a managed policy, a key, a bucket, or a role's trust policy.
@@ -38,7 +39,7 @@ def find_keyed_list(resource_change: ResourceChange, value_path: str) -> KeyedLi
     for pattern, items_by_key in ((_TAGS_PATH, _tags_by_key), (_POLICIES_PATH, _statements_by_sid)):
         if match := pattern.match(value_path):
             list_path = match[0]
-            # An empty definition means that CloudFormation does not show the definition.
+            # An empty definition means that the definition is not known.
             before = items_by_key(_value_at(resource_change.before, list_path)) if resource_change.before else None
             after = items_by_key(_value_at(resource_change.after, list_path)) if resource_change.after else None
             if before is not None and after is not None:
@@ -47,11 +48,8 @@ def find_keyed_list(resource_change: ResourceChange, value_path: str) -> KeyedLi
 
 
 def _value_at(definition: TemplatePart, path: str) -> object:
-    """Return the value at a path; an empty list if the definition has none.
-
-    Return None if the path leads into plain text, or if CloudFormation does not show the value or a part of it.
-    """
-    value: object = definition
+    """Return the value at a path; an empty list if the definition has none, and None if the path leads into text."""
+    value: object = with_placeholders(definition)
     for part in path.split("/")[1:]:
         if isinstance(value, list):
             value = value[int(part)] if part.isdecimal() and int(part) < len(value) else []
@@ -59,12 +57,7 @@ def _value_at(definition: TemplatePart, path: str) -> object:
             value = value.get(part, [])
         else:
             return None
-    return value if _is_shown(value) else None
-
-
-def _is_shown(value: object) -> bool:
-    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return value is not None and all(_is_shown(part) for part in parts)
+    return value
 
 
 def _tags_by_key(value: object) -> dict[str, str] | None:

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import NodeGroupId
+from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Danger, Impact, Message
 from cfngen.deploy.plan.costs.bill import MonthlyBill
@@ -48,6 +49,7 @@ class PropertyChange:
         sensitive: whether the values are secret, so that neither is shown.
         replaces: whether this change replaces the resource.
         cause: what causes the change: `parameter X`, `resource X`, `attribute X.Y`, or empty for the template itself.
+        only_in: `templates` or `change set` if only one of the two says that the value changes; else empty.
         note: what changes, in words, if the values themselves are not readable; else empty. The values of user data
             are shown nevertheless.
     """
@@ -60,6 +62,7 @@ class PropertyChange:
     sensitive: bool = False
     replaces: Replacement = Replacement.NO
     cause: str = ""
+    only_in: str = ""
     note: str = ""
 
 
@@ -333,6 +336,7 @@ class PlanRequest:
         documents: the templates of the cluster, which show what outputs and parameters refer to.
         parameters: entries of CreateChangeSet's `Parameters`.
         values: values of the root's parameters, without references.
+        deployed: the deployed stacks, if they have been read and have not changed since; None to read them.
         token: unique to this request: letters, digits and hyphens.
         on_failure: what happens to the stack if the deployment fails: `ROLLBACK`, `DELETE` (only for a new stack) or
             `DO_NOTHING`.
@@ -352,6 +356,7 @@ class PlanRequest:
     token: str
     parameters: tuple[AwsObject, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
+    deployed: StackTree | None = None
     capabilities: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     on_failure: str = "ROLLBACK"

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ChangeDetail, ChangeSet, ResourceChange
+from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange, ShownValue, Unshown
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.groups import count_instances
-from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, list_resources, read_template, stack_name
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackTree, list_resources, stack_name
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact, Notice, Report
 from cfngen.deploy.plan.costs.creation import summarize_creation
 from cfngen.deploy.plan.impact import ImpactAssessment
 from cfngen.deploy.plan.keyed_lists import KeyedList, find_keyed_list
 from cfngen.deploy.plan.plan import Change, Counts, Plan, PlanRequest, PropertyChange, Replacement, StackPlan
-from cfngen.deploy.plan.publishing.publish import with_template_urls
 from cfngen.deploy.plan.replacement import AnalyzedChange, ReplacementAnalysis
-from cfngen.deploy.preflight.quotas.demand import resources_with_values
+from cfngen.deploy.plan.template_comparison import TemplateComparison, compare_templates
 from cfngen.userdata import downloads, user_data_diff
 
 # How a plan calls an action that CloudFormation lists.
 _ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
 _DELETION_POLICY_VERBS = {"Delete": "delete", "Retain": "retain", "Snapshot": "snapshot"}
 USER_DATA = "/UserData"
-# CloudFormation shows the value of a NoEcho parameter as asterisks.
-_NO_ECHO_MASK = re.compile(r"\*{4,}")
 # What a plan calls the kind of cause that CloudFormation gives as the source of a change.
 _CAUSE_LABELS = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
 
@@ -39,17 +35,20 @@ def plan_from_change_set(
     change_set: ChangeSet,
     *,
     operation: str,
+    deployed: StackTree | None,
     is_stack_empty: bool,
     report: Report,
 ) -> Plan:
-    """Return the plan that a change set describes.
+    """Return the plan that a change set and the templates describe.
 
     Args:
         operation: `create` or `update`.
+        deployed: the deployed stacks; None if there are none.
         is_stack_empty: whether the stack is empty because CloudFormation created it only to hold this change set.
     """
     is_update = operation == "update"
-    planner = _StackPlanner(account, request, change_set, report, is_update)
+    comparison = compare_templates(account, request, change_set, deployed if is_update else None, report)
+    planner = _StackPlanner(account, request, comparison.complete(change_set), comparison, report, is_update)
     stacks = sorted(planner.plan_stacks(), key=_stack_sort_key)
     return Plan(
         stack=request.stack,
@@ -61,7 +60,7 @@ def plan_from_change_set(
         counts=_count_changes([change for stack in stacks for change in stack.changes]),
         danger=_most_dangerous(stacks, request.predicted),
         # If no resource changes, the deployment may still change e.g. descriptions or outputs in the templates.
-        templates_only=not stacks and _templates_differ(account, request, change_set),
+        templates_only=not stacks and comparison.templates_differ(change_set),
         creation=None if is_update else summarize_creation(request.cluster, planner.new_resources),
         quotas=request.quotas,
         quotas_ignored=request.quotas_ignored,
@@ -82,6 +81,7 @@ class _StackPlanner:
     _account: Account
     _request: PlanRequest
     _root: ChangeSet
+    _comparison: TemplateComparison
     _report: Report
     _is_update: bool
 
@@ -91,8 +91,14 @@ class _StackPlanner:
 
     @cached_property
     def new_resources(self) -> Mapping[str, TemplatePart]:
-        """The resources of the new templates by logical id, with the values of parameters filled in."""
-        return resources_with_values(self._request.documents, self._request.values)
+        """The evaluated resources of the new templates of nested stacks, by logical id."""
+        return {
+            logical_id: resource
+            for stack, evaluated in self._comparison.requested.items()
+            if stack
+            for logical_id in evaluated.template["Resources"]
+            if (resource := evaluated.resource(logical_id))
+        }
 
     @cached_property
     def _impacts(self) -> ImpactAssessment:
@@ -150,7 +156,7 @@ class _StackPlanner:
         child = parent.children.get(resource_change.logical_id)
         if resource_change.action == "Remove":
             yield self._plan_removed_stack(resource_change, child, path)
-        elif child is not None and not child.failed:
+        elif child is not None and (child.resource_changes or not child.failed):
             yield from self._plan_stack(child, path, "create" if resource_change.action == "Add" else "update")
         elif resource_change.action == "Add":
             # There is no change set for the new stack, so neither its name nor its resources are known.
@@ -224,13 +230,17 @@ class _StackPlanner:
             policy=policy,
             properties=tuple(property_changes),
         )
+        if resource_change.action not in _ACTIONS:
+            text = f"CloudFormation calls this change {resource_change.action or 'nothing'}, which cfngen does not know"
+            impact = Impact(f"{text}: it may do anything to the resource", Danger.DANGEROUS)
+            return replace(change, replacement=Replacement.MIGHT, impact=impact, danger=impact.danger)
         if not stack_exists:
             return change
         is_updated_group = change.type == AUTO_SCALING_GROUP and change.action == "update"
         instance_count = self._count_instances(resource_change.physical_id) if is_updated_group else None
-        impact = self._impacts.of_resource(change, resource_change, instance_count=instance_count)
-        danger = impact.danger if impact else self._impacts.danger(change)
-        return replace(change, impact=impact, danger=danger)
+        described = self._impacts.of_resource(change, resource_change, instance_count=instance_count)
+        danger = described.danger if described else self._impacts.danger(change)
+        return replace(change, impact=described, danger=danger)
 
     def _count_instances(self, group_name: str) -> int | None:
         try:
@@ -247,7 +257,7 @@ class _StackPlanner:
         changed_lists: dict[str, tuple[AnalyzedChange, KeyedList]] = {}
         for analyzed in analyzed_changes:
             changed_list = find_keyed_list(resource_change, analyzed.detail.value_path)
-            if changed_list is None:
+            if changed_list is None or changed_list.before == changed_list.after:
                 yield self._property_change(analyzed)
             else:
                 # Several listed changes may be in the same list: the list is compared once, as a whole.
@@ -256,38 +266,42 @@ class _StackPlanner:
             before, after = changed_list.before, changed_list.after
             for key in sorted(before.keys() | after.keys()):
                 if before.get(key) != after.get(key):
-                    is_known = UNKNOWN_VALUE not in (after.get(key) or "")
                     yield PropertyChange(
                         path=f"{list_path}[{key}]",
                         before=before.get(key),
-                        after=after.get(key) if is_known else None,
-                        known=is_known,
+                        after=after.get(key),
                         certain=analyzed.certain,
                         replaces=analyzed.replaces,
+                        only_in=analyzed.detail.only_in,
                     )
 
     def _property_change(self, analyzed: AnalyzedChange) -> PropertyChange:
         """Return the change of one value; without the values if they are secret, or if a note describes them."""
         detail = analyzed.detail
-        is_masked = any(value and _NO_ECHO_MASK.fullmatch(value) for value in (detail.before, detail.after))
         comes_from_no_echo_parameter = (
             detail.source == "ParameterReference" and detail.cause in self._no_echo_parameters
         )
-        is_secret = is_masked or comes_from_no_echo_parameter
+        is_secret = Unshown.MASKED in (detail.before, detail.after) or comes_from_no_echo_parameter
         cause_label = _CAUSE_LABELS.get(detail.source, "")
         note = _note_on_unreadable_value(detail)
         is_visible = not is_secret and (not note or detail.value_path.endswith(USER_DATA))
         return PropertyChange(
             path=detail.value_path,
-            before=detail.before if is_visible else None,
-            after=detail.after if is_visible and not detail.unknown else None,
-            known=detail.has_values and not detail.unknown,
+            before=_text(detail.before) if is_visible else None,
+            after=_text(detail.after) if is_visible else None,
+            known=detail.is_after_known,
             certain=analyzed.certain,
             sensitive=is_secret,
             replaces=analyzed.replaces,
             cause=f"{cause_label} {detail.cause}" if cause_label and detail.cause else "",
+            only_in=detail.only_in,
             note=note,
         )
+
+
+def _text(value: ShownValue) -> str | None:
+    """Return a value that CloudFormation shows; None for any other."""
+    return None if isinstance(value, Unshown) else value
 
 
 def _most_dangerous(stacks: Iterable[StackPlan], predicted: Iterable[Impact]) -> Danger:
@@ -298,9 +312,8 @@ def _most_dangerous(stacks: Iterable[StackPlan], predicted: Iterable[Impact]) ->
 def _note_on_unreadable_value(detail: ChangeDetail) -> str:
     """Return in words what changes in a value that users cannot read, such as UserData; empty for other values."""
     if detail.value_path.endswith(USER_DATA):
-        difference = ""
-        if detail.before and detail.after and not detail.unknown:
-            difference = user_data_diff.difference(detail.before, detail.after)
+        before, after = _text(detail.before), _text(detail.after)
+        difference = user_data_diff.difference(before, after) if before and after else ""
         return difference or "the boot program or its configuration changes"
     if detail.cause.endswith(".LatestVersionNumber"):
         return "the new version of its launch template"
@@ -341,33 +354,3 @@ def _stack_sort_key(stack: StackPlan) -> tuple[int, int, tuple[str, ...]]:
     """Sort key for stacks: the most dangerous first, then by the kind of their first change, then by path."""
     first_kind_position = min((_kind_position(change) for change in stack.changes), default=5)
     return -stack.danger.rank, first_kind_position, stack.path
-
-
-def _templates_differ(account: Account, request: PlanRequest, change_set: ChangeSet) -> bool:
-    """Return whether templates differ outside of `Resources`, which a change set does not list.
-
-    A nested template that changes gets another TemplateURL, since the URL contains a hash of the template. The root's
-    template is compared with the deployed one.
-    """
-    url_details = (
-        detail
-        for resource_change in change_set.resource_changes.values()
-        for detail in resource_change.details
-        if detail.value_path == "/Properties/TemplateURL"
-    )
-    has_other_url = any(detail.has_values and detail.before != detail.after for detail in url_details)
-    # CloudFormation fails a change set in which nothing changes. So one that lists no resources changes other sections.
-    if not change_set.resource_changes or has_other_url:
-        return True
-    root = next((document for document in request.documents if document.children), None)
-    if root is None:
-        return False
-    try:
-        with translate_aws_errors():
-            deployed_root_template = read_template(account, change_set.stack_id)
-    except AwsError:
-        return False
-    # The URLs of nested templates are in `Resources`, which is not compared here, so they may be empty.
-    requested_root_template = with_template_urls(root, dict.fromkeys(root.children, ""))
-    sections = (set(requested_root_template) | set(deployed_root_template)) - {"Resources"}
-    return any(requested_root_template.get(section) != deployed_root_template.get(section) for section in sections)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange
+from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange, Unshown
 from cfngen.deploy.aws.stacks import NESTED_STACK
 from cfngen.deploy.plan.plan import Replacement
 from cfngen.templates.document import Document
@@ -123,18 +123,19 @@ class ReplacementAnalysis:
         ):
             # What this changes is listed in the nested stack's own change set.
             return Certainty.NO
-        if detail.has_values and not detail.unknown:
+        if detail.shows_values:
             return Certainty.NO if detail.before == detail.after else Certainty.WILL
         if detail.cause and detail.source != "DirectModification":
             return self._certainty_of_cause(change_set, detail)
-        if any(
+        if detail.evaluation == "Dynamic" and any(
             other_detail.cause
             for other_detail in resource_change.details
             if other_detail is not detail and other_detail.value_path == detail.value_path
         ):
             # CloudFormation lists a changed reference twice, and the other detail names the cause.
             return Certainty.NO
-        return Certainty.MIGHT if detail.unknown or detail.evaluation == "Dynamic" else Certainty.WILL
+        is_unsure = detail.after in (Unshown.KNOWN_LATER, Unshown.TRUNCATED) or detail.evaluation == "Dynamic"
+        return Certainty.MIGHT if is_unsure else Certainty.WILL
 
     def _replaces(self, detail: ChangeDetail, resource_change: ResourceChange, certainty: Certainty) -> Replacement:
         if detail.recreation == "Never" or resource_change.replacement == "False":
@@ -162,7 +163,7 @@ class ReplacementAnalysis:
             for detail in parent.resource_changes[logical_id].details
             if detail.value_path == f"/Properties/Parameters/{name}"
         ]
-        if any(detail.has_values and not detail.unknown and detail.before != detail.after for detail in details):
+        if any(detail.shows_values and detail.before != detail.after for detail in details):
             return Certainty.WILL
         passed_references = self._parameter_references.get((logical_id, name))
         if passed_references is None:
@@ -179,7 +180,7 @@ class ReplacementAnalysis:
         certainties += [
             _certainty_by_evaluation(detail)
             for detail in details
-            if not detail.has_values and detail.source == "ParameterReference"
+            if not detail.shows_values and detail.source == "ParameterReference"
         ]
         return _most_certain(certainties)
 
@@ -206,7 +207,7 @@ class ReplacementAnalysis:
 
     def _certainty_of_input(self, parent: ChangeSet, detail: ChangeDetail) -> Certainty:
         """Return whether a new parameter or TemplateURL changes a nested stack without a change set of its own."""
-        if detail.value_path == "/Properties/TemplateURL" and detail.has_values and not detail.unknown:
+        if detail.value_path == "/Properties/TemplateURL" and detail.shows_values:
             has_same_hash = _hash_in_url(detail.before) == _hash_in_url(detail.after)
             return Certainty.NO if has_same_hash else Certainty.MIGHT
         if (
@@ -239,7 +240,7 @@ class ReplacementAnalysis:
         return self._certainty_by_reference[key]
 
 
-def _hash_in_url(template_url: str | None) -> str:
+def _hash_in_url(template_url: object) -> str:
     """Return the hash of the template in a TemplateURL, which ends in `<hash>/<name>.json`; buckets may differ."""
     before_name, _, _ = str(template_url).rpartition("/")
     return before_name.rpartition("/")[2]

@@ -12,7 +12,8 @@ from typing import Literal, NamedTuple
 
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.deploy.aws.types import TemplatePart
-from cfngen.templates.expressions import references, resolve
+from cfngen.templates.evaluation import EvaluatedTemplate
+from cfngen.templates.expressions import references
 
 ResourceAction = Literal["create", "update", "replace", "delete"]
 StackPath = tuple[str, ...]
@@ -152,13 +153,20 @@ def expect_operation(
         actions: what happens to each resource, by the path of its stack and its logical id; or one action for all.
         values: values of the root's parameters that differ from their defaults.
     """
+    evaluated_templates: dict[StackPath, EvaluatedTemplate] = {}
+    for path in sorted(bodies, key=len):
+        evaluated_templates[path] = (
+            evaluated_templates[path[:-1]].nested(path[-1], bodies[path])
+            if path
+            else EvaluatedTemplate(bodies[path], values or {})
+        )
     expected_by_resource: dict[tuple[StackPath, str], ExpectedResource] = {}
     for path, body in bodies.items():
         for logical_id, resource in body.get("Resources", {}).items():
             action = actions if isinstance(actions, str) else actions.get((path, logical_id))
             if action is None:
                 continue
-            signals = _expected_signals(resource, _known_parameters(bodies, path, values or {}), action)
+            signals = _expected_signals(resource, evaluated_templates[path], action)
             # A nested stack takes as long as its resources, which are counted themselves.
             seconds = 0 if resource["Type"] == NESTED_STACK else usual_seconds(resource["Type"], action, signals)
             if resource["Type"] == AUTO_SCALING_GROUP and action == "create" and "CreationPolicy" not in resource:
@@ -217,37 +225,13 @@ def _dependencies(resource: TemplatePart) -> Iterator[str]:
     yield from (name for name, _ in references(resource))
 
 
-def _expected_signals(resource: TemplatePart, values: Mapping[str, str], action: ResourceAction) -> int:
+def _expected_signals(resource: TemplatePart, template: EvaluatedTemplate, action: ResourceAction) -> int:
     creation_signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
-    if creation_signal:
-        return _resolve_number(creation_signal.get("Count", 1), values)
     rolling_update = resource.get("UpdatePolicy", {}).get("AutoScalingRollingUpdate", {})
-    if action == "update" and rolling_update.get("WaitOnResourceSignals"):
-        return _resolve_number(resource.get("Properties", {}).get("MinSize", 1), values)
-    return 0
-
-
-def _resolve_number(expression: object, values: Mapping[str, str]) -> int:
-    """Return the value of an expression as a number; 0 if it is not known, or not a number."""
-    number = resolve(expression, values)
-    if isinstance(number, int) or (isinstance(number, str) and number.isdecimal()):
-        return int(number)
-    return 0
-
-
-def _known_parameters(
-    bodies: Mapping[StackPath, TemplatePart], path: StackPath, values: Mapping[str, str]
-) -> Mapping[str, str]:
-    declared = bodies[path].get("Parameters", {})
-    known_values = {key: str(parameter["Default"]) for key, parameter in declared.items() if "Default" in parameter}
-    if not path:
-        return known_values | {key: value for key, value in values.items() if key in declared}
-    parent_values = _known_parameters(bodies, path[:-1], values)
-    passed = bodies[path[:-1]]["Resources"][path[-1]].get("Properties", {}).get("Parameters", {})
-    for key, value in passed.items():
-        known_value = resolve(value, parent_values)
-        if isinstance(known_value, (str, int)):
-            known_values[key] = str(known_value)
-        else:
-            known_values.pop(key, None)
-    return known_values
+    count: object = 0
+    if creation_signal:
+        count = creation_signal.get("Count", 1)
+    elif action == "update" and rolling_update.get("WaitOnResourceSignals"):
+        count = resource.get("Properties", {}).get("MinSize", 1)
+    number = str(template.evaluate(count))
+    return int(number) if number.isdecimal() else 0

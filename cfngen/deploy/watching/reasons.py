@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
+from cfngen.deploy.aws.errors import ENCODED_AUTHORIZATION, KNOWN_REFUSALS
 from cfngen.deploy.messages.message import Event
 from cfngen.hints import CommandText, Hint, suggest
 
@@ -119,9 +120,11 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "the boot program of an instance failed",
         "the console output of the instance shows the failed step, and what to do.",
     ),
+    # What AWS also answers to calls of cfngen itself
+    *(reason(refusal.pattern, refusal.meaning, refusal.hint) for refusal in KNOWN_REFUSALS),
     # Permissions
     reason(
-        r"Encoded authorization failure message: *(?P<code>[\w+/=-]+)",
+        ENCODED_AUTHORIZATION.pattern,
         "a permission is missing; EC2's message contains its name, encoded",
         "decode it: `aws sts decode-authorization-message --query DecodedMessage --output text --encoded-message "
         "{code}`.",
@@ -177,7 +180,9 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         ),
     ),
     reason(
-        r"Access to KMS is not allowed|KMS(?:InvalidState|Disabled|NotFound|AccessDenied)|InvalidKMSKey|"
+        # S3 writes `KMS.DisabledException`, SNS and SQS `KMSDisabled`; the texts behind them are those of KMS.
+        r"Access to KMS is not allowed|KMS\.?(?:KMS)?(?:InvalidState|InvalidKeyUsage|Disabled|NotFound|AccessDenied)|"
+        r":kms:\S+ is (?:disabled|pending)|Key '\S+:kms:\S+' does not exist|InvalidKMSKey|"
         r"kms:(?:CreateGrant|Decrypt|GenerateDataKey)|Client\.InternalError: Client error on launch",
         "a KMS key cannot be used, so encrypted volumes cannot be created or attached",
         "allow the account in the key's policy, and for instances the role AWSServiceRoleForAutoScaling (with "
@@ -378,7 +383,13 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         _RETRY_HINT,
     ),
     reason(
-        r"security token included in the request is (?:invalid|expired)|ExpiredToken",
+        r"security token included in the request is invalid|InvalidClientTokenId",
+        "AWS does not accept the credentials that CloudFormation uses; those of GetSessionToken may call IAM only if "
+        "they were made with MFA",
+        "sign in with a role, or with MFA, and repeat; or use a service role (`--role-arn`).",
+    ),
+    reason(
+        r"security token included in the request is expired|provided token has expired|ExpiredToken",
         "the credentials that CloudFormation uses have expired",
         "sign in again and repeat; long operations need a service role (`--role-arn`) or credentials that last longer.",
     ),

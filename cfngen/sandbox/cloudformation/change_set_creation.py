@@ -7,7 +7,13 @@ import functools
 from cfngen.sandbox.cloudformation import admission, creation, stack_checks
 from cfngen.sandbox.cloudformation.change_set_diff import Comparer
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ApiError, ResourceError, ValidationError
+from cfngen.sandbox.cloudformation.errors import (
+    AlreadyExistsError,
+    ApiError,
+    NotModelledError,
+    ResourceError,
+    ValidationError,
+)
 from cfngen.sandbox.cloudformation.region import MAX_NAME_LENGTH, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked_parameters
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, ResourceDefinition, Template
@@ -149,6 +155,9 @@ def _compute_changes(cloud: Region, change_set: ChangeSet) -> None:
         comparison = Comparer(cloud, change_set.stack, revision, compare_nested=compare_nested).compare()
     except ResourceError as error:
         _fail(change_set, str(error))
+        return
+    except NotModelledError as error:
+        _fail(change_set, f"This emulator does not support {error}.")
         return
     change_set.changes, change_set.validation_findings = comparison.changes, comparison.validation_findings
     if revision.failure_reason:

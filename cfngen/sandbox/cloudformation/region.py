@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping
 
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
+from cfngen.sandbox.cloudformation.descriptions import Answers
 from cfngen.sandbox.cloudformation.errors import LimitExceededError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.simulation import Clock, InjectedFailures, Operation, ResourceOrder, Simulation
 from cfngen.sandbox.cloudformation.stack import (
@@ -72,6 +73,7 @@ class Region(abc.ABC):
         self.order = ResourceOrder(seed)
         self.parameter_store = dict(parameter_store or {})
         self.failures = InjectedFailures()
+        self.answers = Answers()
         # The instances that Auto Scaling groups have launched, in this order: by instance id, what the
         # group launched instances from at that time (`signals.launch_source`).
         self.launched: dict[str, str] = {}

@@ -172,6 +172,7 @@ def start(
     speed: float = DEFAULT_SPEED,
     idle: float = IDLE_SECONDS,
     *,
+    answers: str = "aws",
     accept_lost_stacks: bool = False,
 ) -> RunningSandbox:
     """Return the running sandbox, or start one.
@@ -180,6 +181,7 @@ def start(
         environ: environment variables; they determine the path of the state file, and the process inherits them.
         speed: simulated seconds in a second of real time, for a new sandbox.
         idle: seconds without a request after which a new sandbox ends.
+        answers: how a new sandbox describes change sets: `aws` or `generous`.
         accept_lost_stacks: start a new sandbox even if stacks were lost with the last one; otherwise that is an error,
             as the user may not have noticed.
 
@@ -198,7 +200,7 @@ def start(
             raise SandboxEndedError(last)
         _check_packages()
         file.unlink(missing_ok=True)
-        pid = _spawn_server(environ, file, ["--speed", str(speed), "--idle", str(idle)])
+        pid = _spawn_server(environ, file, ["--speed", str(speed), "--idle", str(idle), "--answers", answers])
         return _await_answer(pid, file)
 
 

@@ -1,6 +1,6 @@
 """The sandbox's server on loopback: moto's services, our CloudFormation, and simulated time faster than real time.
 
-    python -m cfngen.sandbox.process.server --state FILE [--speed N] [--idle SECONDS]
+    python -m cfngen.sandbox.process.server --state FILE [--speed N] [--idle SECONDS] [--answers MODE]
 
 It listens on 127.0.0.1 only, and writes its endpoint into the state file. It ends after a time without requests, or if
 the state file was deleted or overwritten by another sandbox. The module `running` starts and stops it.
@@ -34,6 +34,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoReque
 from werkzeug.serving import make_server
 
 from cfngen.sandbox.api import serving
+from cfngen.sandbox.cloudformation.descriptions import ANSWERS, AWS
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount
@@ -250,7 +251,7 @@ def _json_response(status: str, content: object, start_response: StartResponse) 
 
 
 @contextlib.contextmanager
-def sandbox(speed: float = DEFAULT_SPEED) -> Iterator[Sandbox]:
+def sandbox(speed: float = DEFAULT_SPEED, answers: str = AWS) -> Iterator[Sandbox]:
     """Serve a new account from this process, on loopback, until the end of the block."""
     lock = threading.RLock()
     session = boto3.Session()
@@ -262,6 +263,8 @@ def sandbox(speed: float = DEFAULT_SPEED) -> Iterator[Sandbox]:
     ]
     with mock_aws(config=MOTO_CONFIG):
         accounts = {region: EmulatedAccount(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
+        for account in accounts.values():
+            account.cloud.answers.mode = answers
         with serving({region: account.cloud for region, account in accounts.items()}) as served:
             for account in accounts.values():
                 account.machines.console = served.moto_extensions.set_console_output
@@ -280,9 +283,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--speed", type=float, default=DEFAULT_SPEED)
     parser.add_argument("--idle", type=float, default=IDLE_SECONDS)
+    parser.add_argument("--answers", choices=ANSWERS, default=AWS)
     options = parser.parse_args(arguments)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    with sandbox(options.speed) as served:
+    with sandbox(options.speed, options.answers) as served:
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, lambda *_: served.stopped.set())
         own_state = SandboxState(served.endpoint, os.getpid(), served.token, served.speed)

@@ -34,10 +34,11 @@ CODES = {
         "IncompleteSignature",
         "InvalidAccessKeyId",
         "InvalidClientTokenId",
+        "InvalidSignatureException",
         "SignatureDoesNotMatch",
         "UnrecognizedClientException",
     ),
-    DeniedError: ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403"),
+    DeniedError: ("AccessDenied", "AccessDeniedException", "KMS.AccessDeniedException", "UnauthorizedOperation", "403"),
     RegionError: ("OptInRequired", "RegionDisabledException"),
     ThrottledError: (
         "BandwidthLimitExceeded",
@@ -50,6 +51,7 @@ CODES = {
         "ThrottlingException",
         "ThrottledException",
         "TooManyRequestsException",
+        "KMS.ThrottlingException",
     ),
     AwsError: ("ValidationError",),
 }
@@ -73,6 +75,44 @@ def test_a_refusal_is_of_the_kind_that_its_code_says(kind: type[AwsError], code:
     assert bool(found.hint) == bool(hint)
     assert (found.operation, found.aws_code) == ("DescribeStacks", code)
     assert is_transient(refusal(code)) == (kind is ThrottledError)
+
+
+SKEW = "Signature expired: 20260301T120000Z is now earlier than 20260301T121000Z (20260301T122500Z - 15 min.)"
+EARLY = "Signature not yet current: 20260301T140000Z is still later than 20260301T122000Z (20260301T120500Z + 15 min.)"
+HINTS = [
+    ("InvalidSignatureException", SKEW, CredentialsError, "set the clock"),
+    ("SignatureDoesNotMatch", EARLY, CredentialsError, "set the clock"),
+    ("RequestTimeTooSkewed", "The difference is too large", CredentialsError, "set the clock"),
+    (
+        "UnauthorizedOperation",
+        "You are not authorized to perform this operation. Encoded authorization failure message: aB-c_9+/=",
+        DeniedError,
+        "--encoded-message aB-c_9+/=",
+    ),
+    ("KMS.DisabledException", "arn:aws:kms:r:1:key/a is disabled.", AwsError, "is enabled"),
+    ("KMS.NotFoundException", "Key 'arn:aws:kms:r:1:key/a' does not exist", AwsError, "describe-key"),
+    ("KMS.KMSInvalidStateException", "arn:aws:kms:r:1:key/a is pending deletion.", AwsError, "describe-key"),
+    ("BucketNotEmpty", "The bucket you tried to delete is not empty", AwsError, "empty the bucket"),
+    ("BucketAlreadyOwnedByYou", "words", AwsError, "another name"),
+    ("BucketAlreadyExists", "words", AwsError, "choose another name"),
+    ("DeleteConflict", "Cannot delete entity, must remove referenced objects first.", AwsError, "list-role-policies"),
+    ("ValidationError", "Role arn:aws:iam::1:role/r is invalid or cannot be assumed", AwsError, "--role-arn"),
+    (
+        "ValidationError",
+        "S3 error: Domain name specified in my-bucket is not a valid S3 domain",
+        AwsError,
+        "uploads the templates",
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "message", "kind", "hint"), HINTS, ids=[f"{row[0]}-{row[1][:9]}" for row in HINTS])
+def test_a_refusal_says_what_to_do_about_it(code: str, message: str, kind: type[AwsError], hint: str) -> None:
+    found = as_aws_error(refusal(code, message))
+    assert type(found) is kind
+    assert message in str(found)
+    assert hint in str(found.hint)
+    assert found.aws_code == code
 
 
 def test_a_refusal_without_words_says_what_botocore_does() -> None:

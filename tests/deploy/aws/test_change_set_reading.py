@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from recorded import CHANGE_SET, NESTED, NOW, STACK_ID, Recorded, RefusedError, change, description, nested, nested_arn
+from recorded import (
+    CHANGE_SET,
+    NESTED,
+    NOW,
+    STACK_ID,
+    UNKNOWN_VALUE,
+    Recorded,
+    RefusedError,
+    change,
+    description,
+    nested,
+    nested_arn,
+)
 
 from cfngen.deploy.aws.change_sets import (
-    UNKNOWN_VALUE,
     ChangeDetail,
     ChangeSet,
     ResourceChange,
+    ShownValue,
+    Unshown,
     ValidationFailure,
     pauses,
     read_change_set,
@@ -34,8 +46,6 @@ FULL = {
         "Replacement": "Conditional",
         "PolicyAction": "ReplaceAndRetain",
         "Scope": ["Properties", "Tags"],
-        "BeforeContext": json.dumps({"Properties": {"A": 1}}),
-        "AfterContext": json.dumps({"Properties": {"A": 2}}),
         "Details": [
             {
                 "Target": {
@@ -67,14 +77,14 @@ def test_everything_that_is_told_is_read() -> None:
     untold = ChangeDetail("Properties", "", "", "Never", None, None, "Static", "DirectModification", "")
     modified = ResourceChange(
         "Modify", "Vpc", "vpc-1", "AWS::EC2::VPC", "Conditional", "ReplaceAndRetain", ("Properties", "Tags"),
-        (told, untold), "", {"Properties": {"A": 1}}, {"Properties": {"A": 2}},
+        (told, untold),
     )  # fmt: skip
     entries = {"Vpc": modified, "X": ResourceChange("Add", "X", "", "T")}
     expected = ChangeSet(
         CHANGE_SET, STACK_ID, "kubernetes", "CREATE_COMPLETE", "AVAILABLE", "why", NOW, {"A": "1", "B": ""}, entries, {}
     )
     assert read_change_set(api.account, CHANGE_SET) == expected
-    assert api.named("DescribeChangeSet")[-1]["IncludePropertyValues"] == "true"
+    assert [call.get("IncludePropertyValues") for call in api.named("DescribeChangeSet")] == ["true", None]
 
 
 def test_a_glance_asks_for_no_values_and_leaves_changes_out() -> None:
@@ -87,55 +97,50 @@ def test_a_glance_asks_for_no_values_and_leaves_changes_out() -> None:
     assert "IncludePropertyValues" not in api.named("DescribeChangeSet")[0]
 
 
-@pytest.mark.parametrize("context", ["[1]", "{not json", '"text"', ""])
-def test_a_definition_that_was_cut_off_counts_as_not_told(context: str) -> None:
-    api = Recorded()
-    cut = {**BARE, "ResourceChange": {**BARE["ResourceChange"], "BeforeContext": context, "AfterContext": context}}
-    api.change_sets[CHANGE_SET] = description(CHANGE_SET, cut)
-    [entry] = read_change_set(api.account, CHANGE_SET).resource_changes.values()
-    assert (entry.before, entry.after) == ({}, {})
-
-
-LARGE, OTHER = (f"(Truncated-Signature):{digit * 64}" for digit in "01")
-
-
 @pytest.mark.parametrize(
-    ("before", "after", "read"),
+    ("text", "value"),
     [
-        (LARGE, LARGE, (LARGE, LARGE)),  # equal values have equal signatures
-        (LARGE, OTHER, (None, UNKNOWN_VALUE)),
-        ("1", LARGE, ("1", UNKNOWN_VALUE)),
-        (LARGE, "1", (None, "1")),
-        (None, LARGE, (None, UNKNOWN_VALUE)),
-        (f'["{LARGE}"]', "[]", (None, "[]")),
+        (None, None),
+        ("", ""),
+        ("1", "1"),
+        ("***", "***"),
+        ("a****", "a****"),
+        ("****", Unshown.MASKED),
+        (f"(Truncated-Signature):{'0' * 64}", Unshown.TRUNCATED),
+        (f'["(Truncated-Signature):{"0" * 64}"]', Unshown.TRUNCATED),
+        (UNKNOWN_VALUE, Unshown.KNOWN_LATER),
+        (f'{{"A": "arn:{UNKNOWN_VALUE}"}}', Unshown.KNOWN_LATER),
     ],
 )
-def test_a_value_too_large_to_be_shown_is_never_taken_for_a_text(before: Any, after: Any, read: Any) -> None:
-    definition = json.dumps({"Properties": {"A": LARGE, "B": [{"C": LARGE, "D": 1}]}})
-    target = {name: value for name, value in (("BeforeValue", before), ("AfterValue", after)) if value}
-    change = {**BARE["ResourceChange"], "BeforeContext": definition, "Details": [{"Target": target}]}
+def test_a_value_that_is_not_shown_is_never_taken_for_a_text(text: str | None, value: ShownValue) -> None:
     api = Recorded()
-    api.change_sets[CHANGE_SET] = description(CHANGE_SET, {**BARE, "ResourceChange": change})
-    [entry] = read_change_set(api.account, CHANGE_SET).resource_changes.values()
-    [detail] = entry.details
-    assert (detail.before, detail.after) == read
-    assert entry.before == {"Properties": {"A": None, "B": [{"C": None, "D": 1}]}}
+    for name in ("BeforeValue", "AfterValue"):
+        details = [{"Target": {} if text is None else {name: text}}]
+        api.change_sets[CHANGE_SET] = description(
+            CHANGE_SET, {**BARE, "ResourceChange": {**BARE["ResourceChange"], "Details": details}}
+        )
+        [entry] = read_change_set(api.account, CHANGE_SET).resource_changes.values()
+        [detail] = entry.details
+        assert {"BeforeValue": detail.before, "AfterValue": detail.after}[name] == value
+        assert detail.shows_values is isinstance(value, str)
 
 
 @pytest.mark.parametrize(
-    ("detail", "place", "unknown", "told"),
+    ("detail", "place", "shown", "known"),
     [
         (ChangeDetail("Properties", "A", "/Properties/A/0"), "/Properties/A/0", False, False),
         (ChangeDetail("Properties", "A"), "/Properties/A", False, False),
         (ChangeDetail("Tags"), "/Tags", False, False),
-        (ChangeDetail("Tags", before="1"), "/Tags", False, True),
-        (ChangeDetail("Tags", after="1"), "/Tags", False, True),
-        (ChangeDetail("Tags", after=f"x{UNKNOWN_VALUE}"), "/Tags", True, True),
-        (ChangeDetail("Tags", before=UNKNOWN_VALUE), "/Tags", False, True),
+        (ChangeDetail("Tags", before="1"), "/Tags", True, True),
+        (ChangeDetail("Tags", after="1"), "/Tags", True, True),
+        (ChangeDetail("Tags", after=Unshown.KNOWN_LATER), "/Tags", False, False),
+        (ChangeDetail("Tags", before="1", after=Unshown.TRUNCATED), "/Tags", False, False),
+        (ChangeDetail("Tags", before="1", after=Unshown.MASKED), "/Tags", False, True),
+        (ChangeDetail("Tags", before=Unshown.TRUNCATED), "/Tags", False, True),
     ],
 )
-def test_what_a_detail_tells(detail: ChangeDetail, place: str, unknown: bool, told: bool) -> None:
-    assert (detail.value_path, detail.unknown, detail.has_values) == (place, unknown, told)
+def test_what_a_detail_tells(detail: ChangeDetail, place: str, shown: bool, known: bool) -> None:
+    assert (detail.value_path, detail.shows_values, detail.is_after_known) == (place, shown, known)
 
 
 @pytest.mark.parametrize(
@@ -160,23 +165,50 @@ def test_looks_come_further_apart_up_to_five_seconds() -> None:
     assert [round(following(), 3) for _ in range(7)] == [1.0, 1.5, 2.25, 3.375, 5.0, 5.0, 5.0]
 
 
-def test_where_values_are_incomplete_the_plain_answer_completes_them_and_gives_the_reason() -> None:
+def answers(with_values: list[dict[str, Any]], without: list[dict[str, Any]], **more: Any) -> Recorded:
+    """A CloudFormation that describes a change set in two ways; without values, on two pages."""
+
     def answer(sent: dict[str, Any]) -> dict[str, Any]:
         if "IncludePropertyValues" in sent:
             reason = "[WARN] --include-property-values option can return incomplete ChangeSet data because: X"
-            return description(CHANGE_SET, change("A", "T"), Status="FAILED", StatusReason=reason)
+            return description(CHANGE_SET, *with_values, StatusReason=reason)
         if "NextToken" in sent:
-            return description(CHANGE_SET, change("B", "T"), Status="FAILED")
-        return description(CHANGE_SET, change("A", "U"), Status="FAILED", StatusReason="the reason", NextToken="2")
+            return description(CHANGE_SET, *without[1:])
+        return description(CHANGE_SET, *without[:1], StatusReason="the reason", NextToken="2")
 
     api = Recorded()
     api.answers["DescribeChangeSet"] = answer
-    change_set = read_change_set(api.account, CHANGE_SET)
-    assert (change_set.reason, list(change_set.resource_changes), change_set.resource_changes["A"].type) == (
-        "the reason",
-        ["A", "B"],
-        "T",
-    )
+    return api
+
+
+def test_what_one_description_leaves_out_the_other_adds() -> None:
+    version = {
+        "Target": {"Attribute": "Properties", "Name": "Version", "RequiresRecreation": "Conditionally"},
+        "ChangeSource": "ResourceAttribute",
+    }
+    plain = {"Target": {"Attribute": "Properties", "Name": "A"}}
+    with_values = [change("A", "T", {"Target": {**plain["Target"], "BeforeValue": "1", "AfterValue": "2"}})]
+    without = [change("A", "T", plain, version, replacement="Conditional"), change("B", "T")]
+    change_set = read_change_set(answers(with_values, without).account, CHANGE_SET)
+    # With values, a warning takes the place of the reason.
+    assert (change_set.reason, list(change_set.resource_changes)) == ("the reason", ["A", "B"])
+    merged = change_set.resource_changes["A"]
+    assert [(detail.name, detail.after, detail.source) for detail in merged.details] == [
+        ("A", "2", "DirectModification"),
+        ("Version", None, "ResourceAttribute"),
+    ]
+    assert merged.replacement == "Conditional"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "worse"),
+    [("False", "True", "True"), ("Conditional", "False", "Conditional"), ("True", "Perhaps", "Perhaps")],
+)
+def test_of_two_descriptions_the_worse_replacement_counts(one: str, other: str, worse: str) -> None:
+    for first, second in ((one, other), (other, one)):
+        api = answers([change("A", "T", replacement=first)], [change("A", "T", replacement=second)])
+        [merged] = read_change_set(api.account, CHANGE_SET).resource_changes.values()
+        assert merged.replacement in (worse, "True")
 
 
 @pytest.mark.parametrize(("code", "status", "least"), [("ValidationError", 400, 0), ("Throttling", 400, 180)])
@@ -306,7 +338,7 @@ def test_change_sets_that_name_each_other_are_read_once() -> None:
             nested_arn(name), Status="FAILED", StatusReason=repeated(other), StackName=name
         )
     assert change_set_error(api.account, failed(repeated("A"))).stack == "B"
-    assert len(api.named("DescribeChangeSet")) == 2
+    assert len(api.named("DescribeChangeSet")) == 4  # each with and without values
 
 
 def test_nested_change_sets_are_read_through() -> None:

@@ -10,7 +10,7 @@ from recorded import default_cluster
 from test_impact_of_several_masters import THREE
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ResourceChange
+from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact import ImpactAssessment
 from cfngen.deploy.plan.impact.context import owner_of
@@ -129,7 +129,7 @@ MEANINGS: list[tuple[Changed, Danger, str]] = [
     (of("MasterANetworkInterface", ENI, replacement=WILL, after={"PrivateIpAddress": "10.0.0.9"}), DANGEROUS,
      f"API address changes: the private address of master a (its network interface) is replaced; {UNREACHED}"),
     (of("MasterANetworkInterface", ENI, replacement=WILL, before={"PrivateIpAddress": "10.0.0.9"},
-        after={"PrivateIpAddress": UNKNOWN_VALUE}), DANGEROUS,
+        after={"PrivateIpAddress": {"Fn::GetAtt": ["Other", "Address"]}}), DANGEROUS,
      f"API address changes: the private address of master a (its network interface) is replaced; {UNREACHED}"),
     (of("OtherNetworkInterface", ENI, touched("GroupSet/0")), DISRUPTIVE,
      "other security groups apply to a master at once"),

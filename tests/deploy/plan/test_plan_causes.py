@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from recorded import change, detail, nested
+from recorded import UNKNOWN_VALUE, change, detail, nested
 from test_plan_replacement import ASG, GROUP, RULE, SECURITY_GROUPS, SUBNET, VPC, by_id, handed, planned
 
-from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE
 from cfngen.deploy.plan.plan import Replacement
 
 WILL, MIGHT, NO = Replacement.WILL, Replacement.MIGHT, Replacement.NO

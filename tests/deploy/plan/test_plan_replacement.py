@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from recorded import CHANGE_SET, Recorded, change, description, detail, documents, nested, nested_arn, request
+from recorded import (
+    CHANGE_SET,
+    UNKNOWN_VALUE,
+    Recorded,
+    change,
+    description,
+    detail,
+    documents,
+    nested,
+    nested_arn,
+    request,
+)
 
-from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE
 from cfngen.deploy.plan.change_sets import make_plan
 from cfngen.deploy.plan.plan import Change, Plan, Replacement
 from cfngen.templates.document import Document

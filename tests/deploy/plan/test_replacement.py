@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ChangeDetail, ChangeSet, ResourceChange
+from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange, Unshown
 from cfngen.deploy.plan.plan import Replacement
 from cfngen.deploy.plan.replacement import ReplacementAnalysis
 from cfngen.templates.document import Document
 
 NESTED, ASG = "AWS::CloudFormation::Stack", "AWS::AutoScaling::AutoScalingGroup"
+LATER = Unshown.KNOWN_LATER
 WILL, MIGHT, NO = Replacement.WILL, Replacement.MIGHT, Replacement.NO
 
 
@@ -34,9 +35,7 @@ def prop(name: str = "A", before: Any = None, after: Any = None, **more: Any) ->
 
 
 def because(cause: str, source: str, name: str = "A", **more: Any) -> ChangeDetail:
-    return prop(
-        name, "old", UNKNOWN_VALUE, cause=cause, source=source, recreation=more.pop("recreation", "Always"), **more
-    )
+    return prop(name, "old", LATER, cause=cause, source=source, recreation=more.pop("recreation", "Always"), **more)
 
 
 ALWAYS = {"recreation": "Always"}
@@ -54,7 +53,7 @@ ALWAYS = {"recreation": "Always"}
         (entry("T", prop(before="1", after="2", **ALWAYS)), WILL, True),
         (entry("T", prop(before="1", after="2", **ALWAYS), replacement="False"), NO, True),
         (entry("T", prop(before="1", after="2", recreation="Conditionally")), MIGHT, True),
-        (entry("T", prop(before="1", after=UNKNOWN_VALUE, **ALWAYS)), MIGHT, True),
+        (entry("T", prop(before="1", after=LATER, **ALWAYS)), MIGHT, True),
         (entry("T", prop(evaluation="Static", **ALWAYS)), WILL, True),
         (entry("T", prop(evaluation="Dynamic", **ALWAYS)), MIGHT, True),
         (entry("T", prop(before="1", after="2"), prop("B", "1", "2", **ALWAYS)), WILL, True),
@@ -63,7 +62,7 @@ ALWAYS = {"recreation": "Always"}
             WILL,
             True,
         ),
-        (entry("T", prop(before="1", after="2"), prop("B", before="1", after=UNKNOWN_VALUE, **ALWAYS)), MIGHT, True),
+        (entry("T", prop(before="1", after="2"), prop("B", before="1", after=LATER, **ALWAYS)), MIGHT, True),
         (entry("T", prop(before="1", after="1"), prop("B", before="1", after="2", **ALWAYS)), WILL, True),
         (entry("T", prop(before="1", after="1"), action="Remove"), NO, True),
         # One that names its cause speaks for all at its place.
@@ -92,7 +91,7 @@ def test_what_comes_of_a_resource(found: ResourceChange, replaced: Replacement, 
 
 def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a_cause() -> None:
     other = entry("Other", prop(before="1", after="2", **ALWAYS))
-    unsure = prop(before="1", after=UNKNOWN_VALUE, cause="Other", source="DirectModification")
+    unsure = prop(before="1", after=LATER, cause="Other", source="DirectModification")
     sure, caused = prop(before="1", after="2"), prop(before="1", after="2", cause="Other", source="ResourceReference")
     for details, best in (
         ((unsure, sure), sure),
@@ -114,17 +113,17 @@ def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a
         ([entry("Other", action="Add")], "Id", WILL),
         ([entry("Other", action="Remove")], "", WILL),
         ([entry("Other", prop(before="1", after="2", **ALWAYS))], "Id", WILL),
-        ([entry("Other", prop(before="1", after=UNKNOWN_VALUE, **ALWAYS))], "", MIGHT),
+        ([entry("Other", prop(before="1", after=LATER, **ALWAYS))], "", MIGHT),
         ([entry("Other", prop(before="1", after="2"))], "Id", NO),
         # Versions change though the launch template stays; tags make none.
         ([entry("Other", prop(before="1", after="2"))], "LatestVersionNumber", WILL),
         ([entry("Other", prop(before="1", after="2"))], "DefaultVersionNumber", WILL),
-        ([entry("Other", prop(before="1", after=UNKNOWN_VALUE))], "LatestVersionNumber", MIGHT),
+        ([entry("Other", prop(before="1", after=LATER))], "LatestVersionNumber", MIGHT),
         ([entry("Other", ChangeDetail("Tags", before="1", after="2"))], "LatestVersionNumber", NO),
         ([entry("Other", prop(before="1", after="2", **ALWAYS))], "LatestVersionNumber", WILL),
         ([entry("Other", replacement="True")], "LatestVersionNumber", WILL),
         (
-            [entry("Other", prop(before="1", after=UNKNOWN_VALUE, **ALWAYS), prop("B", "1", "2"))],
+            [entry("Other", prop(before="1", after=LATER, **ALWAYS), prop("B", "1", "2"))],
             "LatestVersionNumber",
             WILL,
         ),
@@ -263,7 +262,7 @@ URL = "https://{}/k8s/{}/vpc.json"
     [
         (prop("TemplateURL", URL.format("one", "0a"), URL.format("two", "0a")), NO),
         (prop("TemplateURL", URL.format("one", "0a"), URL.format("one", "0b")), MIGHT),
-        (prop("TemplateURL", URL.format("one", "0a"), URL.format(UNKNOWN_VALUE, "0a")), MIGHT),
+        (prop("TemplateURL", URL.format("one", "0a"), LATER), MIGHT),
         (prop("TemplateURL"), MIGHT),
         (prop("Tags", URL.format("one", "0a"), URL.format("two", "0a")), MIGHT),
         (because("Other.Id", "ResourceAttribute", "Parameters/A"), NO),

@@ -95,6 +95,32 @@ REASONS = {
     "S3 error: Access Denied": ("cannot read a template", "s3:GetObject"),
     "S3 error: The specified key does not exist.": ("not at the URL in the root template", "uploads it again"),
     "The KMS key provided is in an incorrect state: KMSInvalidState": ("KMS key cannot be used", "describe-key"),
+    "arn:aws:kms:us-west-2:1:key/a is disabled. (Service: S3, Status Code: 400) (KMS.DisabledException)": (
+        "KMS key cannot be used",
+        "describe-key",
+    ),
+    "Key 'arn:aws:kms:us-west-2:1:key/a' does not exist": ("KMS key cannot be used", "describe-key"),
+    "arn:aws:kms:us-west-2:1:key/a is pending deletion.": ("KMS key cannot be used", "describe-key"),
+    "The bucket you tried to delete is not empty (Service: Amazon S3; Status Code: 409; Error Code: BucketNotEmpty)": (
+        "still has objects",
+        "with all versions",
+    ),
+    "Your previous request to create the named bucket succeeded and you already own it. (BucketAlreadyOwnedByYou)": (
+        "this account has a bucket",
+        "another name",
+    ),
+    "The requested bucket name is not available. (Service: S3; Error Code: BucketAlreadyExists)": (
+        "another account has a bucket",
+        "choose another name",
+    ),
+    "Cannot delete entity, must detach all policies first. (Service: Iam, Status Code: 409; Error Code: "
+    "DeleteConflict)": ("added policies to the role", "list-attached-role-policies"),
+    "Role arn:aws:iam::1:role/cfn is invalid or cannot be assumed": ("service role", "--role-arn"),
+    "S3 error: Domain name specified in my-bucket is not a valid S3 domain": ("not one of S3", "cfngen deploy"),
+    "The security token included in the request is expired (Service: Ec2; Status Code: 403; Error Code: "
+    "ExpiredToken)": ("have expired", "service role"),
+    "The security token included in the request is invalid (Service: AmazonIdentityManagement; Status Code: 403; Error "
+    "Code: InvalidClientTokenId)": ("only if they were made with MFA", "sign in with a role"),
     "Instance i-1 failed to launch: Client.InternalError: Client error on launch": (
         "encrypted",
         "AWSServiceRoleForAutoScaling",

@@ -331,6 +331,7 @@ def _plan_request(account: Account, settled: _Settled, checked: _Checked, templa
         token=request.token,
         parameters=settled.parameters.request_parameters,
         values=settled.resolved.values,
+        deployed=settled.deployed,
         capabilities=capabilities(request.documents),
         tags=checked.root_tags,
         on_failure=_ON_STACK_FAILURE_BY_OPTION[request.on_failure],

@@ -25,7 +25,7 @@ from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.plan.costs.costs import UNUSED_CAPACITY, ComponentCount, Cost, CreationSummary
 from cfngen.deploy.preflight.quotas.demand import LOAD_BALANCER, VPC_ENDPOINT
 from cfngen.deploy.preflight.quotas.instance_counts import on_demand_share
-from cfngen.templates.expressions import resolve
+from cfngen.templates.evaluation import known_value
 from cfngen.text import join_and, pluralize
 
 _ELASTIC_IP = "AWS::EC2::EIP"
@@ -131,8 +131,8 @@ def summarize_creation(cluster: Cluster, resources: Mapping[str, TemplatePart]) 
     """Return the components and billed items of a new cluster.
 
     Args:
-        resources: the resources of its templates by logical id, with the values of parameters filled in
-            (`resources_with_values`); values take precedence over those of the cluster file.
+        resources: the evaluated resources of its templates by logical id; known values take precedence over the cluster
+            file.
     """
     usage = _Usage()
     components = [
@@ -142,7 +142,7 @@ def summarize_creation(cluster: Cluster, resources: Mapping[str, TemplatePart]) 
         kind, properties = resource["Type"], _properties(resources, logical_id)
         if kind == "AWS::EC2::Volume":
             master_volume = cluster.control_plane.volume
-            volume_type = str(resolve(properties.get("VolumeType"), {}) or master_volume.type)
+            volume_type = str(known_value(properties.get("VolumeType")) or master_volume.type)
             usage.gib_by_volume_type[volume_type] += _to_int(properties.get("Size")) or master_volume.size
         elif kind == LOAD_BALANCER and properties.get("Scheme") == "internet-facing":
             # An internet-facing load balancer has a public address in each zone.
@@ -227,7 +227,7 @@ def _launches(
 ) -> _Launches:
     node_group = instance_group.node_group
     # The cluster file's value, if the template's is not known.
-    known_type = resolve(launch_template_data.get("InstanceType"), {})
+    known_type = known_value(launch_template_data.get("InstanceType"))
     instance_type = str(known_type or instance_group.settings.instance_type)
     count = _initial_size(group_properties, node_group)
     is_spot_template = bool(launch_template_data.get("InstanceMarketOptions"))
@@ -252,7 +252,7 @@ def _add_types(usage: _Usage, instance_group: _InstanceGroup, launches: _Launche
 def _add_volumes(usage: _Usage, group: _InstanceGroup, launch_template_data: TemplatePart, count: int) -> None:
     block_devices = launch_template_data.get("BlockDeviceMappings", ())
     root_volume: TemplatePart = block_devices[0].get("Ebs", {}) if block_devices else {}
-    volume_type = str(resolve(root_volume.get("VolumeType"), {}) or group.settings.root_volume.type)
+    volume_type = str(known_value(root_volume.get("VolumeType")) or group.settings.root_volume.type)
     volume_size = _to_int(root_volume.get("VolumeSize")) or group.settings.root_volume.size
     usage.gib_by_volume_type[volume_type] += count * volume_size
     for volume in group.node_group.volumes if group.node_group else ():

@@ -30,7 +30,7 @@ from cfngen.deploy.plan.impact.context import ChangeContext, owner_of
 from cfngen.deploy.plan.impact.instances import size_range
 from cfngen.deploy.plan.impact.ways_out import private_network_impact
 from cfngen.deploy.plan.plan import Change, Replacement
-from cfngen.templates.expressions import resolve
+from cfngen.templates.evaluation import known_value
 
 # Types of resources with data, addresses or identities that others rely on: losing one may mean losing the cluster.
 _PERSISTENT_TYPES = frozenset(
@@ -69,8 +69,7 @@ class ImpactAssessment:
 
     Args:
         master_count: current number of masters; 0 if not known, in which case the number of the cluster file is used.
-        new_resources: the resources of the new templates by logical id, with the values of parameters filled in; where
-            one is missing, the cluster file counts.
+        new_resources: the evaluated resources of the new templates by logical id; for others, the cluster file counts.
     """
 
     def __init__(
@@ -132,12 +131,12 @@ class ImpactAssessment:
         if group := self._new_resources.get(auto_scaling_group_id(prefix)):
             properties = group["Properties"]
             size = size_range(
-                resolve(properties.get("MinSize"), {}) or node_group.min_size,
-                resolve(properties.get("MaxSize"), {}) or node_group.max_size,
+                known_value(properties.get("MinSize")) or node_group.min_size,
+                known_value(properties.get("MaxSize")) or node_group.max_size,
             )
         if launch_template := self._new_resources.get(launch_template_id(prefix)):
             data = launch_template["Properties"].get("LaunchTemplateData", {})
-            instance_type = str(resolve(data.get("InstanceType"), {}) or instance_type)
+            instance_type = str(known_value(data.get("InstanceType")) or instance_type)
         nodes = "node" if size == "1" else "nodes"
         return Impact(f"new {owner.text}: {size} {nodes} of {instance_type}")
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import MasterId, NodeGroupId, ProgramId, pascal
 from cfngen.cluster.network.topology import has_api_load_balancer
-from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ResourceChange
+from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.plan.plan import Change, Replacement
+from cfngen.templates.expressions import is_function
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class ChangeContext:
                 value = value[int(part)] if part.isdecimal() and int(part) < len(value) else None
             else:
                 value = value.get(part) if isinstance(value, Mapping) else None
-        return None if isinstance(value, str) and UNKNOWN_VALUE in value else value
+        return None if is_function(value) else value
 
 
 def _property_name(path: str) -> str:

@@ -189,6 +189,7 @@ class PartPlanner:
             self.request,
             template_url=published.template_url,
             documents=tuple(documents),
+            deployed=None,  # the phases before this one have changed it
             token=f"{self.request.token}-{position}",
             parameters=parameters,
             capabilities=publish.capabilities(documents),

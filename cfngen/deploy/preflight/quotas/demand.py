@@ -14,7 +14,8 @@ from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount, instance_counts
 from cfngen.templates.document import Document
-from cfngen.templates.expressions import reference, resolve, with_known_values
+from cfngen.templates.evaluation import EvaluatedTemplate, known_value
+from cfngen.templates.expressions import reference
 
 LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 VPC_ENDPOINT = "AWS::EC2::VPCEndpoint"
@@ -77,7 +78,7 @@ class _IngressRule(NamedTuple):
 
 @dataclass(frozen=True)
 class _TemplateWithValues:
-    """The resources of a template, and the known values of its parameters.
+    """The evaluated resources of a template, and the known values of its parameters.
 
     Parameters that take outputs of other stacks have no values here, since outputs are unknown before a deployment.
     """
@@ -91,18 +92,14 @@ class _TemplateWithValues:
             if resource["Type"] == resource_type:
                 yield resource.get("Properties", {})
 
-    def value_if_known(self, expression: object) -> object:
-        """Return the value of an expression such as a Ref, or None if it is not known before the stacks exist."""
-        return resolve(expression, self.values)
+    def text_if_known(self, value: object) -> str:
+        """Return a value as text, or an empty text if it is not known."""
+        return str(known_value(value) or "")
 
-    def text_if_known(self, expression: object) -> str:
-        """Return the value of an expression as text, or an empty text if it is not known."""
-        return str(self.value_if_known(expression) or "")
-
-    def number_or_zero(self, expression: object) -> int:
-        """Return the value of an expression as a number, or 0 if it is not known."""
-        value = str(self.value_if_known(expression))
-        return int(value) if value.isdigit() else 0
+    def number_or_zero(self, value: object) -> int:
+        """Return a value as a number, or 0 if it is not known."""
+        text = self.text_if_known(value)
+        return int(text) if text.isdigit() else 0
 
     def launch_template_data(self, auto_scaling_group: TemplatePart) -> TemplatePart:
         """Return the LaunchTemplateData that an Auto Scaling group uses, given the group's properties."""
@@ -187,7 +184,7 @@ class _Count:
             data = template.launch_template_data(auto_scaling_group)
             count = template.initial_size(auto_scaling_group)
             max_count = template.number_or_zero(auto_scaling_group.get("MaxSize"))
-            self.instances += instance_counts(auto_scaling_group, data, (count, max_count), template.value_if_known)
+            self.instances += instance_counts(auto_scaling_group, data, (count, max_count), known_value)
             has_public_address = any(
                 network_interface.get("AssociatePublicIpAddress") is True
                 for network_interface in data.get("NetworkInterfaces", ())
@@ -299,43 +296,18 @@ def read_deployed_demand(deployed: StackTree) -> Demand:
     )
 
 
-def resources_with_values(documents: Sequence[Document], values: Mapping[str, str]) -> dict[str, TemplatePart]:
-    """Return all resources of the nested stacks by logical id, with the values of parameters filled in.
-
-    Args:
-        values: values of the root's parameters; the others have their defaults.
-    """
-    return {
-        logical_id: {
-            "Type": resource["Type"],
-            "Properties": with_known_values(resource.get("Properties", {}), template.values),
-        }
-        for template in _nested_templates(documents, values)
-        for logical_id, resource in template.resources.items()
-    }
-
-
 def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_TemplateWithValues]:
     """Yield each nested stack's template, with the values that the root passes to it; none without a root."""
     root = next((document for document in documents if document.children), None)
     if root is None:
         return
-    # The values of the root's parameters resolve the expressions that the root passes to its nested stacks.
-    root_template = _TemplateWithValues(root.body["Resources"], {**_defaults(root), **values})
+    evaluated_root = EvaluatedTemplate(root.body, values)
     documents_by_name = {document.name: document for document in documents}
     for logical_id, name in nested_template_names(root.body).items():
-        child = documents_by_name.get(name)
-        if child is None:
-            continue  # the stack was never created, since an earlier one failed
-        known_values = dict(_defaults(child))
-        for parameter, expression in root.body["Resources"][logical_id]["Properties"].get("Parameters", {}).items():
-            value = root_template.value_if_known(expression)
-            if value is not None:
-                known_values[parameter] = value
-        yield _TemplateWithValues(child.body["Resources"], known_values)
-
-
-def _defaults(document: Document) -> TemplatePart:
-    """Return the default values of a template's parameters by name."""
-    parameters = document.body.get("Parameters", {})
-    return {name: definition["Default"] for name, definition in parameters.items() if "Default" in definition}
+        # A stack without a template was never created, since an earlier one failed.
+        if child := documents_by_name.get(name):
+            evaluated = evaluated_root.nested(logical_id, child.body)
+            resources = {resource_id: evaluated.resource(resource_id) for resource_id in child.body["Resources"]}
+            yield _TemplateWithValues(
+                {resource_id: resource for resource_id, resource in resources.items() if resource}, evaluated.values
+            )

@@ -42,7 +42,7 @@ def describe_change_set(request: ActionRequest) -> Result:
     include_values = request.flag("IncludePropertyValues")
     page = request.page(
         "Changes",
-        list(change_set.changes),
+        request.emulator.answers.describe(change_set.changes, with_values=include_values),
         key_of=lambda change: change.logical_id,
         describe=lambda change: _describe_change(change, include_values=include_values),
     )

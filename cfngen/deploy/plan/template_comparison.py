@@ -1,0 +1,317 @@
+"""Compares the deployed templates with the requested ones, and completes a change set with what they say.
+
+A change set is only a witness: it leaves out changes that follow from a resource that is updated in place, shows no
+large values, and lists changes that never happen. The templates and parameters show which values change. Only the
+change set knows which resources have been changed outside of CloudFormation, what a change replaces, and physical ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange, ShownValue, Unshown
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.stacks import NESTED_STACK, StackTree, stack_name
+from cfngen.deploy.aws.templates import nested_template_names, read_deployed
+from cfngen.deploy.messages.message import Notice, Report
+from cfngen.deploy.plan.plan import PlanRequest
+from cfngen.deploy.plan.publishing.publish import with_template_urls
+from cfngen.templates.evaluation import (
+    EvaluatedTemplate,
+    calls,
+    contains_call,
+    differences,
+    evaluate_stacks,
+    with_placeholders,
+)
+from cfngen.templates.expressions import Reference, is_function, reference, references
+
+_RECREATIONS = ("Never", "Conditionally", "Always")
+# What an update only passes on, or does not compare.
+_UNCOMPARED_ATTRIBUTES = ("DependsOn", "Type")
+
+
+def compare_templates(
+    account: Account, request: PlanRequest, change_set: ChangeSet, deployed: StackTree | None, report: Report
+) -> TemplateComparison:
+    """Return the deployed templates, as far as they can be read, and the requested ones, with their parameters."""
+    pseudo_values = {
+        "AWS::AccountId": account.id,
+        "AWS::Partition": account.partition,
+        "AWS::Region": account.region,
+        "AWS::URLSuffix": account.url_suffix,
+    }
+    requested: Mapping[str, EvaluatedTemplate] = {}
+    if root := next((document for document in request.documents if document.children), None):
+        bodies = {document.name: document.body for document in request.documents}
+        nested = {
+            logical_id: bodies[name] for logical_id, name in nested_template_names(root.body).items() if name in bodies
+        }
+        values = {**pseudo_values, **request.values, **change_set.parameters}
+        # The deployed root has no parameters for the location of nested templates either.
+        root_template = with_template_urls(root, dict.fromkeys(root.children, ""))
+        requested = evaluate_stacks(root_template, nested, values)
+    if deployed is None:
+        return TemplateComparison({}, requested, {})
+    try:
+        with translate_aws_errors():
+            templates, physical_ids = read_deployed(deployed), deployed.physical_ids
+    except AwsError as error:
+        report(Notice(f"the deployed templates cannot be read, so the plan relies on the change set: {error}"))
+        return TemplateComparison({}, requested, {})
+    values = {**pseudo_values, **deployed.root.parameters, **deployed.root.looked_up}
+    deployed_nested = {logical_id: stack.template for logical_id, stack in templates.nested_stacks.items()}
+    return TemplateComparison(
+        evaluate_stacks(templates.root_template, deployed_nested, values), requested, physical_ids
+    )
+
+
+@dataclass(frozen=True)
+class TemplateComparison:
+    """The deployed and the requested templates of the root (`""`) and of each nested stack, by its logical id.
+
+    Attributes:
+        physical_ids: physical ids of the deployed resources, by logical id.
+    """
+
+    deployed: Mapping[str, EvaluatedTemplate]
+    requested: Mapping[str, EvaluatedTemplate]
+    physical_ids: Mapping[str, str]
+
+    def complete(self, change_set: ChangeSet, stack: str = "") -> ChangeSet:
+        """Return a change set with definitions and details from the templates.
+
+        Stacks whose templates are not known, because they could not be read, stay as CloudFormation lists them.
+        """
+        old, new = self.deployed.get(stack), self.requested.get(stack)
+        changes = {
+            logical_id: self._complete_change(change, old, new, stack)
+            for logical_id, change in change_set.resource_changes.items()
+        }
+        if old and new:
+            for logical_id in new.template.get("Resources", {}):
+                if logical_id not in changes and (change := self._unlisted_change(logical_id, old, new, stack)):
+                    changes[logical_id] = change
+        children = {logical_id: self.complete(child, logical_id) for logical_id, child in change_set.children.items()}
+        for logical_id in () if stack else sorted(self.deployed.keys() & self.requested.keys() - {"", *children}):
+            child = self.complete(self._unlisted_change_set(change_set, logical_id), logical_id)
+            if child.resource_changes:
+                physical_id = self.physical_ids.get(logical_id, "")
+                changes.setdefault(logical_id, ResourceChange("Modify", logical_id, physical_id, NESTED_STACK))
+                children[logical_id] = child
+        return replace(change_set, resource_changes=changes, children=children)
+
+    def templates_differ(self, change_set: ChangeSet) -> bool:
+        """Return whether templates or their URLs differ outside of `Resources`, which a change set does not list."""
+        has_other_url = any(
+            detail.shows_values and detail.before != detail.after
+            for resource_change in change_set.resource_changes.values()
+            for detail in resource_change.details
+            if detail.value_path == "/Properties/TemplateURL"
+        )
+        # CloudFormation fails a change set in which nothing changes, so one that lists no resources changes the rest.
+        if not change_set.resource_changes or has_other_url:
+            return True
+        return any(
+            old.template.get(section) != new.template.get(section)
+            for stack, old in self.deployed.items()
+            if old.template and (new := self.requested.get(stack))
+            for section in old.template.keys() | new.template.keys()
+            if section != "Resources"
+        )
+
+    def _complete_change(
+        self, change: ResourceChange, old: EvaluatedTemplate | None, new: EvaluatedTemplate | None, stack: str
+    ) -> ResourceChange:
+        before = old.resource(change.logical_id) if old else None
+        after = new.resource(change.logical_id) if new else None
+        completed = replace(change, before=before or {}, after=after or {})
+        if change.action != "Modify" or not (old and new and before and after):
+            return completed
+        documented = list(_documented_details(change, _Resource(old, new, change.logical_id, before, after), stack))
+        documented_paths = {detail.value_path for detail in documented}
+        listed = [
+            replace(detail, only_in=_only_in_change_set(detail, before, after))
+            for detail in change.details
+            if not _is_explained(detail, documented_paths, before, after)
+        ]
+        # If CloudFormation shows what a value that the templates do not know is and will be, that is so.
+        shown_paths = {detail.value_path for detail in listed if detail.shows_values}
+        documented = [detail for detail in documented if detail.value_path not in shown_paths]
+        return replace(completed, details=(*documented, *listed))
+
+    def _unlisted_change(
+        self, logical_id: str, old: EvaluatedTemplate, new: EvaluatedTemplate, stack: str
+    ) -> ResourceChange | None:
+        """Return the change of a resource that CloudFormation does not list; None if the templates have none either."""
+        before, after = old.resource(logical_id), new.resource(logical_id)
+        if not before or not after or after["Type"] == NESTED_STACK:
+            return None
+        physical_id = self.physical_ids.get(logical_id, "")
+        change = ResourceChange("Modify", logical_id, physical_id, after["Type"], before=before, after=after)
+        details = tuple(
+            detail
+            for detail in _documented_details(change, _Resource(old, new, logical_id, before, after), stack)
+            # CloudFormation keeps an attribute such as DeletionPolicy, and lists it only with another change.
+            if detail.attribute in ("Properties", "Metadata")
+        )
+        return replace(change, details=details) if details else None
+
+    def _unlisted_change_set(self, parent: ChangeSet, logical_id: str) -> ChangeSet:
+        """Return an empty change set for a nested stack for which CloudFormation has created none."""
+        parameters = dict.fromkeys(self.requested[logical_id].template.get("Parameters", {}), "")
+        name = stack_name(self.physical_ids.get(logical_id, ""))
+        return ChangeSet(f"{parent.id}/{logical_id}", "", name, "CREATE_COMPLETE", parameters=parameters)
+
+
+@dataclass(frozen=True)
+class _Resource:
+    """A resource of the deployed and the requested template, evaluated."""
+
+    old: EvaluatedTemplate
+    new: EvaluatedTemplate
+    logical_id: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+    def changed_parameters(self, path: str) -> tuple[str, ...]:
+        """Return the parameters with new values that change the value at a path; none if its expression changes."""
+        old_expression, new_expression = (
+            _value_at(evaluated.template["Resources"][self.logical_id], path) for evaluated in (self.old, self.new)
+        )
+        if old_expression != new_expression:
+            return ()
+        return tuple(
+            name
+            for name, _ in dict.fromkeys(references(new_expression))
+            if self.old.values.get(name) != self.new.values.get(name)
+        )
+
+
+def _documented_details(change: ResourceChange, resource: _Resource, stack: str) -> Iterator[ChangeDetail]:
+    """Yield what the templates say about the change of a resource, in the form of a description with values.
+
+    What a template refers to may change, or not: for such values all references are listed, each as a possible cause.
+    """
+    changed_paths: list[str] = []
+    for path, old_value, new_value in differences(resource.before, resource.after):
+        detail = _detail(change, path, before=_shown(old_value), after=_shown(new_value))
+        if detail is None:
+            continue
+        if _is_undecided(old_value, new_value):
+            if detail.only_in:
+                continue  # the template says the same in another way
+            detail = replace(detail, after=Unshown.KNOWN_LATER)
+        changed_paths.append(path)
+        causes = () if contains_call(new_value) else resource.changed_parameters(path)
+        for cause in causes:
+            yield replace(detail, source="ParameterReference", cause=cause)
+        if not causes:
+            yield detail
+    for path, call in calls(resource.after):
+        if any(path != changed and _is_within(path, changed) for changed in changed_paths):
+            continue
+        before = next((listed.before for listed in change.details if listed.path == path), None)
+        detail = _detail(change, path, before=before, after=Unshown.KNOWN_LATER)
+        for referenced in dict.fromkeys(references(call)) if detail else ():
+            if detail and (source := _source(referenced, resource.new, stack)):
+                cause = ".".join(filter(None, referenced))
+                yield replace(detail, evaluation="Dynamic", source=source, cause=cause)
+
+
+def _detail(change: ResourceChange, path: str, *, before: ShownValue, after: ShownValue) -> ChangeDetail | None:
+    """Return the detail of a changed value; None for what CloudFormation does not compare, or lists elsewhere."""
+    attribute, _, rest = path.removeprefix("/").partition("/")
+    name = rest.partition("/")[0] if attribute == "Properties" else ""
+    if attribute in _UNCOMPARED_ATTRIBUTES or (change.type == NESTED_STACK and name == "TemplateURL"):
+        return None
+    is_listed = any(_is_of(listed, attribute, name) for listed in change.details)
+    return ChangeDetail(
+        attribute,
+        name,
+        path,
+        _recreation(change, attribute, name),
+        before=before,
+        after=after,
+        only_in="" if is_listed else "templates",
+    )
+
+
+def _is_undecided(old_value: object, new_value: object) -> bool:
+    """Return whether two different expressions may have the same value, which only CloudFormation knows."""
+    if old_value is None or new_value is None:
+        return False
+    if not contains_call(old_value) or not contains_call(new_value):
+        return contains_call([old_value, new_value])
+    return reference(old_value) is not None or reference(new_value) is not None
+
+
+def _source(referenced: Reference, template: EvaluatedTemplate, stack: str) -> str:
+    """Return the kind of cause that a reference is; empty for a value that only CloudFormation can compare."""
+    if referenced.name in template.template.get("Resources", {}):
+        return "ResourceAttribute" if referenced.attribute else "ResourceReference"
+    is_passed = stack and referenced.name in template.template.get("Parameters", {})
+    return "ParameterReference" if is_passed else ""
+
+
+def _is_explained(
+    detail: ChangeDetail, documented_paths: set[str], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> bool:
+    """Return whether the templates say all about a value that CloudFormation lists as changed."""
+    if detail.source == "Automatic":
+        return False
+    old_value, new_value = (_value_at(definition, detail.value_path) for definition in (before, after))
+    is_known = not contains_call(old_value) and not contains_call(new_value)
+    if not detail.shows_values:
+        return is_known or any(_is_within(path, detail.value_path) for path in documented_paths)
+    if detail.before == detail.after:
+        return True
+    return is_known and any(_is_within(path, detail.value_path) for path in documented_paths)
+
+
+def _is_within(path: str, other: str) -> bool:
+    """Return whether one of two paths leads into the value at the other."""
+    return f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")
+
+
+def _only_in_change_set(detail: ChangeDetail, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return `change set` if CloudFormation shows a change that the templates deny; else an empty text."""
+    values = [_value_at(definition, detail.value_path) for definition in (before, after)]
+    # Resources also get the tags of their stack, which are not in the template.
+    is_denied = detail.shows_values and detail.source != "Automatic" and not contains_call(values)
+    return "change set" if is_denied and not _is_of(detail, "Properties", "Tags") else ""
+
+
+def _is_of(detail: ChangeDetail, attribute: str, name: str) -> bool:
+    """Return whether a detail is about an attribute or property; tags may be listed as an attribute of their own."""
+    return name in (detail.name, detail.attribute) if attribute == "Properties" else detail.attribute == attribute
+
+
+def _recreation(change: ResourceChange, attribute: str, name: str) -> str:
+    """Return what CloudFormation says of changes of a property: the worst; `Never` if it lists none."""
+    listed = [detail.recreation for detail in change.details if _is_of(detail, attribute, name)]
+    known = [recreation for recreation in _RECREATIONS if recreation in listed]
+    return known[-1] if known else "Never"
+
+
+def _shown(value: object) -> ShownValue:
+    """Return an evaluated value as CloudFormation shows it; what is not known is a placeholder."""
+    text = with_placeholders(value)
+    return text if text is None or isinstance(text, str) else json.dumps(text)
+
+
+def _value_at(definition: object, path: str) -> Any:
+    """Return the value at a path, or the call of a function on the way to it; None if there is none."""
+    value = definition
+    for part in path.split("/")[1:]:
+        if is_function(value):
+            return value
+        if isinstance(value, list):
+            value = value[int(part)] if part.isdecimal() and int(part) < len(value) else None
+        else:
+            value = value.get(part) if isinstance(value, Mapping) else None
+    return value

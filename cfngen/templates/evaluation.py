@@ -1,0 +1,250 @@
+"""Evaluates a template's expressions as far as the values that are known before a deployment allow.
+
+What is not known stays a call of an intrinsic function in one canonical form, so that two evaluated values are equal if
+and only if they are made in the same way from the same unknown values: texts are one Fn::Join of their parts with an
+empty delimiter, neighbouring known parts are one part, and a text of one part is that part.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cfngen.templates.expressions import Reference, function_call, is_function, reference, sub_parts
+
+Template = Mapping[str, Any]
+"""A template, or a resource in one, as JSON data."""
+
+# Start of the type of parameters whose values CloudFormation reads from SSM Parameter Store: a default is no value.
+_SSM_TYPE = "AWS::SSM::Parameter::Value"
+_NO_VALUE = object()  # what AWS::NoValue evaluates to: the key or the item is left out
+
+
+class EvaluatedTemplate:
+    """A template with the values of its parameters.
+
+    Attributes:
+        values: the known values of parameters and pseudo parameters, by name; those of NoEcho parameters stay unknown.
+
+    Args:
+        values: values of parameters and pseudo parameters, None for one that is not known; other parameters have their
+            default.
+    """
+
+    def __init__(self, template: Template, values: Mapping[str, object]) -> None:
+        self.template = template
+        self.values: dict[str, object] = {name: value for name, value in values.items() if name.startswith("AWS::")}
+        for name, parameter in template.get("Parameters", {}).items():
+            if str(parameter.get("NoEcho", "")).lower() == "true":
+                continue
+            parameter_type = str(parameter.get("Type", ""))
+            default = None if parameter_type.startswith(_SSM_TYPE) else parameter.get("Default")
+            value = values.get(name, default)
+            if value is not None:
+                is_list = parameter_type == "CommaDelimitedList" or "List<" in parameter_type
+                self.values[name] = _text(value).split(",") if is_list else _text(value)
+
+    def resource(self, logical_id: str) -> dict[str, Any] | None:
+        """Return a resource with evaluated attributes; None if the template has none, or its condition is false."""
+        body = self.template.get("Resources", {}).get(logical_id)
+        if not isinstance(body, Mapping) or self._condition({"Condition": body.get("Condition", "")}) is False:
+            return None
+        return {name: self.evaluate(attribute) for name, attribute in body.items() if name != "Condition"}
+
+    def nested(self, logical_id: str, template: Template) -> EvaluatedTemplate:
+        """Return the template of a nested stack, with the values that this template passes to it, if they are known."""
+        properties = self.template.get("Resources", {}).get(logical_id, {}).get("Properties", {})
+        passed = self.evaluate(properties.get("Parameters", {}))
+        shared = {name: value for name, value in self.values.items() if name in _SHARED_NAMES}
+        return EvaluatedTemplate(template, {**shared, **{name: known_value(value) for name, value in passed.items()}})
+
+    def evaluate(self, value: object) -> Any:
+        """Return a value with each function call in it replaced by its result, or by its canonical form."""
+        if isinstance(value, list):
+            evaluated = [self.evaluate(item) for item in value]
+            return [item for item in evaluated if item is not _NO_VALUE]
+        if not isinstance(value, Mapping):
+            return value
+        function, argument = function_call(value)
+        if function:
+            return self._call(function, argument)
+        results = {key: self.evaluate(item) for key, item in value.items()}
+        return {key: item for key, item in results.items() if item is not _NO_VALUE}
+
+    def _call(self, function: str, argument: object) -> Any:
+        referenced = reference({function: argument})
+        if referenced:
+            return self._reference(referenced)
+        if function == "Fn::Sub" and (parts := sub_parts(argument)):
+            return _joined([self.evaluate(part) for part in parts])
+        if function == "Fn::If" and isinstance(argument, list) and len(argument) == 3:
+            name, if_true, if_false = argument
+            condition = self._condition({"Condition": name})
+            if condition is not None:
+                return self.evaluate(if_true if condition else if_false)
+        evaluated = self.evaluate(argument)
+        if function == "Fn::Base64" and isinstance(evaluated, str):
+            return base64.b64encode(evaluated.encode()).decode()
+        known = self._call_with_list(function, evaluated) if isinstance(evaluated, list) else None
+        return {function: evaluated} if known is None else known
+
+    def _call_with_list(self, function: str, arguments: list[Any]) -> Any:
+        """Return the result of a function with a list of arguments; None if it is not known."""
+        if function == "Fn::Join" and len(arguments) == 2 and isinstance(arguments[1], list):
+            delimiter, items = arguments
+            parts = [part for item in items for part in (delimiter, item)]
+            return _joined(parts[1:])
+        if function == "Fn::Select" and len(arguments) == 2 and isinstance(arguments[1], list):
+            index, items = str(arguments[0]), arguments[1]
+            return items[int(index)] if index.isdecimal() and int(index) < len(items) else None
+        if function == "Fn::Split" and all(isinstance(argument, str) for argument in arguments):
+            return str(arguments[1]).split(str(arguments[0])) if len(arguments) == 2 and arguments[0] else None
+        if function == "Fn::FindInMap" and all(isinstance(argument, str) for argument in arguments):
+            value: Any = self.template.get("Mappings", {})
+            for key in arguments:
+                value = value.get(key) if isinstance(value, Mapping) else None
+            return value
+        return None
+
+    def _reference(self, referenced: Reference) -> Any:
+        if referenced.name == "AWS::NoValue":
+            return _NO_VALUE
+        if referenced.attribute:
+            return {"Fn::GetAtt": [referenced.name, referenced.attribute]}
+        return self.values.get(referenced.name, {"Ref": referenced.name})
+
+    def _condition(self, value: object) -> bool | None:
+        """Return whether a condition is true; None if that is not known. A resource without a condition has `""`."""
+        if not isinstance(value, Mapping) or len(value) != 1:
+            return None
+        [(function, argument)] = value.items()
+        if function == "Condition":
+            return self._condition(self.template.get("Conditions", {}).get(argument)) if argument else True
+        if not isinstance(argument, list):
+            return None
+        if function == "Fn::Equals":
+            first, second = (self.evaluate(item) for item in argument)
+            return None if contains_call([first, second]) else _text(first) == _text(second)
+        results = [self._condition(item) for item in argument]
+        if function == "Fn::Not":
+            return None if results[0] is None else not results[0]
+        if function in ("Fn::And", "Fn::Or"):
+            deciding_result: bool = function == "Fn::Or"
+            if deciding_result in results:
+                return deciding_result
+            return None if None in results else not deciding_result
+        return None
+
+
+def evaluate_stacks(
+    root: Template, nested: Mapping[str, Template], values: Mapping[str, object]
+) -> dict[str, EvaluatedTemplate]:
+    """Return the templates of a root and its nested stacks, by logical id of the nested stack, and `""` for the root.
+
+    Args:
+        nested: the templates by the logical ids of the nested stacks; those that are not known are missing.
+        values: values of the root's parameters and of pseudo parameters.
+    """
+    evaluated_root = EvaluatedTemplate(root, values)
+    children = {logical_id: evaluated_root.nested(logical_id, template) for logical_id, template in nested.items()}
+    return {"": evaluated_root, **children}
+
+
+# Pseudo parameters that nested stacks share with the root.
+_SHARED_NAMES = ("AWS::AccountId", "AWS::Partition", "AWS::Region", "AWS::URLSuffix")
+
+
+class Difference(NamedTuple):
+    """A difference between two evaluated values; None stands for a value that is missing.
+
+    Attributes:
+        path: e.g. `/Properties/LaunchTemplateData/InstanceType`; a call of a function is compared as a whole.
+    """
+
+    path: str
+    old: Any
+    new: Any
+
+
+def differences(old: object, new: object, path: str = "") -> Iterator[Difference]:
+    """Yield where two evaluated values differ; a number or a truth value equals its text, as in CloudFormation."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping) and not (is_function(old) or is_function(new)):
+        for key in dict.fromkeys((*old, *new)):
+            yield from differences(old.get(key), new.get(key), f"{path}/{key}")
+    elif isinstance(old, list) and isinstance(new, list):
+        for index in range(max(len(old), len(new))):
+            yield from differences(_item(old, index), _item(new, index), f"{path}/{index}")
+    elif old != new and (old is None or new is None or _text(old) != _text(new)):
+        yield Difference(path, old, new)
+
+
+def calls(value: object, path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the path and the call of each function that was not evaluated; not those in its arguments."""
+    if isinstance(value, Mapping) and is_function(value):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from calls(item, f"{path}/{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from calls(item, f"{path}/{index}")
+
+
+def contains_call(value: object) -> bool:
+    """Return whether a part of an evaluated value is not known."""
+    return next(calls(value), None) is not None
+
+
+def known_value(value: object) -> Any:
+    """Return an evaluated value if it is known as a whole, else None."""
+    return None if contains_call(value) else value
+
+
+def with_placeholders(value: object) -> Any:
+    """Return an evaluated value with a text for each call in it, as people write it in Fn::Sub: `${Vpc.CidrBlock}`."""
+    if isinstance(value, list):
+        return [with_placeholders(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    function, argument = function_call(value)
+    if not function:
+        return {key: with_placeholders(item) for key, item in value.items()}
+    if referenced := reference(value):
+        return f"${{{'.'.join(filter(None, referenced))}}}"
+    if function == "Fn::Base64":
+        return with_placeholders(argument)
+    if _is_joined_text(value):
+        return "".join(_text(with_placeholders(part)) for part in value["Fn::Join"][1])
+    return f"${{{function}}}"
+
+
+def _item(items: Sequence[object], index: int) -> object:
+    return items[index] if index < len(items) else None
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Return a text of evaluated parts, in the canonical form if one of them is not known."""
+    joined: list[Any] = []
+    for part in parts:
+        for item in part["Fn::Join"][1] if _is_joined_text(part) else [part]:
+            if isinstance(item, Mapping):
+                joined.append(item)
+            elif joined and isinstance(joined[-1], str):
+                joined[-1] += _text(item)
+            else:
+                joined.append(_text(item))
+    pieces = [piece for piece in joined if piece != ""]
+    if len(pieces) < 2:
+        return pieces[0] if pieces else ""
+    return {"Fn::Join": ["", pieces]}
+
+
+def _is_joined_text(value: Any) -> bool:
+    """Return whether an evaluated value is a text in the canonical form."""
+    function, argument = function_call(value)
+    return function == "Fn::Join" and isinstance(argument, list) and argument[0] == "" and isinstance(argument[1], list)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

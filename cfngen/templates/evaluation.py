@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from cfngen.templates.expressions import Reference, function_call, is_function, reference, sub_parts
@@ -16,8 +17,9 @@ from cfngen.templates.expressions import Reference, function_call, is_function, 
 Template = Mapping[str, Any]
 """A template, or a resource in one, as JSON data."""
 
-# Start of the type of parameters whose values CloudFormation reads from SSM Parameter Store: a default is no value.
-_SSM_TYPE = "AWS::SSM::Parameter::Value"
+SSM_TYPE_PREFIX = "AWS::SSM::Parameter::Value"
+"""Start of the type of template parameters whose values CloudFormation reads from SSM Parameter Store."""
+
 _NO_VALUE = object()  # what AWS::NoValue evaluates to: the key or the item is left out
 
 
@@ -30,34 +32,45 @@ class EvaluatedTemplate:
     Args:
         values: values of parameters and pseudo parameters, None for one that is not known; other parameters have their
             default.
+        looked_up: what CloudFormation has found in Parameter Store, by name of the parameter: the values of parameters
+            that it reads from there, for which `values` has only where it looks.
     """
 
-    def __init__(self, template: Template, values: Mapping[str, object]) -> None:
+    def __init__(
+        self, template: Template, values: Mapping[str, object], looked_up: Mapping[str, object] | None = None
+    ) -> None:
         self.template = template
         self.values: dict[str, object] = {name: value for name, value in values.items() if name.startswith("AWS::")}
         for name, parameter in template.get("Parameters", {}).items():
             if str(parameter.get("NoEcho", "")).lower() == "true":
                 continue
             parameter_type = str(parameter.get("Type", ""))
-            default = None if parameter_type.startswith(_SSM_TYPE) else parameter.get("Default")
-            value = values.get(name, default)
+            if parameter_type.startswith(SSM_TYPE_PREFIX):
+                value = (looked_up or {}).get(name)
+            else:
+                value = values.get(name, parameter.get("Default"))
             if value is not None:
                 is_list = parameter_type == "CommaDelimitedList" or "List<" in parameter_type
                 self.values[name] = _text(value).split(",") if is_list else _text(value)
 
-    def resource(self, logical_id: str) -> dict[str, Any] | None:
-        """Return a resource with evaluated attributes; None if the template has none, or its condition is false."""
-        body = self.template.get("Resources", {}).get(logical_id)
-        if not isinstance(body, Mapping) or self._condition({"Condition": body.get("Condition", "")}) is False:
-            return None
-        return {name: self.evaluate(attribute) for name, attribute in body.items() if name != "Condition"}
+    @cached_property
+    def resources(self) -> dict[str, dict[str, Any]]:
+        """The resources with evaluated attributes by logical id, without those whose condition is false."""
+        return {
+            logical_id: {name: self.evaluate(attribute) for name, attribute in body.items() if name != "Condition"}
+            for logical_id, body in self.template.get("Resources", {}).items()
+            if "Condition" not in body or self._condition({"Condition": body["Condition"]}) is not False
+        }
 
-    def nested(self, logical_id: str, template: Template) -> EvaluatedTemplate:
+    def nested(
+        self, logical_id: str, template: Template, looked_up: Mapping[str, object] | None = None
+    ) -> EvaluatedTemplate:
         """Return the template of a nested stack, with the values that this template passes to it, if they are known."""
         properties = self.template.get("Resources", {}).get(logical_id, {}).get("Properties", {})
         passed = self.evaluate(properties.get("Parameters", {}))
         shared = {name: value for name, value in self.values.items() if name in _SHARED_NAMES}
-        return EvaluatedTemplate(template, {**shared, **{name: known_value(value) for name, value in passed.items()}})
+        values = {name: known_value(value) for name, value in passed.items()}
+        return EvaluatedTemplate(template, {**shared, **values}, looked_up)
 
     def evaluate(self, value: object) -> Any:
         """Return a value with each function call in it replaced by its result, or by its canonical form."""
@@ -115,12 +128,12 @@ class EvaluatedTemplate:
         return self.values.get(referenced.name, {"Ref": referenced.name})
 
     def _condition(self, value: object) -> bool | None:
-        """Return whether a condition is true; None if that is not known. A resource without a condition has `""`."""
+        """Return whether a condition is true; None if that is not known."""
         if not isinstance(value, Mapping) or len(value) != 1:
             return None
         [(function, argument)] = value.items()
         if function == "Condition":
-            return self._condition(self.template.get("Conditions", {}).get(argument)) if argument else True
+            return self._condition(self.template.get("Conditions", {}).get(argument))
         if not isinstance(argument, list):
             return None
         if function == "Fn::Equals":
@@ -138,17 +151,25 @@ class EvaluatedTemplate:
 
 
 def evaluate_stacks(
-    root: Template, nested: Mapping[str, Template], values: Mapping[str, object]
+    templates: Mapping[str, Template],
+    values: Mapping[str, object],
+    looked_up: Mapping[str, Mapping[str, object]] | None = None,
 ) -> dict[str, EvaluatedTemplate]:
-    """Return the templates of a root and its nested stacks, by logical id of the nested stack, and `""` for the root.
+    """Return evaluated templates of a root and its nested stacks; without the root's, none.
 
     Args:
-        nested: the templates by the logical ids of the nested stacks; those that are not known are missing.
+        templates: by logical id of the nested stack, and `""` for the root; those that are not known are missing.
         values: values of the root's parameters and of pseudo parameters.
+        looked_up: see `EvaluatedTemplate`, for each stack.
     """
-    evaluated_root = EvaluatedTemplate(root, values)
-    children = {logical_id: evaluated_root.nested(logical_id, template) for logical_id, template in nested.items()}
-    return {"": evaluated_root, **children}
+    if "" not in templates:
+        return {}
+    looked_up = looked_up or {}
+    root = EvaluatedTemplate(templates[""], values, looked_up.get(""))
+    return {
+        stack: root.nested(stack, template, looked_up.get(stack)) if stack else root
+        for stack, template in templates.items()
+    }
 
 
 # Pseudo parameters that nested stacks share with the root.
@@ -196,9 +217,31 @@ def contains_call(value: object) -> bool:
     return next(calls(value), None) is not None
 
 
+def value_at(value: object, parts: Sequence[str]) -> Any:
+    """Return the part of an evaluated value at a path, or the call of a function on the way to it; None if it has none.
+
+    Args:
+        parts: names of keys and positions in lists.
+    """
+    for part in parts:
+        if is_function(value):
+            return value
+        if isinstance(value, list):
+            value = value[int(part)] if part.isdecimal() and int(part) < len(value) else None
+        else:
+            value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
 def known_value(value: object) -> Any:
     """Return an evaluated value if it is known as a whole, else None."""
     return None if contains_call(value) else value
+
+
+def is_text(value: object) -> bool:
+    """Return whether an evaluated value is a text, of which parts may be unknown."""
+    function, argument = function_call(value)
+    return isinstance(value, str) or _is_joined_text(value) or (function == "Fn::Base64" and is_text(argument))
 
 
 def with_placeholders(value: object) -> Any:

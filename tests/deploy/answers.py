@@ -18,6 +18,7 @@ from botocore.validate import validate_parameters
 from recorded import RefusedError, TestClock
 
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.checked_answers import check_answers
 
 Answer = Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any] | RefusedError] | RefusedError
 REGION = "us-west-2"
@@ -103,7 +104,9 @@ class _Clients(dict[str, Any]):
     def __getitem__(self, service: str) -> Any:
         key = service, self._answers.account.region
         if key not in _CLIENTS:
-            _CLIENTS[key] = boto3.Session("AKIDEXAMPLE", "secret", region_name=key[1]).client(service)
+            _CLIENTS[key] = check_answers(
+                boto3.Session("AKIDEXAMPLE", "secret", region_name=key[1]).client(service)  # type: ignore[call-overload]
+            )
             _CLIENTS[key].meta.events.register_first("before-parameter-build", _note)
             _CLIENTS[key].meta.events.register("before-call", lambda **sent: _answered(key, **sent))
         _ANSWERING[key] = self._answers

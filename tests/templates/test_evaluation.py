@@ -100,10 +100,10 @@ def test_what_is_known_is_filled_in_and_the_rest_has_one_form(value: Any, expect
 
 
 def test_a_resource_is_as_its_condition_says() -> None:
-    assert EVALUATED.resource("Always") == {"Type": "X", "DependsOn": "Vpc", "Properties": {"A": "blue"}}
-    assert EVALUATED.resource("Never") is None
-    assert EVALUATED.resource("Perhaps") == {"Type": "X"}
-    assert EVALUATED.resource("Other") is None
+    assert EVALUATED.resources == {
+        "Always": {"Type": "X", "DependsOn": "Vpc", "Properties": {"A": "blue"}},
+        "Perhaps": {"Type": "X"},
+    }
 
 
 @given(expressions)
@@ -115,13 +115,19 @@ def test_evaluated_values_stay_as_they_are(value: Any) -> None:
 
 
 def test_nested_stacks_have_what_the_root_passes_to_them() -> None:
-    child = {"Parameters": {name: {"Type": "String", "Default": "d"} for name in ("A", "B", "C")}}
-    passed = {"A": {"Ref": "Name"}, "B": {"Fn::GetAtt": ["Other", "Outputs.X"]}}
+    image = TEMPLATE["Parameters"]["Image"]
+    child = {"Parameters": {**{name: {"Type": "String", "Default": "d"} for name in ("A", "B", "C")}, "Image": image}}
+    passed = {"A": {"Ref": "Name"}, "B": {"Fn::GetAtt": ["Other", "Outputs.X"]}, "Image": "/a/path"}
     root = {**TEMPLATE, "Resources": {"Child": {"Type": "S", "Properties": {"Parameters": passed}}}}
-    stacks = evaluate_stacks(root, {"Child": child}, VALUES)
+    stacks = evaluate_stacks({"": root, "Child": child}, VALUES)
     assert sorted(stacks) == ["", "Child"]
     # The name of a stack is its own; the region is the same.
-    assert stacks["Child"].values == {"A": "blue", "C": "d", "AWS::Region": "us-west-2"}
+    expected = {"A": "blue", "C": "d", "AWS::Region": "us-west-2"}
+    assert stacks["Child"].values == expected
+    # What is passed for an image is where CloudFormation looks it up.
+    [_, found] = evaluate_stacks({"": root, "Child": child}, VALUES, {"Child": {"Image": "ami-1"}}).values()
+    assert found.values == {**expected, "Image": "ami-1"}
+    assert evaluate_stacks({"Child": child}, VALUES) == {}
 
 
 @pytest.mark.parametrize(

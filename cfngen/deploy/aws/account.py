@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from cfngen.deploy.aws.checked_answers import check_answers
 from cfngen.deploy.aws.errors import RegionError, error_code, translate_aws_errors
 from cfngen.deploy.aws.types import AwsObject, Client, Clock, Session
 from cfngen.errors import CfngenError
@@ -177,4 +178,4 @@ def _new_client(session: Session, service: str, region: str, attempts: int) -> C
 
     retries = {"mode": "standard", "total_max_attempts": attempts}
     config = Config(retries=retries, user_agent_extra=f"cfngen/{__version__}", **TIMEOUTS_SECONDS)
-    return session.client(service, region_name=region, config=config)
+    return check_answers(session.client(service, region_name=region, config=config))

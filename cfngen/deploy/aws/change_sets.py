@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import DeniedError, is_transient, translate_aws_errors
-from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView
+from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView, looked_up_values, parameter_values
 from cfngen.deploy.aws.types import AwsArguments, AwsObject, Clock
 
 # What CloudFormation shows in place of a value, or in the middle of one: of a value that is known only once the change
@@ -128,7 +128,7 @@ class ChangeSet:
         status: status of the change set, e.g. `CREATE_COMPLETE`.
         execution_status: e.g. `AVAILABLE`.
         created: when CloudFormation started to create it.
-        parameters: values by name; of a parameter that CloudFormation reads from Parameter Store, what it has read.
+        looked_up: what CloudFormation has found in Parameter Store, by name of the parameter.
         resource_changes: the changes of resources by logical id.
         children: the change sets of nested stacks by logical id.
     """
@@ -141,6 +141,7 @@ class ChangeSet:
     reason: str = ""
     created: datetime | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
+    looked_up: Mapping[str, str] = field(default_factory=dict)
     resource_changes: Mapping[str, ResourceChange] = field(default_factory=dict)
     children: Mapping[str, ChangeSet] = field(default_factory=dict)
 
@@ -287,10 +288,8 @@ def _parse_change_set(page: AwsObject, resource_changes: list[ResourceChange]) -
         execution_status=page.get("ExecutionStatus", ""),
         reason=page.get("StatusReason") or "",
         created=page.get("CreationTime"),
-        parameters={
-            parameter["ParameterKey"]: parameter.get("ResolvedValue") or parameter.get("ParameterValue") or ""
-            for parameter in page.get("Parameters") or ()
-        },
+        parameters=parameter_values(page),
+        looked_up=looked_up_values(page),
         resource_changes={resource_change.logical_id: resource_change for resource_change in resource_changes},
     )
 
@@ -356,10 +355,11 @@ def _parse_resource_change(change: AwsObject) -> ResourceChange:
 
 def _parse_detail(detail: AwsObject) -> ChangeDetail:
     target = detail.get("Target") or {}
+    path = str(target.get("Path") or "")
     return ChangeDetail(
         attribute=target.get("Attribute") or "Properties",
         name=target.get("Name") or "",
-        path=target.get("Path") or "",
+        path=path if path.startswith("/") else "",
         recreation=target.get("RequiresRecreation") or "Never",
         before=_parse_value(target.get("BeforeValue")),
         after=_parse_value(target.get("AfterValue")),

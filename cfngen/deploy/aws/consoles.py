@@ -198,7 +198,7 @@ def _read_instance_states(account: Account, group: str) -> Mapping[str, str]:
         key=lambda instance: (instance["LaunchTime"], instance["InstanceId"]),
         reverse=True,
     )
-    return {instance["InstanceId"]: instance["State"]["Name"] for instance in instances}
+    return {instance["InstanceId"]: instance.get("State", {}).get("Name", "") for instance in instances}
 
 
 def _read_console(account: Account, instance_id: str) -> str:

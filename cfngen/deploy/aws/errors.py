@@ -102,6 +102,19 @@ class RegionError(AwsError):
     code = "aws-region"
 
 
+class IncompleteAnswerError(AwsError):
+    """AWS's answer to a call lacks a member that cfngen cannot do without."""
+
+    code = "aws-answer-incomplete"
+
+    def __init__(self, operation: str, member: str) -> None:
+        super().__init__(
+            f"AWS's answer to {operation} has no {member}",
+            hint="repeat the command; if it says so again, please report it: AWS has always given this so far.",
+            operation=operation,
+        )
+
+
 def as_aws_error(error: Exception) -> AwsError:
     """Return the `AwsError` for an error of boto3 or botocore, with a hint what to do."""
     from botocore import exceptions

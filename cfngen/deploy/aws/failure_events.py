@@ -75,11 +75,11 @@ def find_failed_instance(account: Account, event: Event) -> str:
     for entry in (entry for page in pages for entry in page["StackEvents"]):
         # Events come newest first; events of the rollback that follows may have the same timestamp as the failure.
         is_older = is_older or entry["EventId"] == event.id or entry["Timestamp"] < event.time
-        if not is_older or entry["LogicalResourceId"] != event.logical_id:
+        if not is_older or entry.get("LogicalResourceId") != event.logical_id:
             continue
         reason = entry.get("ResourceStatusReason", "")
         if match := _FAILURE_SIGNAL_REASON.search(reason):
             return match[1]
-        if not reason and entry["ResourceStatus"].endswith("_IN_PROGRESS"):
+        if not reason and entry.get("ResourceStatus", "").endswith("_IN_PROGRESS"):
             break  # the update of the group started with this event
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
@@ -255,17 +256,21 @@ def count_instances(account: Account, group_name: str) -> int | None:
 
 
 def read_image_dates(account: Account, ids: Collection[str]) -> dict[str, datetime]:
-    """Return when machine images were created, by id; deleted and private images are left out."""
+    """Return when machine images were created, by id.
+
+    Deleted and private images are left out, and those with a date that cannot be read.
+    """
     values = sorted(filter(None, ids))
     if not values:
         return {}
     filters = [{"Name": "image-id", "Values": values}]
     response = account.client("ec2").describe_images(Filters=filters, IncludeDeprecated=True)
-    return {
-        image["ImageId"]: datetime.fromisoformat(image["CreationDate"].replace("Z", "+00:00"))
-        for image in response["Images"]
-        if image.get("CreationDate")
-    }
+    dates: dict[str, datetime] = {}
+    for image in response["Images"]:
+        with suppress(ValueError):
+            date = datetime.fromisoformat(image.get("CreationDate", "").replace("Z", "+00:00"))
+            dates[image["ImageId"]] = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return dates
 
 
 # Values of tags have at most 256 characters: letters, digits, spaces and `+ - = . _ : / @` ("Tag naming and usage

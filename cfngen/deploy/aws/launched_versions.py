@@ -71,10 +71,9 @@ def find_stale_groups(account: Account, resources: Iterable[ResourceView]) -> tu
     with translate_aws_errors():
         newest_versions = _read_newest_versions(account, launch_template_ids) if logical_id_by_group_name else {}
         checked_groups = [
-            _check_group(
-                account, logical_id_by_group_name[group["AutoScalingGroupName"]], group, newest_versions, logical_ids
-            )
+            _check_group(account, logical_id, group, newest_versions, logical_ids)
             for group in describe_groups(account, logical_id_by_group_name)
+            if (logical_id := logical_id_by_group_name.get(group["AutoScalingGroupName"]))
         ]
     stale_groups = (group for group in checked_groups if group)
     return tuple(sorted(stale_groups, key=lambda group: group.group))

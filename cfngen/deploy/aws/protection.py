@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.checked_answers import read_document
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.stacks import NESTED_STACK, StackView, list_resources, stack_name
 
@@ -93,5 +93,4 @@ def read_stack_policy(account: Account, stack: str) -> StackPolicy | None:
     policy_json = account.client("cloudformation").get_stack_policy(StackName=stack).get("StackPolicyBody")
     if not policy_json:
         return None
-    policy: StackPolicy = json.loads(policy_json)
-    return policy
+    return read_document(policy_json, "cloudformation:GetStackPolicy", "StackPolicyBody")

@@ -5,10 +5,10 @@ What may not exist is None, or the function says so in its name. Errors of boto3
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.checked_answers import read_document
 from cfngen.deploy.aws.templates import BUCKET_MISSING_CODES
 from cfngen.deploy.aws.types import AwsObject
 
@@ -49,8 +49,7 @@ def read_key_policy(account: Account, arn: str) -> AwsObject:
     """Return the policy of a key of KMS, decoded."""
     # "default" is the name of every key policy (GetKeyPolicy, AWS KMS API Reference).
     response = account.read("kms.get_key_policy", KeyId=arn, PolicyName="default") or {}
-    policy: AwsObject = json.loads(response.get("Policy", "{}"))
-    return policy
+    return read_document(response.get("Policy", "{}"), "kms:GetKeyPolicy", "Policy")
 
 
 @dataclass(frozen=True)

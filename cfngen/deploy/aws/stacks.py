@@ -137,7 +137,7 @@ def find_stack(account: Account, name_or_id: str) -> StackView | None:
         if error_code(error) == "ValidationError" and "does not exist" in str(error):
             return None
         raise
-    return parse_stack(response["Stacks"][0])
+    return next(map(parse_stack, response["Stacks"]), None)
 
 
 def require_stack(account: Account, name: str) -> StackView:
@@ -164,14 +164,8 @@ def parse_stack(stack: AwsObject) -> StackView:
         id=stack["StackId"],
         status=StackStatus(stack["StackStatus"]),
         reason=stack.get("StackStatusReason", ""),
-        parameters={
-            parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in stack.get("Parameters", ())
-        },
-        looked_up={
-            parameter["ParameterKey"]: parameter["ResolvedValue"]
-            for parameter in stack.get("Parameters", ())
-            if parameter.get("ResolvedValue")
-        },
+        parameters=parameter_values(stack),
+        looked_up=looked_up_values(stack),
         outputs={output["OutputKey"]: output.get("OutputValue", "") for output in stack.get("Outputs", ())},
         tags={tag["Key"]: tag["Value"] for tag in stack.get("Tags", ())},
         created=stack.get("CreationTime"),
@@ -182,6 +176,23 @@ def parse_stack(stack: AwsObject) -> StackView:
         role_arn=stack.get("RoleARN", ""),
         notification_arns=tuple(stack.get("NotificationARNs", ())),
     )
+
+
+def parameter_values(description: AwsObject) -> dict[str, str]:
+    """Return the values of parameters by name, from the description of a stack or of a change set."""
+    return {
+        parameter["ParameterKey"]: parameter.get("ParameterValue") or ""
+        for parameter in description.get("Parameters") or ()
+    }
+
+
+def looked_up_values(description: AwsObject) -> dict[str, str]:
+    """Return what was found in Parameter Store, by name of the parameter; see `parameter_values`."""
+    return {
+        parameter["ParameterKey"]: parameter["ResolvedValue"]
+        for parameter in description.get("Parameters") or ()
+        if parameter.get("ResolvedValue")
+    }
 
 
 def list_resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...]:
@@ -212,7 +223,7 @@ def read_template(account: Account, name_or_id: str) -> AwsObject:
             body = json.loads(body)
         except ValueError:
             return {}
-    return dict(body)
+    return dict(body) if isinstance(body, dict) else {}
 
 
 def list_resource_tree(account: Account, root_id: str, path: tuple[str, ...] = ()) -> tuple[StackResource, ...]:
@@ -237,7 +248,7 @@ def list_resource_tree(account: Account, root_id: str, path: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class StackTree:
-    """A root stack as it was read, and the resources and templates of all its stacks, each read once, when needed.
+    """A root stack as it was read, with its nested stacks, their resources and templates: each read once, when needed.
 
     It is for what changes no stack, such as a plan: an operation has to read again what it changes.
     """
@@ -245,6 +256,7 @@ class StackTree:
     account: Account
     root: StackView
     _templates: dict[str, AwsObject] = field(default_factory=dict, init=False, repr=False)
+    _stacks: dict[str, StackView] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def resources(self) -> tuple[StackResource, ...]:
@@ -255,6 +267,16 @@ class StackTree:
     def physical_ids(self) -> dict[str, str]:
         """The physical ids of all resources that exist, by logical id."""
         return {resource.view.logical_id: resource.view.physical_id for resource in self.resources if resource.exists}
+
+    def stack(self, stack_id: str) -> StackView:
+        """Return one of the nested stacks.
+
+        Raises:
+            NoStackError: CloudFormation does not know it any more.
+        """
+        if stack_id not in self._stacks:
+            self._stacks[stack_id] = require_stack(self.account, stack_id)
+        return self._stacks[stack_id]
 
     def template(self, stack_id: str) -> AwsObject:
         """Return the current template of one of the stacks, as `read_template` does."""

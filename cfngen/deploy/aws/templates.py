@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.checked_answers import read_document
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.stacks import NESTED_STACK, StackTree, StackView
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.errors import CfngenError
+from cfngen.templates.document import Document
 from cfngen.templates.expressions import known_ending
 
 # Error codes of a call for a bucket that does not exist; HeadBucket answers without a body, so its is the HTTP status.
@@ -89,10 +91,6 @@ def _client_error() -> type[Exception]:
     return error
 
 
-SSM_TYPE_PREFIX = "AWS::SSM::Parameter::Value"
-"""Start of the type of template parameters whose values CloudFormation reads from SSM Parameter Store."""
-
-
 @dataclass(frozen=True)
 class DeployedStack:
     """A nested stack as it is deployed.
@@ -135,23 +133,18 @@ def read_deployed(deployed: StackTree) -> DeployedTemplates:
             nested_stacks[resource.logical_id] = DeployedStack(
                 template_name=names_by_stack[resource.logical_id],
                 template=stack_template,
-                values=_read_parameter_values(deployed.account, resource.physical_id, stack_template),
+                values=_known_values(deployed.stack(resource.physical_id), stack_template),
             )
     return DeployedTemplates(root_template, nested_stacks)
 
 
-def _read_parameter_values(account: Account, stack_id: str, stack_template: TemplatePart) -> dict[str, str]:
+def _known_values(stack: StackView, stack_template: TemplatePart) -> dict[str, str]:
     """Return the values of a stack's parameters by name, without the NoEcho parameters of its template."""
-    [stack] = account.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
-    no_echo_names = {
-        name
-        for name, definition in stack_template.get("Parameters", {}).items()
-        if str(definition.get("NoEcho", "")).lower() == "true"
-    }
+    definitions = stack_template.get("Parameters", {})
     return {
-        parameter["ParameterKey"]: parameter.get("ResolvedValue") or parameter.get("ParameterValue", "")
-        for parameter in stack.get("Parameters", ())
-        if parameter["ParameterKey"] not in no_echo_names
+        name: value
+        for name, value in {**stack.parameters, **stack.looked_up}.items()
+        if str(definitions.get(name, {}).get("NoEcho", "")).lower() != "true"
     }
 
 
@@ -190,6 +183,17 @@ def nested_template_names(root: TemplatePart) -> dict[str, str]:
     }
 
 
+def templates_by_stack(documents: Sequence[Document]) -> dict[str, TemplatePart]:
+    """Return the root's template (`""`) and those of its nested stacks by logical id; none without a root."""
+    root = next((document for document in documents if document.children), None)
+    if root is None:
+        return {}
+    bodies = {document.name: document.body for document in documents}
+    # A stack without a template was never created, since an earlier one failed.
+    nested = {stack: bodies[name] for stack, name in nested_template_names(root.body).items() if name in bodies}
+    return {"": root.body, **nested}
+
+
 def object_url(account: Account, bucket: str, key: str) -> str:
     """Return the URL of an object for CloudFormation.
 
@@ -203,7 +207,8 @@ def object_url(account: Account, bucket: str, key: str) -> str:
 def read_template_cluster(account: Account, stack: StackView) -> str:
     """Return the cluster that a stack's template was generated for, from its metadata; empty if it is not cfngen's."""
     summary = account.read("cloudformation.get_template_summary", absent=("ValidationError",), StackName=stack.id)
-    metadata: object = json.loads((summary or {}).get("Metadata") or "{}").get("cfngen")
+    text = (summary or {}).get("Metadata") or "{}"
+    metadata = read_document(text, "cloudformation:GetTemplateSummary", "Metadata").get("cfngen")
     if not isinstance(metadata, dict) or metadata.get("stack") not in ("cluster", "standalone"):
         return ""
     return str(metadata.get("cluster", ""))

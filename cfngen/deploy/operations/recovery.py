@@ -324,7 +324,7 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
         return True
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     stack_statuses = [
-        StackStatus(event["ResourceStatus"])
+        StackStatus(event.get("ResourceStatus", ""))
         for page in pages
         for event in page["StackEvents"]
         if event.get("PhysicalResourceId") == stack.id

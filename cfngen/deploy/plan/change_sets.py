@@ -26,7 +26,7 @@ from cfngen.deploy.aws.change_sets import (
 )
 from cfngen.deploy.aws.errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.aws.protection import disable_termination_protection
-from cfngen.deploy.aws.stacks import NESTED_STACK, StackTree, StackView, find_stack, list_resource_tree
+from cfngen.deploy.aws.stacks import NESTED_STACK, StackTree, StackView, find_stack, list_resource_tree, stack_name
 from cfngen.deploy.aws.types import AwsArguments, AwsObject, Client
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
@@ -322,8 +322,7 @@ def find_failed(account: Account, root_id: str) -> tuple[str, ...]:
         ]
     # A nested stack also counts as failed if a resource in it has failed, and then only the resource is named.
     failed_in_stacks = [resource.name for resource in failed if resource.view.type != NESTED_STACK]
-    root_name = root_id.split("/")[1]
-    return tuple(failed_in_stacks or [resource.name for resource in failed] or [root_name])
+    return tuple(failed_in_stacks or [resource.name for resource in failed] or [stack_name(root_id)])
 
 
 _EARLY_VALIDATION = "AWS::EarlyValidation"

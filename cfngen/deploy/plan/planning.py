@@ -96,8 +96,7 @@ class _StackPlanner:
             logical_id: resource
             for stack, evaluated in self._comparison.requested.items()
             if stack
-            for logical_id in evaluated.template["Resources"]
-            if (resource := evaluated.resource(logical_id))
+            for logical_id, resource in evaluated.resources.items()
         }
 
     @cached_property

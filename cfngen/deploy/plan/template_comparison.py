@@ -10,29 +10,31 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange, ShownValue, Unshown
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.stacks import NESTED_STACK, StackTree, stack_name
-from cfngen.deploy.aws.templates import nested_template_names, read_deployed
+from cfngen.deploy.aws.templates import read_deployed, templates_by_stack
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.plan.plan import PlanRequest
 from cfngen.deploy.plan.publishing.publish import with_template_urls
 from cfngen.templates.evaluation import (
+    SSM_TYPE_PREFIX,
     EvaluatedTemplate,
     calls,
     contains_call,
     differences,
     evaluate_stacks,
+    is_text,
+    value_at,
     with_placeholders,
 )
-from cfngen.templates.expressions import Reference, is_function, reference, references
+from cfngen.templates.expressions import Reference, references
 
 _RECREATIONS = ("Never", "Conditionally", "Always")
-# What an update only passes on, or does not compare.
-_UNCOMPARED_ATTRIBUTES = ("DependsOn", "Type")
 
 
 def compare_templates(
@@ -45,29 +47,30 @@ def compare_templates(
         "AWS::Region": account.region,
         "AWS::URLSuffix": account.url_suffix,
     }
-    requested: Mapping[str, EvaluatedTemplate] = {}
+    templates = templates_by_stack(request.documents)
     if root := next((document for document in request.documents if document.children), None):
-        bodies = {document.name: document.body for document in request.documents}
-        nested = {
-            logical_id: bodies[name] for logical_id, name in nested_template_names(root.body).items() if name in bodies
-        }
-        values = {**pseudo_values, **request.values, **change_set.parameters}
         # The deployed root has no parameters for the location of nested templates either.
-        root_template = with_template_urls(root, dict.fromkeys(root.children, ""))
-        requested = evaluate_stacks(root_template, nested, values)
+        templates[""] = with_template_urls(root, dict.fromkeys(root.children, ""))
+    looked_up = {stack: child.looked_up for stack, child in change_set.children.items()}
+    requested = evaluate_stacks(
+        templates,
+        {**pseudo_values, **request.values, **change_set.parameters},
+        {**looked_up, "": change_set.looked_up},
+    )
     if deployed is None:
         return TemplateComparison({}, requested, {})
     try:
         with translate_aws_errors():
-            templates, physical_ids = read_deployed(deployed), deployed.physical_ids
+            read, physical_ids = read_deployed(deployed), deployed.physical_ids
     except AwsError as error:
         report(Notice(f"the deployed templates cannot be read, so the plan relies on the change set: {error}"))
         return TemplateComparison({}, requested, {})
-    values = {**pseudo_values, **deployed.root.parameters, **deployed.root.looked_up}
-    deployed_nested = {logical_id: stack.template for logical_id, stack in templates.nested_stacks.items()}
-    return TemplateComparison(
-        evaluate_stacks(templates.root_template, deployed_nested, values), requested, physical_ids
+    deployed_templates = evaluate_stacks(
+        {"": read.root_template, **{name: stack.template for name, stack in read.nested_stacks.items()}},
+        {**pseudo_values, **deployed.root.parameters},
+        {"": deployed.root.looked_up, **{name: stack.values for name, stack in read.nested_stacks.items()}},
     )
+    return TemplateComparison(deployed_templates, requested, physical_ids)
 
 
 @dataclass(frozen=True)
@@ -127,17 +130,18 @@ class TemplateComparison:
     def _complete_change(
         self, change: ResourceChange, old: EvaluatedTemplate | None, new: EvaluatedTemplate | None, stack: str
     ) -> ResourceChange:
-        before = old.resource(change.logical_id) if old else None
-        after = new.resource(change.logical_id) if new else None
-        completed = replace(change, before=before or {}, after=after or {})
+        before = old.resources.get(change.logical_id, {}) if old else {}
+        after = new.resources.get(change.logical_id, {}) if new else {}
+        completed = replace(change, before=before, after=after)
         if change.action != "Modify" or not (old and new and before and after):
             return completed
-        documented = list(_documented_details(change, _Resource(old, new, change.logical_id, before, after), stack))
+        resource = _Resource(old, new, stack, change.logical_id)
+        documented = list(resource.details(change))
         documented_paths = {detail.value_path for detail in documented}
         listed = [
-            replace(detail, only_in=_only_in_change_set(detail, before, after))
+            replace(detail, only_in=resource.only_in_change_set(detail))
             for detail in change.details
-            if not _is_explained(detail, documented_paths, before, after)
+            if not resource.explains(detail, documented_paths)
         ]
         # If CloudFormation shows what a value that the templates do not know is and will be, that is so.
         shown_paths = {detail.value_path for detail in listed if detail.shows_values}
@@ -148,14 +152,14 @@ class TemplateComparison:
         self, logical_id: str, old: EvaluatedTemplate, new: EvaluatedTemplate, stack: str
     ) -> ResourceChange | None:
         """Return the change of a resource that CloudFormation does not list; None if the templates have none either."""
-        before, after = old.resource(logical_id), new.resource(logical_id)
+        before, after = old.resources.get(logical_id), new.resources.get(logical_id)
         if not before or not after or after["Type"] == NESTED_STACK:
             return None
         physical_id = self.physical_ids.get(logical_id, "")
         change = ResourceChange("Modify", logical_id, physical_id, after["Type"], before=before, after=after)
         details = tuple(
             detail
-            for detail in _documented_details(change, _Resource(old, new, logical_id, before, after), stack)
+            for detail in _Resource(old, new, stack, logical_id).details(change)
             # CloudFormation keeps an attribute such as DeletionPolicy, and lists it only with another change.
             if detail.attribute in ("Properties", "Metadata")
         )
@@ -170,18 +174,82 @@ class TemplateComparison:
 
 @dataclass(frozen=True)
 class _Resource:
-    """A resource of the deployed and the requested template, evaluated."""
+    """A resource of a stack, in the deployed and in the requested template."""
 
     old: EvaluatedTemplate
     new: EvaluatedTemplate
+    stack: str
     logical_id: str
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
 
-    def changed_parameters(self, path: str) -> tuple[str, ...]:
+    @cached_property
+    def _definitions(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The old and the new definition, without what an update does not compare, or lists elsewhere."""
+        old, new = (_compared(template.resources[self.logical_id]) for template in (self.old, self.new))
+        return old, new
+
+    def details(self, change: ResourceChange) -> Iterator[ChangeDetail]:
+        """Yield what the templates say about the change of the resource, in the form of a description with values.
+
+        What a template refers to may change, or not: for such values all references are listed, each as a possible
+        cause.
+
+        Args:
+            change: what CloudFormation lists.
+        """
+        changed_paths: list[str] = []
+        for path, old_value, new_value in differences(*self._definitions):
+            detail = _detail(change, path, before=_shown(old_value), after=_shown(new_value))
+            if _is_undecided(old_value, new_value):
+                if detail.only_in:
+                    continue  # the template says the same in another way
+                detail = replace(detail, after=Unshown.KNOWN_LATER)
+            changed_paths.append(path)
+            causes = () if contains_call(new_value) else self._changed_parameters(path)
+            for cause in causes:
+                yield replace(detail, source="ParameterReference", cause=cause)
+            if not causes:
+                yield detail
+        for path, call in calls(self._definitions[1]):
+            if any(path != changed and _is_within(path, changed) for changed in changed_paths):
+                continue
+            before = next((listed.before for listed in change.details if listed.path == path), None)
+            detail = _detail(change, path, before=before, after=Unshown.KNOWN_LATER)
+            for referenced in dict.fromkeys(references(call)):
+                if source := self._source(referenced):
+                    cause = ".".join(filter(None, referenced))
+                    yield replace(detail, evaluation="Dynamic", source=source, cause=cause)
+
+    def explains(self, detail: ChangeDetail, documented_paths: set[str]) -> bool:
+        """Return whether the templates say all about a value that CloudFormation lists as changed.
+
+        Args:
+            documented_paths: paths of the details that the templates yield.
+        """
+        if detail.source == "Automatic":
+            return False
+        if detail.shows_values and detail.before == detail.after:
+            return True
+        values = self._values_at(detail)
+        is_known = not contains_call(values)
+        is_documented = any(_is_within(path, detail.value_path) for path in documented_paths)
+        if detail.shows_values:
+            return is_known and is_documented
+        return is_known or (is_documented and all(map(self._is_judged, references(values))))
+
+    def only_in_change_set(self, detail: ChangeDetail) -> str:
+        """Return `change set` if CloudFormation shows a change that the templates deny; else an empty text."""
+        # Resources also get the tags of their stack, which are not in the template.
+        is_denied = detail.shows_values and detail.source != "Automatic" and not contains_call(self._values_at(detail))
+        return "change set" if is_denied and not _is_of(detail, "Properties", "Tags") else ""
+
+    def _values_at(self, detail: ChangeDetail) -> list[Any]:
+        return [value_at(definition, detail.value_path.split("/")[1:]) for definition in self._definitions]
+
+    def _changed_parameters(self, path: str) -> tuple[str, ...]:
         """Return the parameters with new values that change the value at a path; none if its expression changes."""
         old_expression, new_expression = (
-            _value_at(evaluated.template["Resources"][self.logical_id], path) for evaluated in (self.old, self.new)
+            value_at(evaluated.template["Resources"][self.logical_id], path.split("/")[1:])
+            for evaluated in (self.old, self.new)
         )
         if old_expression != new_expression:
             return ()
@@ -191,53 +259,43 @@ class _Resource:
             if self.old.values.get(name) != self.new.values.get(name)
         )
 
+    def _source(self, referenced: Reference) -> str:
+        """Return the kind of cause that a reference is; empty for a value that only CloudFormation can compare."""
+        if referenced.name in self.new.template.get("Resources", {}):
+            return "ResourceAttribute" if referenced.attribute else "ResourceReference"
+        parameter = self.new.template.get("Parameters", {}).get(referenced.name)
+        # What is passed for a parameter that is looked up in Parameter Store is not its value.
+        is_value_passed = self.stack and parameter and not str(parameter.get("Type")).startswith(SSM_TYPE_PREFIX)
+        return "ParameterReference" if is_value_passed else ""
 
-def _documented_details(change: ResourceChange, resource: _Resource, stack: str) -> Iterator[ChangeDetail]:
-    """Yield what the templates say about the change of a resource, in the form of a description with values.
-
-    What a template refers to may change, or not: for such values all references are listed, each as a possible cause.
-    """
-    changed_paths: list[str] = []
-    for path, old_value, new_value in differences(resource.before, resource.after):
-        detail = _detail(change, path, before=_shown(old_value), after=_shown(new_value))
-        if detail is None:
-            continue
-        if _is_undecided(old_value, new_value):
-            if detail.only_in:
-                continue  # the template says the same in another way
-            detail = replace(detail, after=Unshown.KNOWN_LATER)
-        changed_paths.append(path)
-        causes = () if contains_call(new_value) else resource.changed_parameters(path)
-        for cause in causes:
-            yield replace(detail, source="ParameterReference", cause=cause)
-        if not causes:
-            yield detail
-    for path, call in calls(resource.after):
-        if any(path != changed and _is_within(path, changed) for changed in changed_paths):
-            continue
-        before = next((listed.before for listed in change.details if listed.path == path), None)
-        detail = _detail(change, path, before=before, after=Unshown.KNOWN_LATER)
-        for referenced in dict.fromkeys(references(call)) if detail else ():
-            if detail and (source := _source(referenced, resource.new, stack)):
-                cause = ".".join(filter(None, referenced))
-                yield replace(detail, evaluation="Dynamic", source=source, cause=cause)
+    def _is_judged(self, referenced: Reference) -> bool:
+        """Return whether the templates show if a value that they refer to may change; pseudo parameters never do."""
+        return referenced.name.startswith("AWS::") or self._source(referenced) != ""
 
 
-def _detail(change: ResourceChange, path: str, *, before: ShownValue, after: ShownValue) -> ChangeDetail | None:
-    """Return the detail of a changed value; None for what CloudFormation does not compare, or lists elsewhere."""
+def _compared(definition: Mapping[str, Any]) -> dict[str, Any]:
+    compared = {name: value for name, value in definition.items() if name not in ("DependsOn", "Type")}
+    if definition.get("Type") == NESTED_STACK:
+        # What the template at another URL changes is listed in the nested stack's own change set.
+        properties = definition.get("Properties", {})
+        compared["Properties"] = {name: value for name, value in properties.items() if name != "TemplateURL"}
+    return compared
+
+
+def _detail(change: ResourceChange, path: str, *, before: ShownValue, after: ShownValue) -> ChangeDetail:
     attribute, _, rest = path.removeprefix("/").partition("/")
     name = rest.partition("/")[0] if attribute == "Properties" else ""
-    if attribute in _UNCOMPARED_ATTRIBUTES or (change.type == NESTED_STACK and name == "TemplateURL"):
-        return None
-    is_listed = any(_is_of(listed, attribute, name) for listed in change.details)
+    listed = [detail for detail in change.details if _is_of(detail, attribute, name)]
+    # The worst that CloudFormation says of changes of the property.
+    recreations = [recreation for recreation in _RECREATIONS if recreation in {each.recreation for each in listed}]
     return ChangeDetail(
         attribute,
         name,
         path,
-        _recreation(change, attribute, name),
+        recreations[-1] if recreations else "Never",
         before=before,
         after=after,
-        only_in="" if is_listed else "templates",
+        only_in="" if listed else "templates",
     )
 
 
@@ -247,30 +305,7 @@ def _is_undecided(old_value: object, new_value: object) -> bool:
         return False
     if not contains_call(old_value) or not contains_call(new_value):
         return contains_call([old_value, new_value])
-    return reference(old_value) is not None or reference(new_value) is not None
-
-
-def _source(referenced: Reference, template: EvaluatedTemplate, stack: str) -> str:
-    """Return the kind of cause that a reference is; empty for a value that only CloudFormation can compare."""
-    if referenced.name in template.template.get("Resources", {}):
-        return "ResourceAttribute" if referenced.attribute else "ResourceReference"
-    is_passed = stack and referenced.name in template.template.get("Parameters", {})
-    return "ParameterReference" if is_passed else ""
-
-
-def _is_explained(
-    detail: ChangeDetail, documented_paths: set[str], before: Mapping[str, Any], after: Mapping[str, Any]
-) -> bool:
-    """Return whether the templates say all about a value that CloudFormation lists as changed."""
-    if detail.source == "Automatic":
-        return False
-    old_value, new_value = (_value_at(definition, detail.value_path) for definition in (before, after))
-    is_known = not contains_call(old_value) and not contains_call(new_value)
-    if not detail.shows_values:
-        return is_known or any(_is_within(path, detail.value_path) for path in documented_paths)
-    if detail.before == detail.after:
-        return True
-    return is_known and any(_is_within(path, detail.value_path) for path in documented_paths)
+    return not (is_text(old_value) and is_text(new_value))
 
 
 def _is_within(path: str, other: str) -> bool:
@@ -278,40 +313,12 @@ def _is_within(path: str, other: str) -> bool:
     return f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")
 
 
-def _only_in_change_set(detail: ChangeDetail, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return `change set` if CloudFormation shows a change that the templates deny; else an empty text."""
-    values = [_value_at(definition, detail.value_path) for definition in (before, after)]
-    # Resources also get the tags of their stack, which are not in the template.
-    is_denied = detail.shows_values and detail.source != "Automatic" and not contains_call(values)
-    return "change set" if is_denied and not _is_of(detail, "Properties", "Tags") else ""
-
-
 def _is_of(detail: ChangeDetail, attribute: str, name: str) -> bool:
     """Return whether a detail is about an attribute or property; tags may be listed as an attribute of their own."""
     return name in (detail.name, detail.attribute) if attribute == "Properties" else detail.attribute == attribute
-
-
-def _recreation(change: ResourceChange, attribute: str, name: str) -> str:
-    """Return what CloudFormation says of changes of a property: the worst; `Never` if it lists none."""
-    listed = [detail.recreation for detail in change.details if _is_of(detail, attribute, name)]
-    known = [recreation for recreation in _RECREATIONS if recreation in listed]
-    return known[-1] if known else "Never"
 
 
 def _shown(value: object) -> ShownValue:
     """Return an evaluated value as CloudFormation shows it; what is not known is a placeholder."""
     text = with_placeholders(value)
     return text if text is None or isinstance(text, str) else json.dumps(text)
-
-
-def _value_at(definition: object, path: str) -> Any:
-    """Return the value at a path, or the call of a function on the way to it; None if there is none."""
-    value = definition
-    for part in path.split("/")[1:]:
-        if is_function(value):
-            return value
-        if isinstance(value, list):
-            value = value[int(part)] if part.isdecimal() and int(part) < len(value) else None
-        else:
-            value = value.get(part) if isinstance(value, Mapping) else None
-    return value

@@ -15,7 +15,7 @@ from cfngen.sandbox.cloudformation.errors import (
     ValidationError,
 )
 from cfngen.sandbox.cloudformation.region import MAX_NAME_LENGTH, Region
-from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked_parameters
+from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, ResourceDefinition, Template
 from cfngen.sandbox.json_types import Properties
 
@@ -114,7 +114,7 @@ def new_change_set(
         revision=revision,
     )
     if revision:
-        change_set.parameters, change_set.tags = masked_parameters(revision), dict(revision.tags)
+        change_set.tags = dict(revision.tags)
         change_set.capabilities, change_set.role_arn = revision.capabilities, revision.role_arn
         change_set.notification_arns = revision.notification_arns
     cloud.add_change_set(change_set)

@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from cfngen.sandbox.cloudformation import property_schemas
-from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail, ValidationFinding
+from cfngen.sandbox.cloudformation.change_sets import (
+    ChangeSet,
+    ResourceChange,
+    ResourceChangeDetail,
+    ValidationFinding,
+    replacement_by,
+    text_in_api,
+)
 from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.properties import POLICY_ATTRIBUTES, enabled_resources, resolve_and_validate
@@ -161,7 +168,7 @@ class Comparer:
         details += _attribute_details(resource.definition, definition, POLICY_ATTRIBUTES)
         if not details:
             details.append(AUTOMATIC_CHANGE)
-        replacement = _replacement(details)
+        replacement = replacement_by(details)
         return ResourceChange(
             action="Modify",
             logical_id=resource.logical_id,
@@ -254,18 +261,6 @@ class Comparer:
         return text if text == UNKNOWN else mask_no_echo(text, self._stack.revision, self._revision)
 
 
-def _replacement(details: list[ResourceChangeDetail]) -> str:
-    """Whether the differences replace the resource: True, False or Conditional, as in the API.
-
-    A property whose new value is not known yet may turn out to be unchanged, so it replaces a resource conditionally.
-    """
-    if any(detail.requires_recreation == "Always" and detail.after != UNKNOWN for detail in details):
-        return "True"
-    if all(detail.requires_recreation == "Never" for detail in details):
-        return "False"
-    return "Conditional"
-
-
 def _attribute_details(
     old_definition: ResourceDefinition, new_definition: ResourceDefinition, attributes: tuple[str, ...]
 ) -> Iterator[ResourceChangeDetail]:
@@ -284,11 +279,6 @@ def _attribute_details(
                 evaluation="Static",
                 change_source="DirectModification",
             )
-
-
-def text_in_api(value: object) -> str | None:
-    """A value as the API shows it: a string unchanged, any other value as JSON, and None for a missing value."""
-    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def _change_type(old: object, new: object) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
 
 
@@ -35,6 +38,23 @@ class ResourceChangeDetail:
     evaluation: str
     change_source: str
     causing_entity: str = ""
+
+
+def replacement_by(details: Sequence[ResourceChangeDetail]) -> str:
+    """Whether the differences replace the resource: True, False or Conditional, as in the API.
+
+    A property whose new value is not known yet may turn out to be unchanged, so it replaces a resource conditionally.
+    """
+    if any(detail.requires_recreation == "Always" and detail.after != UNKNOWN for detail in details):
+        return "True"
+    if all(detail.requires_recreation == "Never" for detail in details):
+        return "False"
+    return "Conditional"
+
+
+def text_in_api(value: object) -> str | None:
+    """A value as the API shows it: a string unchanged, any other value as JSON, and None for a missing value."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 @dataclass(frozen=True)
@@ -86,7 +106,6 @@ class ChangeSet:
         id: the change set's ARN.
         kind: the ChangeSetType, CREATE or UPDATE.
         reason: the status reason, or "".
-        parameters: parameter values by name, with those of NoEcho parameters masked.
         nested: whether it includes change sets of nested stacks, or is itself one.
         parent: the change set that includes this one; None for a root change set.
         on_failure: what the execution does with the stack if it fails: ROLLBACK, DELETE, DO_NOTHING or "".
@@ -106,7 +125,6 @@ class ChangeSet:
     execution_status: str = "UNAVAILABLE"
     reason: str = ""
     changes: list[ResourceChange] = field(default_factory=list)
-    parameters: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] = ()
     nested: bool = False

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cfngen.sandbox.cloudformation.change_sets import ResourceChange, ResourceChangeDetail
+from cfngen.sandbox.cloudformation.change_sets import ResourceChange, ResourceChangeDetail, replacement_by, text_in_api
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.template import NESTED_STACK
 
@@ -38,9 +38,9 @@ class Answers:
         """Return the changes as they are described, with or without `IncludePropertyValues`."""
         if self.mode == GENEROUS:
             return list(changes)
-        if not with_values:
-            return [replace(change, details=tuple(_without_values(change, changes))) for change in changes]
         in_place = _updated_in_place(changes)
+        if not with_values:
+            return [replace(change, details=tuple(_without_values(change, in_place))) for change in changes]
         described = (_without_attributes_of(change, in_place) for change in changes)
         return [self._shorten(change) for change in described if change]
 
@@ -82,14 +82,14 @@ class Answers:
         return json.dumps({**definition, "Properties": properties})
 
     def _is_long(self, value: object) -> bool:
-        return len(_text(value)) > self.max_length
+        return len(text_in_api(value) or "") > self.max_length
 
     def _shown(self, value: object) -> str | None:
-        if value is None:
-            return None
-        text = _text(value)
+        text = text_in_api(value)
+        if text is None or not self._is_long(text):
+            return text
         # The SHA-256 is of something that is not documented.
-        return f"(Truncated-Signature):{hashlib.sha256(text.encode()).hexdigest()}" if self._is_long(value) else text
+        return f"(Truncated-Signature):{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _updated_in_place(changes: Sequence[ResourceChange]) -> set[str]:
@@ -103,27 +103,26 @@ def _without_attributes_of(change: ResourceChange, in_place: Collection[str]) ->
     With values, Fn::GetAtt of such a resource has its old value, whatever the update will do.
     """
     left_out = [detail for detail in change.details if detail.causing_entity.partition(".")[0] in in_place]
-    details = tuple(detail for detail in change.details if detail not in left_out)
     if not left_out:
         return change
+    details = tuple(detail for detail in change.details if detail not in left_out)
     if not details and change.child is None:
         return None
     after = json.loads(change.after_context or "{}")
     for detail in left_out:
         _set(after, detail.path, detail.before)
-    never_recreated = all(detail.requires_recreation == "Never" for detail in details)
+    replacement = replacement_by(details)
     return replace(
         change,
         details=details,
-        replacement="False" if never_recreated else change.replacement,
-        policy_action="" if never_recreated else change.policy_action,
+        replacement=replacement,
+        policy_action="" if replacement == "False" else change.policy_action,
         after_context=json.dumps(after),
     )
 
 
-def _without_values(change: ResourceChange, changes: Sequence[ResourceChange]) -> Iterator[ResourceChangeDetail]:
+def _without_values(change: ResourceChange, in_place: Collection[str]) -> Iterator[ResourceChangeDetail]:
     """Yield the details of a description without values: one for each property, source and cause, without a path."""
-    in_place = _updated_in_place(changes)
     seen: set[ResourceChangeDetail] = set()
     for detail in change.details:
         cause = detail.causing_entity.partition(".")[0]
@@ -165,7 +164,3 @@ def _set(definition: Any, path: str, text: str | None) -> None:
         definition[int(last)] = text
     else:
         definition[last] = text
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

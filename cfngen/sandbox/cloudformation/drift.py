@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from cfngen.sandbox.cloudformation.change_set_diff import find_differences, text_in_api
+from cfngen.sandbox.cloudformation.change_set_diff import find_differences
+from cfngen.sandbox.cloudformation.change_sets import text_in_api
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import handler_call

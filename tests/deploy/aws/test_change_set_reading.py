@@ -60,7 +60,7 @@ FULL = {
                 "ChangeSource": "ParameterReference",
                 "CausingEntity": "P",
             },
-            {},
+            {"Target": {"Path": "Tags"}},
         ],
     },
 }
@@ -69,7 +69,7 @@ BARE = {"Type": "Resource", "ResourceChange": {"Action": "Add", "LogicalResource
 
 def test_everything_that_is_told_is_read() -> None:
     api = Recorded()
-    parameters = [{"ParameterKey": "A", "ParameterValue": "1"}, {"ParameterKey": "B"}]
+    parameters = [{"ParameterKey": "A", "ParameterValue": "/1", "ResolvedValue": "1"}, {"ParameterKey": "B"}]
     api.change_sets[CHANGE_SET] = description(
         CHANGE_SET, FULL, {"Type": "Hook"}, BARE, Parameters=parameters, StatusReason="why"
     )
@@ -81,8 +81,9 @@ def test_everything_that_is_told_is_read() -> None:
     )  # fmt: skip
     entries = {"Vpc": modified, "X": ResourceChange("Add", "X", "", "T")}
     expected = ChangeSet(
-        CHANGE_SET, STACK_ID, "kubernetes", "CREATE_COMPLETE", "AVAILABLE", "why", NOW, {"A": "1", "B": ""}, entries, {}
-    )
+        CHANGE_SET, STACK_ID, "kubernetes", "CREATE_COMPLETE", "AVAILABLE", "why", NOW,
+        {"A": "/1", "B": ""}, {"A": "1"}, entries, {},
+    )  # fmt: skip
     assert read_change_set(api.account, CHANGE_SET) == expected
     assert [call.get("IncludePropertyValues") for call in api.named("DescribeChangeSet")] == ["true", None]
 

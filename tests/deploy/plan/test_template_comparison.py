@@ -56,7 +56,7 @@ def changes_of(
         "Parameters": parameters,
         "Resources": {"Stack": {"Type": NESTED, "Properties": {"TemplateURL": "x", "Parameters": passed}}},
     }
-    evaluated = [evaluate_stacks(root, {"Stack": body}, known) for body, known in zip(bodies, values, strict=True)]
+    evaluated = [evaluate_stacks({"": root, "Stack": body}, known) for body, known in zip(bodies, values, strict=True)]
     child = ChangeSet("child", "", "", "CREATE_COMPLETE", resource_changes={each.logical_id: each for each in listed})
     root_changes = {"Stack": modify("Stack", type_=NESTED)} if nested else {}
     change_set = ChangeSet(
@@ -159,6 +159,21 @@ def test_what_only_cloudformation_knows(old: Any, new: Any, listed: Any, expecte
     assert [told[1:] for told in found.get("Thing", [])] == expected
 
 
+@pytest.mark.parametrize("listed", [{"before": LARGE, "after": LARGE}, {"before": "ami-1", "after": "ami-2"}])
+@pytest.mark.parametrize("found", [{"I": "ami-2"}, {}])
+def test_another_image_behind_the_same_path_is_a_change(found: dict[str, str], listed: dict[str, Any]) -> None:
+    parameters = {"I": {"Type": "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>"}}
+    template = {"Parameters": parameters, "Resources": thing({"Fn::Sub": "${I}"})}
+    old, new = (evaluate_stacks({"": template}, {"I": "/path"}, {"": values}) for values in ({"I": "ami-1"}, found))
+    change_ = modify("Thing", properties("A", "A", **listed))
+    change_set = ChangeSet("root", "", "", "", resource_changes={"Thing": change_})
+    details = TemplateComparison(old, new, {}).complete(change_set).resource_changes["Thing"].details
+    is_shown = found or listed["after"] != LARGE
+    assert [(detail.before, detail.after, detail.only_in) for detail in details] == (
+        [("ami-1", "ami-2", "")] if is_shown else [("ami-1", LATER, ""), (LARGE, LARGE, "")]
+    )
+
+
 def test_tags_of_the_stack_are_not_in_its_template() -> None:
     listed = ChangeDetail("Tags", path="/Properties/Tags/0/Value", before="1", after="2")
     found = changes_of(thing("1"), thing("1"), modify("Thing", listed))
@@ -174,7 +189,7 @@ def test_a_policy_that_only_cloudformation_keeps_is_no_change_of_the_resource() 
 
 def test_a_secret_parameter_is_compared_by_cloudformation_alone() -> None:
     secret = {"Parameters": {"S": {"Type": "String", "NoEcho": True}}, "Resources": thing({"Ref": "S"})}
-    evaluated = evaluate_stacks(secret, {}, {"S": "never shown"})
+    evaluated = evaluate_stacks({"": secret}, {"S": "never shown"})
     listed = properties("A", "A", before=Unshown.MASKED, after=Unshown.MASKED)
     change_set = ChangeSet("root", "", "", "", resource_changes={"Thing": modify("Thing", listed)})
     completed = TemplateComparison(evaluated, evaluated, {}).complete(change_set)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from cfngen.cluster.naming.logical_ids import MasterId, NodeGroupId, ProgramId, 
 from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.plan.plan import Change, Replacement
+from cfngen.templates.evaluation import value_at
 from cfngen.templates.expressions import is_function
 
 
@@ -111,12 +111,7 @@ class ChangeContext:
         for property_ in self.change.properties:
             if property_.path == "/Properties/" + "/".join(path):
                 return property_.after if is_new else property_.before
-        value = properties
-        for part in path:
-            if isinstance(value, list):
-                value = value[int(part)] if part.isdecimal() and int(part) < len(value) else None
-            else:
-                value = value.get(part) if isinstance(value, Mapping) else None
+        value = value_at(properties, path)
         return None if is_function(value) else value
 
 

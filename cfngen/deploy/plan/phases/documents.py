@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from cfngen.cluster.naming.logical_ids import MASTER_STACK, is_node_group_stack
 from cfngen.cluster.network.existing_parts import group_parameter
-from cfngen.deploy.aws.templates import SSM_TYPE_PREFIX, DeployedStack, DeployedTemplates, nested_template_names
+from cfngen.deploy.aws.templates import DeployedStack, DeployedTemplates, nested_template_names
 from cfngen.deploy.aws.types import JsonObject, TemplatePart
 from cfngen.templates.document import Document
+from cfngen.templates.evaluation import SSM_TYPE_PREFIX
 from cfngen.templates.expressions import Reference, references
 
 VOLUME = "AWS::EC2::Volume"

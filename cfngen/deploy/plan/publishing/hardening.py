@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.checked_answers import read_document
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.types import AwsArguments, AwsObject
 from cfngen.deploy.messages.message import Notice, Report
@@ -221,8 +222,9 @@ def _encryption_correction(current: AwsObject, kms_key: str) -> _S3Call | None:
 
 def _policy_correction(current: AwsObject, account: Account, bucket: str) -> _S3Call | None:
     """Return the call that adds a policy statement which denies calls without TLS; other statements stay."""
-    policy: AwsArguments = json.loads(current.get("Policy") or '{"Version": "2012-10-17", "Statement": []}')
-    statement = policy["Statement"]
+    document = current.get("Policy") or '{"Version": "2012-10-17", "Statement": []}'
+    policy: AwsArguments = read_document(document, "s3:GetBucketPolicy", "Policy")
+    statement = policy.get("Statement", [])
     statements: list[AwsArguments] = statement if isinstance(statement, list) else [statement]
     arn = f"arn:{account.partition}:s3:::{bucket}"
     required_statement: AwsArguments = {

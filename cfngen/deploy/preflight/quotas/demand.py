@@ -10,11 +10,11 @@ from typing import NamedTuple
 from cfngen.cluster.naming.network_ids import ZonalId, ZoneId
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, StackTree
-from cfngen.deploy.aws.templates import nested_template_names
+from cfngen.deploy.aws.templates import nested_template_names, templates_by_stack
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount, instance_counts
 from cfngen.templates.document import Document
-from cfngen.templates.evaluation import EvaluatedTemplate, known_value
+from cfngen.templates.evaluation import evaluate_stacks, known_value
 from cfngen.templates.expressions import reference
 
 LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
@@ -149,8 +149,15 @@ class _TemplateWithValues:
 
 def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> Demand:
     """Return the AWS resources that a cluster needs."""
+    return _count_demand(templates_by_stack(documents), values)
+
+
+def _count_demand(templates: Mapping[str, TemplatePart], values: Mapping[str, str]) -> Demand:
     count = _Count()
-    for template in _nested_templates(documents, values):
+    for stack, evaluated in evaluate_stacks(templates, values).items():
+        if not stack:
+            continue
+        template = _TemplateWithValues(evaluated.resources, evaluated.values)
         count.by_resource_type.update(resource["Type"] for resource in template.resources.values())
         count.add_instances(template)
         count.add_volumes(template)
@@ -279,35 +286,13 @@ def read_deployed_demand(deployed: StackTree) -> Demand:
             if resource.stack_id == root.id and resource.view.physical_id
         }
         # Nested stacks that were never created have no physical id.
-        names_by_stack = {
-            logical_id: name
-            for logical_id, name in nested_template_names(root_template).items()
+        nested = {
+            logical_id: deployed.template(physical_ids[logical_id])
+            for logical_id in nested_template_names(root_template)
             if logical_id in physical_ids
         }
-        documents = [Document("cluster", dict(root_template), module="", children=tuple(names_by_stack))]
-        for logical_id, name in names_by_stack.items():
-            documents.append(Document(name, dict(deployed.template(physical_ids[logical_id])), module=""))
-    has_nested_stacks = len(documents) > 1
-    if not has_nested_stacks:
+    if not nested:
         return Demand()
     # The root outputs the id of a VPC that it has created.
-    return replace(
-        count_demand(documents, root.parameters), vpc_id=root.values.get("VpcId") or root.outputs.get("VpcId", "")
-    )
-
-
-def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_TemplateWithValues]:
-    """Yield each nested stack's template, with the values that the root passes to it; none without a root."""
-    root = next((document for document in documents if document.children), None)
-    if root is None:
-        return
-    evaluated_root = EvaluatedTemplate(root.body, values)
-    documents_by_name = {document.name: document for document in documents}
-    for logical_id, name in nested_template_names(root.body).items():
-        # A stack without a template was never created, since an earlier one failed.
-        if child := documents_by_name.get(name):
-            evaluated = evaluated_root.nested(logical_id, child.body)
-            resources = {resource_id: evaluated.resource(resource_id) for resource_id in child.body["Resources"]}
-            yield _TemplateWithValues(
-                {resource_id: resource for resource_id, resource in resources.items() if resource}, evaluated.values
-            )
+    vpc_id = root.values.get("VpcId") or root.outputs.get("VpcId", "")
+    return replace(_count_demand({"": root_template, **nested}, root.parameters), vpc_id=vpc_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
-from cfngen.sandbox.api.actions.views import find_stack, parameters, tags
+from cfngen.sandbox.api.actions.views import describe_parameters, find_stack, tags
 from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail
 from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError
@@ -49,7 +49,7 @@ def describe_change_set(request: ActionRequest) -> Result:
     return {
         **_summarize(change_set),
         **page,
-        "Parameters": parameters(change_set.parameters) or None,
+        "Parameters": describe_parameters(change_set.revision) or None if change_set.revision else None,
         "NotificationARNs": list(change_set.notification_arns),
         "RollbackConfiguration": {},
         "Capabilities": list(change_set.capabilities),

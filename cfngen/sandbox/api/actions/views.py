@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.cloudformation import Resource, Stack, StackEvent, ValidationError
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
-from cfngen.sandbox.cloudformation.stack import masked_parameters
+from cfngen.sandbox.cloudformation.stack import Revision, masked_parameters
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 
@@ -96,7 +96,7 @@ def describe_stack(request: ActionRequest, stack: Stack) -> Result:
         **_common_fields(request, stack),
         "ChangeSetId": None if is_in_review or is_deleted else stack.change_set_id or None,
         "Description": None if is_in_review else stack.description or None,
-        "Parameters": None if is_in_review else _describe_parameters(stack) or None,
+        "Parameters": None if is_in_review else describe_parameters(stack.revision) or None,
         "RollbackConfiguration": {},
         "DisableRollback": stack.disable_rollback,
         "NotificationARNs": list(stack.revision.notification_arns),
@@ -106,11 +106,6 @@ def describe_stack(request: ActionRequest, stack: Stack) -> Result:
         "Tags": [] if is_in_review else tags(stack.tags),
         "EnableTerminationProtection": None if is_deleted else stack.protected,
     }
-
-
-def parameters(values: Mapping[str, str]) -> list[Result]:
-    """Return parameters in the form of the API."""
-    return [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()]
 
 
 def tags(values: Mapping[str, str]) -> list[Result]:
@@ -148,17 +143,15 @@ def _last_update_time(stack: Stack) -> datetime.datetime | None:
     return next((event.time for event in events if event.status == "CREATE_IN_PROGRESS"), None)
 
 
-def _describe_parameters(stack: Stack) -> list[Result]:
-    """Return the parameters of a stack; those of an `AWS::SSM::` type also have the value from Parameter Store."""
-    descriptions = []
-    for parameter in parameters(masked_parameters(stack.revision)):
-        key = parameter["ParameterKey"]
-        is_from_parameter_store = str(stack.template.parameters[key]["Type"]).startswith("AWS::SSM::")
-        value = stack.parameters.get(key, "")
-        if is_from_parameter_store:
-            resolved_value = ",".join(value) if isinstance(value, list) else str(value)
-            parameter = {**parameter, "ResolvedValue": resolved_value}
-        descriptions.append(parameter)
+def describe_parameters(revision: Revision) -> list[Result]:
+    """Return the parameters of a revision; those of an `AWS::SSM::` type also have the value from Parameter Store."""
+    descriptions: list[Result] = []
+    for key, shown_value in masked_parameters(revision).items():
+        description = {"ParameterKey": key, "ParameterValue": shown_value}
+        if str(revision.template.parameters[key]["Type"]).startswith("AWS::SSM::"):
+            value = revision.parameters.get(key, "")
+            description["ResolvedValue"] = ",".join(value) if isinstance(value, list) else str(value)
+        descriptions.append(description)
     return descriptions
 
 

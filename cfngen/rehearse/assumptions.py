@@ -1,124 +1,154 @@
-"""What the emulator assumes about CloudFormation's change sets, and what a rehearsal says about it.
+"""What cfngen assumes about CloudFormation's change sets without a recording of it, and what a rehearsal says about it.
 
-A judge yields what it has seen in a change set, and whether that agrees with its assumption; one that disagrees refutes
-it. `_JUDGES` is the list of what a rehearsal settles: a further assumption is a row there.
+`_ASSUMPTIONS` is the list of what a rehearsal settles. A judge yields the resources of a change set in which an
+assumption shows, and whether it holds there; one in which it does not hold refutes it.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from cfngen.deploy.aws.change_sets import Unshown, shown_value
 from cfngen.deploy.aws.stacks import NESTED_STACK
-from cfngen.rehearse.operations import DescribedChangeSet, Operation
+from cfngen.deploy.aws.types import AwsObject
+from cfngen.rehearse.operations import DescribedChangeSet, Operation, status_transitions
 
-Verdict = Literal["confirmed", "refuted", "not seen"]
-LARGEST_SHOWN_VALUE = 1024  # characters of a property's value; AWS documents no limit
-_SIGNATURE, _UNKNOWN = "(Truncated-Signature):", "{{changeSet:KNOWN_AFTER_APPLY}}"
-_LENGTH = re.compile(r"\((\d+) characters\)")  # what a report has in place of a long text
+MAX_SHOWN_LENGTH = 1_024  # of a property's value in characters; AWS documents no limit
+_LENGTH = re.compile(r"\((\d+) characters\)")  # what a record has in place of a long text
+_Resources = tuple[str, ...]
+_Events = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class JudgedAssumption:
-    """An assumption about AWS, and what a rehearsal says about it.
+    """An assumption about AWS, and what a rehearsal says about it, written as the facts in the tests of the emulator.
 
     Attributes:
-        id: id of the fact that is assumed.
-        assumption: what is assumed.
+        fact: what is assumed.
         verdict: `confirmed`, `refuted`, or `not seen` if nothing in the rehearsal shows it.
-        seen: what the verdict rests on, masked.
+        case: the last operation and stack that refute it, or else that show it; empty if there is none.
+        values: how the change set describes the resources concerned with property values: action and replacement, then
+            each detail; masked.
+        plain: how it describes them without values.
+        events: the statuses that they then went through.
     """
 
-    id: str
-    assumption: str
-    verdict: Verdict
-    seen: tuple[str, ...] = ()
+    fact: str
+    verdict: Literal["confirmed", "refuted", "not seen"]
+    case: str = ""
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    plain: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    events: Mapping[str, str] = field(default_factory=dict)
 
 
 def judge_assumptions(operations: Sequence[Operation]) -> tuple[JudgedAssumption, ...]:
     """Return what the records of operations say about each assumption."""
     judged = []
-    for id_, (assumption, judge) in _JUDGES.items():
-        texts: dict[bool, list[str]] = {True: [], False: []}  # by whether they agree with the assumption
-        for operation in operations:
-            for change_set in operation.change_sets:
-                for agrees, text in judge(operation, change_set):
-                    texts[agrees].append(f"{operation.name}: {change_set.stack or 'root'}: {text}")
-        verdict: Verdict = "refuted" if texts[False] else "confirmed" if texts[True] else "not seen"
-        judged.append(JudgedAssumption(id_, assumption, verdict, tuple(texts[False] or texts[True])))
+    for fact in _ASSUMPTIONS:
+        results = [JudgedAssumption(fact, "not seen"), *_results(fact, operations)]
+        refutations = [result for result in results if result.verdict == "refuted"]
+        judged.append([*results, *refutations][-1])  # updates, which come last, show most
     return tuple(judged)
 
 
-_Sights = Iterator[tuple[bool, str]]
+def _results(fact: str, operations: Sequence[Operation]) -> Iterator[JudgedAssumption]:
+    for operation in operations:
+        transitions = status_transitions(operation.events)
+        for change_set in operation.change_sets:
+            prefix = f"{change_set.stack}/" if change_set.stack else ""
+            events = {
+                name.removeprefix(prefix): " ".join(statuses)
+                for name, statuses in transitions.items()
+                if name.startswith(prefix) and operation.status == "UPDATE_COMPLETE"
+            }
+            for holds, resources in _ASSUMPTIONS[fact](change_set, events):
+                yield JudgedAssumption(
+                    fact=fact,
+                    verdict="confirmed" if holds else "refuted",
+                    case=f"{operation.name}, {change_set.stack or 'root'}",
+                    values=_described(change_set.with_values, resources),
+                    plain=_described(change_set.without_values, resources),
+                    events={name: events[name] for name in resources if name in events},
+                )
 
 
-def _in_place_attribute(operation: Operation, change_set: DescribedChangeSet) -> _Sights:
+def _described(changes: Mapping[str, AwsObject], resources: _Resources) -> dict[str, tuple[str, ...]]:
+    return {
+        name: (_action(changes[name]), *map(_detail, _details(changes[name]))) for name in resources if name in changes
+    }
+
+
+def _action(change: AwsObject) -> str:
+    replacement = change.get("Replacement", "") if change["Action"] == "Modify" else ""
+    return " ".join(filter(None, (change["Action"], replacement.replace("False", ""), change.get("PolicyAction"))))
+
+
+def _detail(detail: AwsObject) -> str:
+    target = detail.get("Target", {})
+    words = (
+        target.get("Name") or target.get("Attribute"),
+        target.get("RequiresRecreation"),
+        detail.get("Evaluation"),
+        detail.get("ChangeSource"),
+        detail.get("CausingEntity"),
+    )
+    text = " ".join(filter(None, words))
+    values = [target.get("BeforeValue", ""), target.get("AfterValue", "")]
+    return f"{text}: {' -> '.join(values)}" if any(values) else text
+
+
+def _details(change: AwsObject) -> Sequence[AwsObject]:
+    details: Sequence[AwsObject] = change.get("Details", ())
+    return details
+
+
+def _judge_attribute_of_updated_resource(
+    change_set: DescribedChangeSet, events: _Events
+) -> Iterator[tuple[bool, _Resources]]:
     plain = change_set.without_values
-    in_place = {change["LogicalResourceId"] for change in plain if change.get("Replacement") == "False"}
-    listed = {change["LogicalResourceId"] for change in change_set.with_values}
-    updated = {event.resource for event in operation.events if event.status.startswith("UPDATE_")}
-    for change in plain:
-        causes = [
-            detail.get("CausingEntity", "").partition(".")[0] * (detail.get("ChangeSource") == "ResourceAttribute")
-            for detail in change.get("Details", ())
-        ]
-        if causes and in_place.issuperset(causes):
-            name = change["LogicalResourceId"]
-            is_listed, is_updated = name in listed, "/".join(filter(None, (change_set.stack, name))) in updated
-            text = f"{name} is{'' if is_listed else ' not'} listed, and{'' if is_updated else ' not'} updated"
-            yield not is_listed and (is_updated or not operation.events), text
+    updated = [name for name, change in plain.items() if change.get("Replacement") == "False"]
+    for name, change in plain.items():
+        for cause in {detail.get("CausingEntity", "") for detail in _details(change)}:
+            resource, dot, _ = cause.partition(".")
+            if dot and resource in updated and plain[resource]["ResourceType"] != NESTED_STACK:
+                causes = [detail.get("CausingEntity") for detail in _details(change_set.with_values.get(name, {}))]
+                is_updated = not events or "UPDATE_COMPLETE" in events.get(name, "")
+                yield cause not in causes and is_updated, (resource, name)
 
 
-def _large_value(operation: Operation, change_set: DescribedChangeSet) -> _Sights:
-    for change in change_set.with_values:
-        values = [change.get(context, {}).get("Properties") for context in ("BeforeContext", "AfterContext")]
-        targets = [detail["Target"] for detail in change.get("Details", ())]
-        text = json.dumps(values + [target for target in targets if target.get("Path", "").startswith("/Properties/")])
-        longest = max(map(int, _LENGTH.findall(text)), default=0)
-        if longest > LARGEST_SHOWN_VALUE:
-            yield False, f"{change['LogicalResourceId']} shows a value of {longest} characters"
-        elif _SIGNATURE in text:
-            yield True, f"{change['LogicalResourceId']} is not shown whole; its longest value shown has {longest}"
+def _judge_long_value(change_set: DescribedChangeSet, events: _Events) -> Iterator[tuple[bool, _Resources]]:
+    for name, change in change_set.with_values.items():
+        for context in ("BeforeContext", "AfterContext"):
+            for value in change.get(context, {}).get("Properties", {}).values():
+                length = _LENGTH.fullmatch(str(value))
+                if length and int(length[1]) > MAX_SHOWN_LENGTH:
+                    yield False, (name,)
+                elif shown_value(str(value)) is Unshown.TRUNCATED:
+                    yield True, (name,)
 
 
-def _unknown_value(operation: Operation, change_set: DescribedChangeSet) -> _Sights:
-    for change in change_set.with_values:
-        kinds: dict[str, set[str]] = {}  # by the path of a value that becomes known later
-        for detail in change.get("Details", ()):
-            if _UNKNOWN in detail["Target"].get("AfterValue", ""):
-                kind = f"{detail.get('ChangeSource')}/{detail.get('Evaluation')}"
-                kinds.setdefault(detail["Target"].get("Path", ""), set()).add(kind)
-        for path, seen in kinds.items():
-            others = seen - {"DirectModification/Dynamic"}
-            agrees = len(seen) == 2 and others <= {"ResourceReference/Static", "ResourceAttribute/Static"}
-            yield agrees, f"{change['LogicalResourceId']} {path}: {', '.join(sorted(seen))}"
+def _judge_value_known_later(change_set: DescribedChangeSet, events: _Events) -> Iterator[tuple[bool, _Resources]]:
+    for name, change in change_set.with_values.items():
+        kinds: dict[str, list[str]] = {}  # by the path of a value
+        for detail in _details(change):
+            if shown_value(detail.get("Target", {}).get("AfterValue")) is Unshown.KNOWN_LATER:
+                kind = f"{detail.get('ChangeSource')} {detail.get('Evaluation')}"
+                kinds.setdefault(detail["Target"].get("Path", ""), []).append(kind)
+        for pair in kinds.values():
+            first, *others = sorted(pair)
+            are_by_cause = {"ResourceReference Static", "ResourceAttribute Static"}.issuperset(others)
+            yield first == "DirectModification Dynamic" and bool(others) and are_by_cause, (name,)
 
 
-def _unchanged_nested_stack(operation: Operation, change_set: DescribedChangeSet) -> _Sights:
-    for change in change_set.with_values:
-        sources = {detail.get("ChangeSource", "none") for detail in change.get("Details", ())}
-        if change["ResourceType"] == NESTED_STACK and sources and "DirectModification" not in sources:
-            yield sources == {"Automatic"}, f"{change['LogicalResourceId']}: {', '.join(sorted(sources))}"
-
-
-_JUDGES: Mapping[str, tuple[str, Callable[[Operation, DescribedChangeSet], _Sights]]] = {
-    "in-place-attribute": (
-        "with values, what reads an attribute of a resource that changes in place is not listed; it is updated all the same",
-        _in_place_attribute,
+_ASSUMPTIONS: Mapping[str, Callable[[DescribedChangeSet, _Events], Iterator[tuple[bool, _Resources]]]] = {
+    "what reads an attribute of a resource that is updated in place is updated, but listed only without values": (
+        _judge_attribute_of_updated_resource
     ),
-    "large-value": (
-        f"a property's value of more than {LARGEST_SHOWN_VALUE} characters is replaced by its signature, no other is",
-        _large_value,
-    ),
-    "unknown-value": (
-        "a value that becomes known later has two details, DirectModification/Dynamic and Resource…/Static",
-        _unknown_value,
-    ),
-    "unchanged-nested-stack": (
-        "a nested stack whose template does not change is listed as Automatic only",
-        _unchanged_nested_stack,
+    f"a property's value of more than {MAX_SHOWN_LENGTH:,} characters is not shown": _judge_long_value,
+    "a value that is known later has a dynamic detail of its own, and a static one for each cause": (
+        _judge_value_known_later
     ),
 }

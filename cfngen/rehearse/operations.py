@@ -41,17 +41,17 @@ class OperationEvent:
 
 @dataclass(frozen=True)
 class DescribedChangeSet:
-    """How CloudFormation described the change set of one stack, masked; of texts above 256 characters, their length.
+    """How CloudFormation described the change set of one stack, masked; of long texts only the length.
 
     Attributes:
-        stack: logical ids from the root to the stack, e.g. `MasterStack`; empty for the root.
-        with_values: the resource changes that DescribeChangeSet lists with `IncludePropertyValues`.
-        without_values: the resource changes that it lists without.
+        stack: logical id of the nested stack, e.g. `MasterStack`; empty for the root.
+        with_values: each `ResourceChange` that DescribeChangeSet lists with `IncludePropertyValues`, by logical id.
+        without_values: those that it lists without.
     """
 
     stack: str
-    with_values: tuple[Mapping[str, Any], ...] = ()
-    without_values: tuple[Mapping[str, Any], ...] = ()
+    with_values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    without_values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class Rehearsal(Message):
         result: the result of the step that ended it, or `as expected`.
         steps: the steps that were requested.
         left: descriptions of what could not be removed; empty if everything was.
-        assumptions: what the emulator assumes about CloudFormation, and what the rehearsal says about it.
+        assumptions: what cfngen assumes about CloudFormation, and what the rehearsal says about it.
     """
 
     kind: ClassVar[str] = "rehearsal"
@@ -134,36 +134,39 @@ class RehearsalWritten(Message):
 
 @dataclass(frozen=True)
 class ProposedFacts(Message):
-    """What a rehearsal has settled about AWS, to be recorded among the facts that the emulator is tested with.
+    """What a rehearsal settles about AWS, to be added to the facts in the tests of the emulator.
 
     Attributes:
-        source: where it was seen.
+        repository: what recorded it: cfngen in its version and a region.
+        file: the report.
         recorded: day of the rehearsal.
-        facts: the assumptions that the rehearsal confirms or refutes.
+        facts: the assumptions that it confirms or refutes.
     """
 
     kind: ClassVar[str] = "proposedFacts"
-    source: str
+    repository: str
+    file: str
     recorded: str
     facts: tuple[JudgedAssumption, ...]
 
 
-def read_facts(path: Path) -> ProposedFacts:
-    """Return what the JSON file of a report has settled.
+def propose_facts(file: Path) -> ProposedFacts:
+    """Return what the rehearsal with this report in JSON settles.
 
     Raises:
-        UnreadableReportError: it is no such file.
+        UnreadableReportError: the file cannot be read, or is no such report.
     """
     try:
-        report = json.loads(path.read_text("utf-8"))
-        judged = [JudgedAssumption(**{**fact, "seen": tuple(fact["seen"])}) for fact in report["assumptions"]]
-        source = f"rehearsal of cfngen {report['version']} in {report['region']}"
-        return ProposedFacts(source, report["began"][:10], tuple(fact for fact in judged if fact.seen))
+        report = json.loads(file.read_text("utf-8"))
+        judged = [JudgedAssumption(**assumption) for assumption in report["assumptions"]]
+        settled = tuple(assumption for assumption in judged if assumption.verdict != "not seen")
+        repository = f"cfngen {report['version']}, rehearsal in {report['region']}"
+        return ProposedFacts(repository, file.name, report["began"][:10], settled)
     except OSError as error:
-        raise UnreadableReportError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise UnreadableReportError(f"{file} cannot be read: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError) as error:
-        hint = "give the JSON file that `cfngen rehearse` has written."
-        raise UnreadableReportError(f"{path} is not the report of a rehearsal", hint=hint) from error
+        hint = "give the JSON file that `cfngen rehearse` of this version wrote."
+        raise UnreadableReportError(f"{file} is not the report of a rehearsal", hint=hint) from error
 
 
 def markdown_page(rehearsal: Rehearsal) -> str:
@@ -185,9 +188,9 @@ def markdown_page(rehearsal: Rehearsal) -> str:
     for step in rehearsal.steps:
         if step.operations or step.error:
             lines += ["", f"## {step.number}. {step.title}", "", *_step_lines(step)]
-    lines += ["", "## What the emulator assumes", ""]
+    lines += ["", "## Assumptions", ""]
     for judged in rehearsal.assumptions:
-        lines.append(f"- **{judged.verdict}**: {judged.assumption}{''.join(f'; {sight}' for sight in judged.seen)}")
+        lines.append(f"- **{judged.verdict}**: {judged.fact}" + (f" ({judged.case})" if judged.case else ""))
     if rehearsal.left:
         lines += ["", "## Left behind", "", *(f"- {leftover}" for leftover in rehearsal.left)]
     return "\n".join(lines) + "\n"

@@ -124,7 +124,7 @@ _options = OptionGroup(
     "--offline-report",
     metavar="FILE",
     type=PathArgument("give a report in JSON"),
-    help="Only show which facts about AWS this report of a rehearsal proves; needs no credentials.",
+    help="Only show what this report says about AWS, as facts for cfngen's tests; needs no credentials.",
 )
 @yes_option("Do not ask before anything is created.")
 @_options
@@ -152,14 +152,14 @@ def command(
     from cfngen.rehearse.expectations import read_recorded_expectations
     from cfngen.rehearse.operation_runner import RehearsalRequest
     from cfngen.rehearse.outlines import outline_steps
-    from cfngen.rehearse.report import RehearsalSteps, read_facts
+    from cfngen.rehearse.report import RehearsalSteps, propose_facts
     from cfngen.rehearse.steps import steps_up_to
 
     alternatives = {"--list": list_only, "--clean-up": clean_up_only, "--offline-report": offline_report is not None}
     if len(chosen := [name for name, is_chosen in alternatives.items() if is_chosen]) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} cannot be used together.")
     if offline_report is not None:
-        show_message(read_facts(offline_report), json=options.output == "json")
+        show_message(propose_facts(offline_report), json=options.output == "json")
         context.exit(SUCCESS)
     zones = _parse_zones(options.zones)
     target = options.target(zones[0])

@@ -33,8 +33,9 @@ def result_lines(rehearsal: Rehearsal) -> list[str]:
     lines = list(table(("STEP", "RESULT", "MINUTES", "WHAT"), [_result_row(step) for step in rehearsal.steps]))
     for step in rehearsal.steps:
         lines += _difference_lines(step)
-    judged = [f"{found.verdict}: {found.assumption}" for found in rehearsal.assumptions if found.seen]
-    lines += ["", *bullets(judged, line_width())] if judged else []
+    if rehearsal.assumptions:
+        judged = [f"{assumption.verdict}: {assumption.fact}" for assumption in rehearsal.assumptions]
+        lines += ["", "Assumptions about AWS:", *bullets(judged, line_width())]
     for resource in rehearsal.left:
         lines += ["", *paragraph(f"left behind: {resource}", line_width(), 0, 2)]
     return [*lines, "", *_verdict_lines(rehearsal)]
@@ -51,15 +52,26 @@ def written_lines(message: RehearsalWritten) -> list[str]:
 
 
 def fact_lines(message: ProposedFacts) -> list[str]:
-    """Return the facts as YAML, in the form of the file that the tests of the emulator read."""
+    """Return the facts as YAML, as an entry of the file that the tests of the emulator read."""
     import yaml
 
     facts = [
-        {"id": fact.id, "source": message.source, "recorded": message.recorded, "kind": "assumption"}
-        | {"assumption": fact.assumption, "verdict": fact.verdict, "seen": list(fact.seen)}
-        for fact in message.facts
+        {
+            "fact": f"not so: {judged.fact}" if judged.verdict == "refuted" else judged.fact,
+            "case": judged.case,
+            "recorded": message.recorded,
+            "values": {name: list(words) for name, words in judged.values.items()},
+            "plain": {name: list(words) for name, words in judged.plain.items()},
+            **({"events": dict(judged.events)} if judged.events else {}),
+        }
+        for judged in message.facts
     ]
-    return yaml.safe_dump(facts, sort_keys=False, width=120).splitlines()
+    part = {"repository": message.repository, "file": message.file, "facts": facts}
+    text = yaml.safe_dump([part], sort_keys=False, width=120)
+    return [
+        "# Facts for tests/aws/recorded_facts.yaml; the steps that show them are still to be added.",
+        *text.splitlines(),
+    ]
 
 
 def _result_row(step: RehearsedStep) -> tuple[str, str, str, str]:

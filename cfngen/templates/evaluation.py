@@ -27,11 +27,11 @@ class EvaluatedTemplate:
     """A template with the values of its parameters.
 
     Attributes:
-        values: the known values of parameters and pseudo parameters, by name; those of NoEcho parameters stay unknown.
+        values: the values of parameters and pseudo parameters, by name, without those that are not known, such as the
+            values of NoEcho parameters. A nested stack's may be expressions of resources in other stacks.
 
     Args:
-        values: values of parameters and pseudo parameters, None for one that is not known; other parameters have their
-            default.
+        values: values of parameters and pseudo parameters; other parameters have their default.
         looked_up: what CloudFormation has found in Parameter Store, by name of the parameter: the values of parameters
             that it reads from there, for which `values` has only where it looks.
     """
@@ -50,8 +50,10 @@ class EvaluatedTemplate:
             else:
                 value = values.get(name, parameter.get("Default"))
             if value is not None:
+                text = self._call_with_list("Fn::Join", [",", value if isinstance(value, list) else [value]])
                 is_list = parameter_type == "CommaDelimitedList" or "List<" in parameter_type
-                self.values[name] = _text(value).split(",") if is_list else _text(value)
+                items = self._call_with_list("Fn::Split", [",", text]) or {"Fn::Split": [",", text]}
+                self.values[name] = items if is_list else text
 
     @cached_property
     def resources(self) -> dict[str, dict[str, Any]]:
@@ -65,12 +67,10 @@ class EvaluatedTemplate:
     def nested(
         self, logical_id: str, template: Template, looked_up: Mapping[str, object] | None = None
     ) -> EvaluatedTemplate:
-        """Return the template of a nested stack, with the values that this template passes to it, if they are known."""
+        """Return the template of a nested stack, with the values that this template passes to it."""
         properties = self.template.get("Resources", {}).get(logical_id, {}).get("Properties", {})
-        passed = self.evaluate(properties.get("Parameters", {}))
         shared = {name: value for name, value in self.values.items() if name in _SHARED_NAMES}
-        values = {name: known_value(value) for name, value in passed.items()}
-        return EvaluatedTemplate(template, {**shared, **values}, looked_up)
+        return EvaluatedTemplate(template, {**shared, **self.evaluate(properties.get("Parameters", {}))}, looked_up)
 
     def evaluate(self, value: object) -> Any:
         """Return a value with each function call in it replaced by its result, or by its canonical form."""
@@ -150,12 +150,46 @@ class EvaluatedTemplate:
         return None
 
 
+class _Root(EvaluatedTemplate):
+    """The template of a root stack, which passes outputs of its nested stacks to others; see `evaluate_stacks`."""
+
+    def __init__(
+        self,
+        templates: Mapping[str, Template],
+        values: Mapping[str, object],
+        looked_up: Mapping[str, Mapping[str, object]],
+    ) -> None:
+        self._templates = templates
+        self._looked_up = looked_up
+        self._stacks: dict[str, EvaluatedTemplate | None] = {}
+        super().__init__(templates[""], values, looked_up.get(""))
+
+    def stack(self, logical_id: str) -> EvaluatedTemplate | None:
+        """Return the template of a nested stack; None if it is not known."""
+        if logical_id not in self._stacks and logical_id in self._templates:
+            self._stacks[logical_id] = None  # CloudFormation refuses circular references; here they end
+            stack = self.nested(logical_id, self._templates[logical_id], self._looked_up.get(logical_id))
+            self._stacks[logical_id] = stack
+        return self._stacks.get(logical_id)
+
+    def _reference(self, referenced: Reference) -> Any:
+        prefix, _, output = referenced.attribute.partition(".")
+        if prefix == "Outputs" and (stack := self.stack(referenced.name)):
+            value = stack.evaluate(stack.template.get("Outputs", {}).get(output, {}).get("Value"))
+            if value is not None:
+                return value
+        return super()._reference(referenced)
+
+
 def evaluate_stacks(
     templates: Mapping[str, Template],
     values: Mapping[str, object],
     looked_up: Mapping[str, Mapping[str, object]] | None = None,
 ) -> dict[str, EvaluatedTemplate]:
     """Return evaluated templates of a root and its nested stacks; without the root's, none.
+
+    What a stack passes to another one by its outputs is an expression of the stack's resources there. So it refers to
+    resources of any stack, whose logical ids are unique.
 
     Args:
         templates: by logical id of the nested stack, and `""` for the root; those that are not known are missing.
@@ -164,12 +198,9 @@ def evaluate_stacks(
     """
     if "" not in templates:
         return {}
-    looked_up = looked_up or {}
-    root = EvaluatedTemplate(templates[""], values, looked_up.get(""))
-    return {
-        stack: root.nested(stack, template, looked_up.get(stack)) if stack else root
-        for stack, template in templates.items()
-    }
+    root = _Root(templates, values, looked_up or {})
+    stacks = {logical_id: root.stack(logical_id) if logical_id else root for logical_id in templates}
+    return {logical_id: stack for logical_id, stack in stacks.items() if stack}
 
 
 # Pseudo parameters that nested stacks share with the root.

@@ -122,12 +122,43 @@ def test_nested_stacks_have_what_the_root_passes_to_them() -> None:
     stacks = evaluate_stacks({"": root, "Child": child}, VALUES)
     assert sorted(stacks) == ["", "Child"]
     # The name of a stack is its own; the region is the same.
-    expected = {"A": "blue", "C": "d", "AWS::Region": "us-west-2"}
+    expected = {"A": "blue", "B": {"Fn::GetAtt": ["Other", "Outputs.X"]}, "C": "d", "AWS::Region": "us-west-2"}
     assert stacks["Child"].values == expected
     # What is passed for an image is where CloudFormation looks it up.
     [_, found] = evaluate_stacks({"": root, "Child": child}, VALUES, {"Child": {"Image": "ami-1"}}).values()
     assert found.values == {**expected, "Image": "ami-1"}
     assert evaluate_stacks({"Child": child}, VALUES) == {}
+
+
+def test_what_a_stack_gets_from_another_one_refers_to_its_resources() -> None:
+    outputs = {"Id": {"Value": VPC}, "Name": {"Value": {"Fn::Sub": "${P}-${Vpc}"}}}
+    supplier = {"Parameters": {"P": {"Type": "String"}}, "Outputs": outputs}
+    types = {"Id": "String", "Name": "String", "Lost": "String", "List": "CommaDelimitedList", "Known": "List<Number>"}
+    user = {"Parameters": {name: {"Type": type_} for name, type_ in types.items()}}
+    taken = {name: {"Fn::GetAtt": ["Supplier", f"Outputs.{name}"]} for name in ("Id", "Name", "Lost")}
+    lists = {"List": {"Fn::Join": [",", ["a", taken["Id"]]]}, "Known": ["1", "2"]}
+    passed = {"Supplier": {"P": {"Ref": "Name"}}, "User": {**taken, **lists}}
+    resources = {name: {"Type": "S", "Properties": {"Parameters": parameters}} for name, parameters in passed.items()}
+    stacks = evaluate_stacks({"User": user, "": {**TEMPLATE, "Resources": resources}, "Supplier": supplier}, VALUES)
+    assert stacks["User"].values == {
+        "AWS::Region": "us-west-2",
+        "Id": VPC,
+        "Name": joined("blue-", VPC),
+        "Lost": taken["Lost"],
+        "List": {"Fn::Split": [",", joined("a,", VPC)]},
+        "Known": ["1", "2"],
+    }
+    assert stacks["User"].evaluate({"Fn::Sub": "x${Name}"}) == joined("xblue-", VPC)
+
+
+def test_stacks_that_need_each_other_end_somewhere() -> None:
+    template = {"Parameters": {"P": {"Type": "String"}}, "Outputs": {"O": {"Value": {"Ref": "P"}}}}
+    resources = {
+        name: {"Type": "S", "Properties": {"Parameters": {"P": {"Fn::GetAtt": [other, "Outputs.O"]}}}}
+        for name, other in (("A", "B"), ("B", "A"))
+    }
+    stacks = evaluate_stacks({"": {"Resources": resources}, "A": template, "B": template}, {})
+    assert stacks["A"].values == stacks["B"].values == {"P": {"Fn::GetAtt": ["A", "Outputs.O"]}}
 
 
 @pytest.mark.parametrize(

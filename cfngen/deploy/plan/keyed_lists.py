@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.aws.types import TemplatePart
-from cfngen.templates.evaluation import with_placeholders
+from cfngen.templates.evaluation import value_at, with_placeholders
 
 _TAGS_PATH = re.compile(r"/.*?/Tags(?=/|$)")
 # Inline policies of a role, or the policy document of a managed policy, a key, a bucket, or a role's trust policy.
@@ -40,24 +40,17 @@ def find_keyed_list(resource_change: ResourceChange, value_path: str) -> KeyedLi
         if match := pattern.match(value_path):
             list_path = match[0]
             # An empty definition means that the definition is not known.
-            before = items_by_key(_value_at(resource_change.before, list_path)) if resource_change.before else None
-            after = items_by_key(_value_at(resource_change.after, list_path)) if resource_change.after else None
+            before = items_by_key(_list_at(resource_change.before, list_path)) if resource_change.before else None
+            after = items_by_key(_list_at(resource_change.after, list_path)) if resource_change.after else None
             if before is not None and after is not None:
                 return KeyedList(list_path, before, after)
     return None
 
 
-def _value_at(definition: TemplatePart, path: str) -> object:
-    """Return the value at a path; an empty list if the definition has none, and None if the path leads into text."""
-    value: object = with_placeholders(definition)
-    for part in path.split("/")[1:]:
-        if isinstance(value, list):
-            value = value[int(part)] if part.isdecimal() and int(part) < len(value) else []
-        elif isinstance(value, Mapping):
-            value = value.get(part, [])
-        else:
-            return None
-    return value
+def _list_at(definition: TemplatePart, path: str) -> object:
+    """Return the list at a path, an empty one if the definition has none; a text if a function makes it."""
+    value = with_placeholders(value_at(definition, path.split("/")[1:]))
+    return [] if value is None else value
 
 
 def _tags_by_key(value: object) -> dict[str, str] | None:

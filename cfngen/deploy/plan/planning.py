@@ -87,7 +87,7 @@ class _StackPlanner:
 
     @cached_property
     def _analysis(self) -> ReplacementAnalysis:
-        return ReplacementAnalysis(self._root, self._request.documents)
+        return ReplacementAnalysis(self._root, self._comparison.requested)
 
     @cached_property
     def new_resources(self) -> Mapping[str, TemplatePart]:

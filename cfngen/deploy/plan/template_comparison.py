@@ -8,7 +8,7 @@ change set knows which resources have been changed outside of CloudFormation, wh
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,6 @@ from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.plan.plan import PlanRequest
 from cfngen.deploy.plan.publishing.publish import with_template_urls
 from cfngen.templates.evaluation import (
-    SSM_TYPE_PREFIX,
     EvaluatedTemplate,
     calls,
     contains_call,
@@ -85,6 +84,10 @@ class TemplateComparison:
     requested: Mapping[str, EvaluatedTemplate]
     physical_ids: Mapping[str, str]
 
+    @cached_property
+    def _logical_ids(self) -> frozenset[str]:
+        return frozenset(logical_id for template in self.requested.values() for logical_id in template.resources)
+
     def complete(self, change_set: ChangeSet, stack: str = "") -> ChangeSet:
         """Return a change set with definitions and details from the templates.
 
@@ -92,20 +95,21 @@ class TemplateComparison:
         """
         old, new = self.deployed.get(stack), self.requested.get(stack)
         changes = {
-            logical_id: self._complete_change(change, old, new, stack)
+            logical_id: self._complete_change(change, old, new)
             for logical_id, change in change_set.resource_changes.items()
         }
         if old and new:
             for logical_id in new.template.get("Resources", {}):
-                if logical_id not in changes and (change := self._unlisted_change(logical_id, old, new, stack)):
+                if logical_id not in changes and (change := self._unlisted_change(logical_id, old, new)):
                     changes[logical_id] = change
         children = {logical_id: self.complete(child, logical_id) for logical_id, child in change_set.children.items()}
         for logical_id in () if stack else sorted(self.deployed.keys() & self.requested.keys() - {"", *children}):
-            child = self.complete(self._unlisted_change_set(change_set, logical_id), logical_id)
+            physical_id = self.physical_ids.get(logical_id, "")
+            # CloudFormation has created no change set for the nested stack.
+            child = ChangeSet(f"{change_set.id}/{logical_id}", "", stack_name(physical_id), "CREATE_COMPLETE")
+            children[logical_id] = child = self.complete(child, logical_id)
             if child.resource_changes:
-                physical_id = self.physical_ids.get(logical_id, "")
                 changes.setdefault(logical_id, ResourceChange("Modify", logical_id, physical_id, NESTED_STACK))
-                children[logical_id] = child
         return replace(change_set, resource_changes=changes, children=children)
 
     def templates_differ(self, change_set: ChangeSet) -> bool:
@@ -128,14 +132,14 @@ class TemplateComparison:
         )
 
     def _complete_change(
-        self, change: ResourceChange, old: EvaluatedTemplate | None, new: EvaluatedTemplate | None, stack: str
+        self, change: ResourceChange, old: EvaluatedTemplate | None, new: EvaluatedTemplate | None
     ) -> ResourceChange:
         before = old.resources.get(change.logical_id, {}) if old else {}
         after = new.resources.get(change.logical_id, {}) if new else {}
         completed = replace(change, before=before, after=after)
         if change.action != "Modify" or not (old and new and before and after):
             return completed
-        resource = _Resource(old, new, stack, change.logical_id)
+        resource = _Resource(old, new, change.logical_id, self._logical_ids)
         documented = list(resource.details(change))
         documented_paths = {detail.value_path for detail in documented}
         listed = [
@@ -149,7 +153,7 @@ class TemplateComparison:
         return replace(completed, details=(*documented, *listed))
 
     def _unlisted_change(
-        self, logical_id: str, old: EvaluatedTemplate, new: EvaluatedTemplate, stack: str
+        self, logical_id: str, old: EvaluatedTemplate, new: EvaluatedTemplate
     ) -> ResourceChange | None:
         """Return the change of a resource that CloudFormation does not list; None if the templates have none either."""
         before, after = old.resources.get(logical_id), new.resources.get(logical_id)
@@ -159,27 +163,25 @@ class TemplateComparison:
         change = ResourceChange("Modify", logical_id, physical_id, after["Type"], before=before, after=after)
         details = tuple(
             detail
-            for detail in _Resource(old, new, stack, logical_id).details(change)
+            for detail in _Resource(old, new, logical_id, self._logical_ids).details(change)
             # CloudFormation keeps an attribute such as DeletionPolicy, and lists it only with another change.
             if detail.attribute in ("Properties", "Metadata")
         )
         return replace(change, details=details) if details else None
 
-    def _unlisted_change_set(self, parent: ChangeSet, logical_id: str) -> ChangeSet:
-        """Return an empty change set for a nested stack for which CloudFormation has created none."""
-        parameters = dict.fromkeys(self.requested[logical_id].template.get("Parameters", {}), "")
-        name = stack_name(self.physical_ids.get(logical_id, ""))
-        return ChangeSet(f"{parent.id}/{logical_id}", "", name, "CREATE_COMPLETE", parameters=parameters)
-
 
 @dataclass(frozen=True)
 class _Resource:
-    """A resource of a stack, in the deployed and in the requested template."""
+    """A resource of a stack, in the deployed and in the requested template.
+
+    Attributes:
+        logical_ids: those of all resources in all requested templates, to which its values may refer.
+    """
 
     old: EvaluatedTemplate
     new: EvaluatedTemplate
-    stack: str
     logical_id: str
+    logical_ids: Collection[str]
 
     @cached_property
     def _definitions(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -261,12 +263,9 @@ class _Resource:
 
     def _source(self, referenced: Reference) -> str:
         """Return the kind of cause that a reference is; empty for a value that only CloudFormation can compare."""
-        if referenced.name in self.new.template.get("Resources", {}):
-            return "ResourceAttribute" if referenced.attribute else "ResourceReference"
-        parameter = self.new.template.get("Parameters", {}).get(referenced.name)
-        # What is passed for a parameter that is looked up in Parameter Store is not its value.
-        is_value_passed = self.stack and parameter and not str(parameter.get("Type")).startswith(SSM_TYPE_PREFIX)
-        return "ParameterReference" if is_value_passed else ""
+        if referenced.name not in self.logical_ids:
+            return ""
+        return "ResourceAttribute" if referenced.attribute else "ResourceReference"
 
     def _is_judged(self, referenced: Reference) -> bool:
         """Return whether the templates show if a value that they refer to may change; pseudo parameters never do."""

@@ -122,8 +122,8 @@ def test_what_is_no_list_of_tags_is_left_to_its_place(tags: Any, place: str) -> 
     assert find_keyed_list(entry({"Tags": [TEAM]}, {"Tags": tags}), f"/Properties/{place}") is None
 
 
-def test_what_lies_in_a_text_is_in_no_list() -> None:
-    assert find_keyed_list(entry({"A": "text"}, {"A": {"Tags": [TEAM]}}), "/Properties/A/Tags/0") is None
+def test_what_a_function_makes_is_in_no_list() -> None:
+    assert find_keyed_list(entry({"A": {"Ref": "Other"}}, {"A": {"Tags": [TEAM]}}), "/Properties/A/Tags/0") is None
 
 
 @pytest.mark.parametrize("missing", ["before", "after"])

@@ -9,7 +9,7 @@ import pytest
 from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange, Unshown
 from cfngen.deploy.plan.plan import Replacement
 from cfngen.deploy.plan.replacement import ReplacementAnalysis
-from cfngen.templates.document import Document
+from cfngen.templates.evaluation import EvaluatedTemplate, evaluate_stacks
 
 NESTED, ASG = "AWS::CloudFormation::Stack", "AWS::AutoScaling::AutoScalingGroup"
 LATER = Unshown.KNOWN_LATER
@@ -22,12 +22,9 @@ def entry(
     return ResourceChange(action, name, name, type_, replacement, details=details)
 
 
-def described(
-    name: str, *entries: ResourceChange, parameters: tuple[str, ...] = (), **children: ChangeSet
-) -> ChangeSet:
-    given = dict.fromkeys(parameters, "x")
+def described(name: str, *entries: ResourceChange, **children: ChangeSet) -> ChangeSet:
     found = {entry.logical_id: entry for entry in entries}
-    return ChangeSet(name, name, name, "CREATE_COMPLETE", parameters=given, resource_changes=found, children=children)
+    return ChangeSet(name, name, name, "CREATE_COMPLETE", resource_changes=found, children=children)
 
 
 def prop(name: str = "A", before: Any = None, after: Any = None, **more: Any) -> ChangeDetail:
@@ -85,7 +82,7 @@ ALWAYS = {"recreation": "Always"}
 )
 def test_what_comes_of_a_resource(found: ResourceChange, replaced: Replacement, changes: bool) -> None:
     root = described("root", found)
-    certainty = ReplacementAnalysis(root, ())
+    certainty = ReplacementAnalysis(root, {})
     assert (certainty.replacement(root, found), certainty.has_effect(root, found)) == (replaced, changes)
 
 
@@ -101,7 +98,7 @@ def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a
     ):
         change = entry("T", *details)
         root = described("root", change, other)
-        [judged] = ReplacementAnalysis(root, ()).effective_changes(root, change)
+        [judged] = ReplacementAnalysis(root, {}).effective_changes(root, change)
         assert judged.detail is best
         assert judged.certain
 
@@ -135,87 +132,82 @@ def test_what_refers_to_another_resource_follows_it(
     source = "ResourceAttribute" if attribute else "ResourceReference"
     change = entry("T", because(f"Other.{attribute}" if attribute else "Other", source))
     root = described("root", change, *others)
-    assert ReplacementAnalysis(root, ()).replacement(root, change) is expected
+    assert ReplacementAnalysis(root, {}).replacement(root, change) is expected
 
 
 def test_resources_that_refer_to_each_other_end_somewhere() -> None:
     one, two = (entry(name, because(other, "ResourceReference")) for name, other in (("A", "B"), ("B", "A")))
     root = described("root", one, two)
-    assert ReplacementAnalysis(root, ()).replacement(root, one) is NO
+    assert ReplacementAnalysis(root, {}).replacement(root, one) is NO
 
 
-REF = {"Ref": "P"}
-CHILD = Document("child", {"Resources": {}, "Outputs": {"Id": {"Value": {"Ref": "Thing"}}, "Own": {"Value": REF}}}, "m")
-
-
-def root_document(handed: Any) -> Document:
-    user = {"Type": NESTED, "Properties": {"Parameters": {"P": handed}}}
-    return Document("cluster", {"Resources": {"UserStack": user}}, "m", ("child",))
-
-
-FROM_OUTPUT = {"Fn::GetAtt": ["SupplierStack", "Outputs.Id"]}
+OUTPUTS = {"Id": {"Value": {"Ref": "Thing"}}, "Version": {"Value": {"Fn::GetAtt": ["Thing", "LatestVersionNumber"]}}}
+SUPPLIER = {"Resources": {"Thing": {"Type": "X"}}, "Outputs": OUTPUTS}
 CHANGED = entry("Thing", prop(before="1", after="2", **ALWAYS))
 TAGGED = entry("Thing", ChangeDetail("Tags", before="1", after="2"))
 
 
+def templates(passed: Any = None, supplier: Any = SUPPLIER) -> dict[str, EvaluatedTemplate]:
+    """A root that passes a value to the parameter P of UserStack."""
+    parameters = {"P": passed} if passed is not None else {}
+    stacks = {
+        "SupplierStack": {"Type": NESTED},
+        "UserStack": {"Type": NESTED, "Properties": {"Parameters": parameters}},
+    }
+    user = {"Parameters": {"P": {"Type": "String"}}, "Resources": {"T": {"Type": "X"}}}
+    return evaluate_stacks({"": {"Resources": stacks}, "SupplierStack": supplier, "UserStack": user}, {})
+
+
+def output(name: str, stack: str = "SupplierStack") -> dict[str, Any]:
+    return {"Fn::GetAtt": [stack, f"Outputs.{name}"]}
+
+
+STATIC = because("P", "ParameterReference")
+DYNAMIC = because("P", "ParameterReference", evaluation="Dynamic")
+
+
 @pytest.mark.parametrize(
-    ("handed", "supplier", "details", "expected"),
+    ("passed", "supplier", "detail", "expected"),
     [
-        (FROM_OUTPUT, [CHANGED], [], WILL),
-        (FROM_OUTPUT, [TAGGED], [], NO),
-        (FROM_OUTPUT, [], [], NO),
-        ({"Ref": "X"}, [CHANGED], [], NO),
-        ({"Fn::GetAtt": ["NoSuchStack", "Outputs.Id"]}, [CHANGED], [], NO),
-        # Of an output that no template has, any resource may be what it is made of.
-        (
-            {"Fn::GetAtt": ["SupplierStack", "Outputs.Other"]},
-            [entry("Any", prop(before="1", after="2", **ALWAYS))],
-            [],
-            WILL,
-        ),
-        ({"Fn::GetAtt": ["SupplierStack", "Outputs.Other"]}, [TAGGED], [], NO),
-        # What the root is given is known already.
-        ({"Ref": "X"}, [], [prop("Parameters/P", "1", "2")], WILL),
-        ({"Ref": "X"}, [], [prop("Parameters/P", "1", "1")], NO),
-        ({"Ref": "X"}, [], [prop("Parameters/Q", "1", "2")], NO),
-        ({"Ref": "X"}, [], [prop("Parameters/P", source="ParameterReference", cause="X")], WILL),
-        ({"Ref": "X"}, [], [prop("Parameters/P", source="ParameterReference", cause="X", evaluation="Dynamic")], MIGHT),
-        ({"Ref": "X"}, [], [prop("Parameters/P", source="ResourceReference", cause="X")], NO),
-        # A parameter of which the templates say nothing.
-        (None, [], [], MIGHT),
-        (None, [CHANGED], [because("SupplierStack.Outputs.Id", "ResourceAttribute", "Parameters/P")], WILL),
-        (None, [TAGGED], [because("SupplierStack.Outputs.Id", "ResourceAttribute", "Parameters/P")], NO),
-        (None, [], [because("SupplierStack", "Automatic", "Parameters/P")], MIGHT),
+        (output("Id"), [CHANGED], DYNAMIC, WILL),
+        (output("Id"), [TAGGED], STATIC, NO),
+        (output("Id"), [], STATIC, NO),
+        (output("Version"), [entry("Thing", prop(before="1", after="2"))], DYNAMIC, WILL),
+        (output("Version"), [TAGGED], STATIC, NO),
+        ({"Fn::Sub": "x-${SupplierStack.Outputs.Id}"}, [CHANGED], DYNAMIC, WILL),
+        # What the templates do not say is as certain as CloudFormation's evaluation.
+        (output("Other"), [CHANGED], DYNAMIC, MIGHT),
+        (output("Id", "NoSuchStack"), [CHANGED], DYNAMIC, MIGHT),
+        ("fixed", [CHANGED], DYNAMIC, MIGHT),
+        ("fixed", [CHANGED], STATIC, WILL),
+        (None, [], STATIC, WILL),
+        (None, [], DYNAMIC, MIGHT),
     ],
 )
-def test_what_a_nested_stack_is_handed(
-    handed: Any, supplier: list[ResourceChange], details: list[ChangeDetail], expected: Replacement
+def test_what_a_nested_stack_is_passed(
+    passed: Any, supplier: list[ResourceChange], detail: ChangeDetail, expected: Replacement
 ) -> None:
-    change = entry("T", because("P", "ParameterReference"))
-    user = described("user", change, parameters=("P",))
-    stacks = (entry("SupplierStack", type_=NESTED), entry("UserStack", *details, type_=NESTED))
+    change = entry("T", detail)
+    stacks = (entry("SupplierStack", type_=NESTED), entry("UserStack", type_=NESTED))
+    user = described("user", change)
     root = described("root", *stacks, SupplierStack=described("supplier", *supplier), UserStack=user)
-    documents = (CHILD, root_document(handed)) if handed is not None else (CHILD,)
-    assert ReplacementAnalysis(root, documents).replacement(user, change) is expected
+    assert ReplacementAnalysis(root, templates(passed)).replacement(user, change) is expected
 
 
-def test_an_output_may_be_a_parameter_that_is_handed_on() -> None:
-    change = entry("T", because("SupplierStack.Outputs.Own", "ResourceAttribute"))
-    supplier = described("supplier", parameters=("P",))
-    body = {"Resources": {"SupplierStack": {"Type": NESTED, "Properties": {"Parameters": {"P": {"Ref": "X"}}}}}}
-    for after, expected in (("2", WILL), ("1", NO)):
-        stack = entry("SupplierStack", prop("Parameters/P", "1", after), type_=NESTED)
-        root = described("root", stack, change, SupplierStack=supplier)
-        documents = (CHILD, Document("cluster", body, "m", ("child",)))
-        assert ReplacementAnalysis(root, documents).replacement(root, change) is expected
-
-
-@pytest.mark.parametrize(("action", "expected"), [("Add", MIGHT), ("Remove", MIGHT)])
-def test_an_output_of_a_stack_that_comes_or_goes(action: str, expected: Replacement) -> None:
+@pytest.mark.parametrize("action", ["Add", "Remove"])
+def test_an_output_of_a_stack_that_comes_or_goes_is_another_value(action: str) -> None:
     change = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
     stack = entry("SupplierStack", type_=NESTED, action=action)
-    root = described("root", stack, change, SupplierStack=described("supplier", TAGGED))
-    assert ReplacementAnalysis(root, (CHILD,)).replacement(root, change) is expected
+    thing = entry("Thing", action=action)
+    root = described("root", stack, change, SupplierStack=described("supplier", thing))
+    assert ReplacementAnalysis(root, templates()).replacement(root, change) is WILL
+
+
+@pytest.mark.parametrize("name", ["Id", "Other"])
+def test_an_output_of_a_stack_of_which_nothing_is_known_might_change(name: str) -> None:
+    change = entry("T", because(f"SupplierStack.Outputs.{name}", "ResourceAttribute"))
+    root = described("root", entry("SupplierStack", type_=NESTED), change)
+    assert ReplacementAnalysis(root, templates()).replacement(root, change) is MIGHT
 
 
 ROLLING, REPLACING = {"AutoScalingRollingUpdate": {}}, {"AutoScalingReplacingUpdate": {}}
@@ -228,19 +220,8 @@ def test_groups_that_roll_their_instances_stay(policy: Any, expected: Replacemen
     group = {"Type": ASG, **({"UpdatePolicy": policy} if policy is not None else {})}
     change = entry("G", prop(before="1", after="2", recreation="Conditionally"), type_=ASG)
     root = described("root", change)
-    assert (
-        ReplacementAnalysis(root, (Document("x", {"Resources": {"G": group}}, "m"),)).replacement(root, change)
-        is expected
-    )
-
-
-def test_outputs_are_those_of_nested_stacks() -> None:
-    """The flat template has the same outputs, made of other things."""
-    flat = Document("standalone", {"Resources": {}, "Outputs": {"Id": {"Value": "fixed"}}}, "m")
-    top = Document("cluster", {"Resources": {}, "Outputs": {"Id": {"Value": "fixed"}}}, "m", ("child",))
-    change = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
-    root = described("root", entry("SupplierStack", type_=NESTED), change, SupplierStack=described("supplier", CHANGED))
-    assert ReplacementAnalysis(root, (CHILD, flat, top)).replacement(root, change) is WILL
+    requested = evaluate_stacks({"": {"Resources": {"G": group}}}, {})
+    assert ReplacementAnalysis(root, requested).replacement(root, change) is expected
 
 
 def test_each_attribute_of_each_resource_is_judged_for_itself() -> None:
@@ -249,31 +230,6 @@ def test_each_attribute_of_each_resource_is_judged_for_itself() -> None:
     others = (entry("A", prop(before="1", after="2")), entry("B", prop(before="1", after="2", **ALWAYS)))
     child = described("child", entry("A", prop(before="1", after="2", **ALWAYS)), found[0])
     root = described("root", *found, *others, ChildStack=child)
-    certainty = ReplacementAnalysis(root, ())
+    certainty = ReplacementAnalysis(root, {})
     assert [certainty.replacement(root, each) for each in found] == [expected for _, expected in names]
     assert certainty.replacement(child, found[0]) is WILL
-
-
-URL = "https://{}/k8s/{}/vpc.json"
-
-
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [
-        (prop("TemplateURL", URL.format("one", "0a"), URL.format("two", "0a")), NO),
-        (prop("TemplateURL", URL.format("one", "0a"), URL.format("one", "0b")), MIGHT),
-        (prop("TemplateURL", URL.format("one", "0a"), LATER), MIGHT),
-        (prop("TemplateURL"), MIGHT),
-        (prop("Tags", URL.format("one", "0a"), URL.format("two", "0a")), MIGHT),
-        (because("Other.Id", "ResourceAttribute", "Parameters/A"), NO),
-        (because("Other.Id", "ResourceAttribute", "Tags"), MIGHT),
-        (because("Other.Id", "DirectModification", "Parameters/A"), MIGHT),
-        (because("", "ResourceAttribute", "Parameters/A"), MIGHT),
-    ],
-)
-def test_an_output_of_a_stack_without_a_change_set_follows_what_it_is_handed(
-    told: ChangeDetail, expected: Replacement
-) -> None:
-    change = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
-    root = described("root", entry("SupplierStack", told, type_=NESTED), change)
-    assert ReplacementAnalysis(root, (CHILD,)).replacement(root, change) is expected

@@ -13,7 +13,6 @@ from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.plan.change_sets import make_plan
 from cfngen.deploy.plan.replacement import ReplacementAnalysis
 from cfngen.deploy.plan.template_comparison import TemplateComparison
-from cfngen.templates.document import Document
 from cfngen.templates.evaluation import evaluate_stacks
 
 NESTED, DATA = "AWS::CloudFormation::Stack", "/Properties/LaunchTemplateData"
@@ -63,8 +62,7 @@ def changes_of(
         "root", "", "", "CREATE_COMPLETE", resource_changes=root_changes, children={"Stack": child} if nested else {}
     )
     completed = TemplateComparison(*evaluated, physical_ids={}).complete(change_set)
-    documents = (Document("cluster", root, "m", ("x",)), Document("x", bodies[1], "m"))
-    analysis = ReplacementAnalysis(completed, documents)
+    analysis = ReplacementAnalysis(completed, evaluated[1])
     stack = completed.children.get("Stack")
     found: dict[str, list[Any]] = {}
     for each in stack.resource_changes.values() if stack else ():
@@ -193,7 +191,8 @@ def test_a_secret_parameter_is_compared_by_cloudformation_alone() -> None:
     listed = properties("A", "A", before=Unshown.MASKED, after=Unshown.MASKED)
     change_set = ChangeSet("root", "", "", "", resource_changes={"Thing": modify("Thing", listed)})
     completed = TemplateComparison(evaluated, evaluated, {}).complete(change_set)
-    [analyzed] = ReplacementAnalysis(completed, ()).effective_changes(completed, completed.resource_changes["Thing"])
+    resource_change = completed.resource_changes["Thing"]
+    [analyzed] = ReplacementAnalysis(completed, evaluated).effective_changes(completed, resource_change)
     assert (analyzed.detail.before, analyzed.certain) == (Unshown.MASKED, True)
 
 

@@ -134,7 +134,7 @@ class _TemplateWithValues:
             if resource["Type"] == "AWS::EC2::NatGateway"
         )
         short_zones = [parsed.zone for parsed in parsed_ids if parsed]
-        return {short_zone: str(self.values.get(str(ZoneId(short_zone)), "")) for short_zone in short_zones}
+        return {short_zone: self.text_if_known(self.values.get(str(ZoneId(short_zone)))) for short_zone in short_zones}
 
     def security_groups_of_interfaces(self) -> Iterator[Sequence[object]]:
         """Yield the list of security groups of each network interface, load balancer and launch template."""

@@ -1,7 +1,7 @@
-"""What cfngen assumes about CloudFormation's change sets without a recording of it, and what a rehearsal says about it.
+"""What cfngen assumes about CloudFormation's change sets, and what a rehearsal says about it.
 
-`_ASSUMPTIONS` is the list of what a rehearsal settles. A judge yields the resources of a change set in which an
-assumption shows, and whether it holds there; one in which it does not hold refutes it.
+`_ASSUMPTIONS` lists what a rehearsal settles. A judge yields the resources of a change set that show an assumption, and
+whether it holds there; a single case in which it does not refutes it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from cfngen.deploy.aws.change_sets import Unshown, shown_value
 from cfngen.deploy.aws.stacks import NESTED_STACK
@@ -18,137 +18,113 @@ from cfngen.rehearse.operations import DescribedChangeSet, Operation, status_tra
 
 MAX_SHOWN_LENGTH = 1_024  # of a property's value in characters; AWS documents no limit
 _LENGTH = re.compile(r"\((\d+) characters\)")  # what a record has in place of a long text
-_Resources = tuple[str, ...]
-_Events = Mapping[str, str]
+_Cases = Iterator[tuple[bool, tuple[str, ...]]]
 
 
 @dataclass(frozen=True)
 class JudgedAssumption:
-    """An assumption about AWS, and what a rehearsal says about it, written as the facts in the tests of the emulator.
+    """An assumption about AWS, and what a rehearsal says about it.
 
     Attributes:
         fact: what is assumed.
         verdict: `confirmed`, `refuted`, or `not seen` if nothing in the rehearsal shows it.
-        case: the last operation and stack that refute it, or else that show it; empty if there is none.
-        values: how the change set describes the resources concerned with property values: action and replacement, then
-            each detail; masked.
-        plain: how it describes them without values.
-        events: the statuses that they then went through.
+        shown: by what, with the keys of a fact in the tests of the emulator: the `case`; `values` and `plain`, how the
+            change set describes the resources concerned with property values and without; the `events` that followed.
     """
 
     fact: str
     verdict: Literal["confirmed", "refuted", "not seen"]
-    case: str = ""
-    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    plain: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    events: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, Any] = field(default_factory=dict)
 
 
 def judge_assumptions(operations: Sequence[Operation]) -> tuple[JudgedAssumption, ...]:
     """Return what the records of operations say about each assumption."""
-    judged = []
-    for fact in _ASSUMPTIONS:
-        results = [JudgedAssumption(fact, "not seen"), *_results(fact, operations)]
-        refutations = [result for result in results if result.verdict == "refuted"]
-        judged.append([*results, *refutations][-1])  # updates, which come last, show most
-    return tuple(judged)
+    return tuple(_judge(fact, judge, operations) for fact, judge in _ASSUMPTIONS.items())
 
 
-def _results(fact: str, operations: Sequence[Operation]) -> Iterator[JudgedAssumption]:
+def _judge(
+    fact: str, judge: Callable[[Operation, DescribedChangeSet], _Cases], operations: Sequence[Operation]
+) -> JudgedAssumption:
+    shown: dict[bool, list[Mapping[str, Any]]] = {True: [], False: []}  # by whether the assumption holds
     for operation in operations:
-        transitions = status_transitions(operation.events)
         for change_set in operation.change_sets:
-            prefix = f"{change_set.stack}/" if change_set.stack else ""
-            events = {
-                name.removeprefix(prefix): " ".join(statuses)
-                for name, statuses in transitions.items()
-                if name.startswith(prefix) and operation.status == "UPDATE_COMPLETE"
-            }
-            for holds, resources in _ASSUMPTIONS[fact](change_set, events):
-                yield JudgedAssumption(
-                    fact=fact,
-                    verdict="confirmed" if holds else "refuted",
-                    case=f"{operation.name}, {change_set.stack or 'root'}",
-                    values=_described(change_set.with_values, resources),
-                    plain=_described(change_set.without_values, resources),
-                    events={name: events[name] for name in resources if name in events},
-                )
+            for holds, resources in judge(operation, change_set):
+                case = {
+                    "case": f"{operation.name}, {change_set.stack or 'root'}",
+                    "values": _described(change_set.with_values, resources),
+                    "plain": _described(change_set.without_values, resources),
+                    "events": {name: _statuses(operation, change_set, name) for name in resources},
+                }
+                shown[holds].append(case)
+    clearest = max(shown[False] or shown[True], key=lambda case: len(str(case)), default={})
+    return JudgedAssumption(fact, "refuted" if shown[False] else "confirmed" if shown[True] else "not seen", clearest)
 
 
-def _described(changes: Mapping[str, AwsObject], resources: _Resources) -> dict[str, tuple[str, ...]]:
-    return {
-        name: (_action(changes[name]), *map(_detail, _details(changes[name]))) for name in resources if name in changes
-    }
+def _statuses(operation: Operation, change_set: DescribedChangeSet, resource: str) -> str:
+    name = f"{change_set.stack}/{resource}".removeprefix("/")
+    return " ".join(status_transitions(operation.events).get(name, ()))
 
 
-def _action(change: AwsObject) -> str:
-    replacement = change.get("Replacement", "") if change["Action"] == "Modify" else ""
-    return " ".join(filter(None, (change["Action"], replacement.replace("False", ""), change.get("PolicyAction"))))
+def _described(changes: Mapping[str, AwsObject], resources: Sequence[str]) -> dict[str, list[str]]:
+    """Return the action of each resource with replacement and policy, then its details, as the tests write them."""
+    described = {}
+    for name in resources:
+        if change := changes.get(name):
+            replacement = change.get("Replacement") if change["Action"] == "Modify" else None
+            action = _words(
+                change["Action"], None if replacement == "False" else replacement, change.get("PolicyAction")
+            )
+            described[name] = [action, *map(_detail, change.get("Details", ()))]
+    return described
 
 
 def _detail(detail: AwsObject) -> str:
     target = detail.get("Target", {})
-    words = (
-        target.get("Name") or target.get("Attribute"),
-        target.get("RequiresRecreation"),
-        detail.get("Evaluation"),
-        detail.get("ChangeSource"),
-        detail.get("CausingEntity"),
-    )
-    text = " ".join(filter(None, words))
+    what = _words(target.get("Name") or target.get("Attribute"), target.get("RequiresRecreation"))
+    text = _words(what, detail.get("Evaluation"), detail.get("ChangeSource"), detail.get("CausingEntity"))
     values = [target.get("BeforeValue", ""), target.get("AfterValue", "")]
     return f"{text}: {' -> '.join(values)}" if any(values) else text
 
 
-def _details(change: AwsObject) -> Sequence[AwsObject]:
-    details: Sequence[AwsObject] = change.get("Details", ())
-    return details
+def _words(*words: str | None) -> str:
+    return " ".join(filter(None, words))
 
 
-def _judge_attribute_of_updated_resource(
-    change_set: DescribedChangeSet, events: _Events
-) -> Iterator[tuple[bool, _Resources]]:
+def _causes(change: AwsObject) -> set[str]:
+    return {detail.get("CausingEntity", "") for detail in change.get("Details", ())}
+
+
+def _judge_attribute_of_updated_resource(operation: Operation, change_set: DescribedChangeSet) -> _Cases:
     plain = change_set.without_values
-    updated = [name for name, change in plain.items() if change.get("Replacement") == "False"]
+    in_place = {
+        name
+        for name, change in plain.items()
+        if change.get("Replacement") == "False" and change["ResourceType"] != NESTED_STACK
+    }
     for name, change in plain.items():
-        for cause in {detail.get("CausingEntity", "") for detail in _details(change)}:
+        for cause in sorted(_causes(change)):
             resource, dot, _ = cause.partition(".")
-            if dot and resource in updated and plain[resource]["ResourceType"] != NESTED_STACK:
-                causes = [detail.get("CausingEntity") for detail in _details(change_set.with_values.get(name, {}))]
-                is_updated = not events or "UPDATE_COMPLETE" in events.get(name, "")
-                yield cause not in causes and is_updated, (resource, name)
+            if dot and resource in in_place:
+                is_listed = cause in _causes(change_set.with_values.get(name, {}))
+                is_executed = operation.status == "UPDATE_COMPLETE"
+                is_updated = "UPDATE_COMPLETE" in _statuses(operation, change_set, name)
+                yield not is_listed and (is_updated or not is_executed), (resource, name)
 
 
-def _judge_long_value(change_set: DescribedChangeSet, events: _Events) -> Iterator[tuple[bool, _Resources]]:
+def _judge_long_value(operation: Operation, change_set: DescribedChangeSet) -> _Cases:
     for name, change in change_set.with_values.items():
         for context in ("BeforeContext", "AfterContext"):
-            for value in change.get(context, {}).get("Properties", {}).values():
-                length = _LENGTH.fullmatch(str(value))
+            for value in map(str, change.get(context, {}).get("Properties", {}).values()):
+                length = _LENGTH.fullmatch(value)
                 if length and int(length[1]) > MAX_SHOWN_LENGTH:
                     yield False, (name,)
-                elif shown_value(str(value)) is Unshown.TRUNCATED:
+                elif shown_value(value) is Unshown.TRUNCATED:
                     yield True, (name,)
 
 
-def _judge_value_known_later(change_set: DescribedChangeSet, events: _Events) -> Iterator[tuple[bool, _Resources]]:
-    for name, change in change_set.with_values.items():
-        kinds: dict[str, list[str]] = {}  # by the path of a value
-        for detail in _details(change):
-            if shown_value(detail.get("Target", {}).get("AfterValue")) is Unshown.KNOWN_LATER:
-                kind = f"{detail.get('ChangeSource')} {detail.get('Evaluation')}"
-                kinds.setdefault(detail["Target"].get("Path", ""), []).append(kind)
-        for pair in kinds.values():
-            first, *others = sorted(pair)
-            are_by_cause = {"ResourceReference Static", "ResourceAttribute Static"}.issuperset(others)
-            yield first == "DirectModification Dynamic" and bool(others) and are_by_cause, (name,)
-
-
-_ASSUMPTIONS: Mapping[str, Callable[[DescribedChangeSet, _Events], Iterator[tuple[bool, _Resources]]]] = {
+_ASSUMPTIONS: Mapping[str, Callable[[Operation, DescribedChangeSet], _Cases]] = {
     "what reads an attribute of a resource that is updated in place is updated, but listed only without values": (
         _judge_attribute_of_updated_resource
     ),
     f"a property's value of more than {MAX_SHOWN_LENGTH:,} characters is not shown": _judge_long_value,
-    "a value that is known later has a dynamic detail of its own, and a static one for each cause": (
-        _judge_value_known_later
-    ),
 }

@@ -137,15 +137,13 @@ class ProposedFacts(Message):
     """What a rehearsal settles about AWS, to be added to the facts in the tests of the emulator.
 
     Attributes:
-        repository: what recorded it: cfngen in its version and a region.
-        file: the report.
-        recorded: day of the rehearsal.
+        source: the rehearsal.
+        recorded: its day.
         facts: the assumptions that it confirms or refutes.
     """
 
     kind: ClassVar[str] = "proposedFacts"
-    repository: str
-    file: str
+    source: str
     recorded: str
     facts: tuple[JudgedAssumption, ...]
 
@@ -159,14 +157,11 @@ def propose_facts(file: Path) -> ProposedFacts:
     try:
         report = json.loads(file.read_text("utf-8"))
         judged = [JudgedAssumption(**assumption) for assumption in report["assumptions"]]
-        settled = tuple(assumption for assumption in judged if assumption.verdict != "not seen")
-        repository = f"cfngen {report['version']}, rehearsal in {report['region']}"
-        return ProposedFacts(repository, file.name, report["began"][:10], settled)
-    except OSError as error:
-        raise UnreadableReportError(f"{file} cannot be read: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        hint = "give the JSON file that `cfngen rehearse` of this version wrote."
-        raise UnreadableReportError(f"{file} is not the report of a rehearsal", hint=hint) from error
+        source = f"cfngen rehearse {report['version']} in {report['region']}"
+        return ProposedFacts(source, report["began"][:10], tuple(fact for fact in judged if fact.shown))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no report in JSON by this version of `cfngen rehearse`"
+        raise UnreadableReportError(f"{file}: the report cannot be read: {reason}") from error
 
 
 def markdown_page(rehearsal: Rehearsal) -> str:
@@ -189,8 +184,7 @@ def markdown_page(rehearsal: Rehearsal) -> str:
         if step.operations or step.error:
             lines += ["", f"## {step.number}. {step.title}", "", *_step_lines(step)]
     lines += ["", "## Assumptions", ""]
-    for judged in rehearsal.assumptions:
-        lines.append(f"- **{judged.verdict}**: {judged.fact}" + (f" ({judged.case})" if judged.case else ""))
+    lines += [f"- **{judged.verdict}**: {judged.fact}" for judged in rehearsal.assumptions]
     if rehearsal.left:
         lines += ["", "## Left behind", "", *(f"- {leftover}" for leftover in rehearsal.left)]
     return "\n".join(lines) + "\n"

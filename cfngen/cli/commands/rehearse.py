@@ -40,6 +40,7 @@ class _Options:
 
     zones: str
     report: Path | None
+    offline_report: Path | None
     bucket: str
     role_arn: str
     profile: str
@@ -91,6 +92,12 @@ _options = OptionGroup(
         type=PathArgument("give a file name"),
         help="File for the report in JSON; a readable page is written next to it. Default: rehearsal-<date>.json.",
     ),
+    Option(
+        "--offline-report",
+        metavar="FILE",
+        type=PathArgument("give a report in JSON"),
+        help="Only show what this report says about AWS, as facts for cfngen's tests; needs no credentials.",
+    ),
     bucket_option,
     role_option,
     profile_option,
@@ -120,24 +127,11 @@ _options = OptionGroup(
 )
 @click.option("--list", "list_only", is_flag=True, help="Only show the steps; needs no credentials.")
 @click.option("--clean-up", "clean_up_only", is_flag=True, help="Only delete what earlier rehearsals left behind.")
-@click.option(
-    "--offline-report",
-    metavar="FILE",
-    type=PathArgument("give a report in JSON"),
-    help="Only show what this report says about AWS, as facts for cfngen's tests; needs no credentials.",
-)
 @yes_option("Do not ask before anything is created.")
 @_options
 @click.pass_context
 def command(
-    context: click.Context,
-    *,
-    last_step: str,
-    list_only: bool,
-    clean_up_only: bool,
-    offline_report: Path | None,
-    yes: bool,
-    options: _Options,
+    context: click.Context, *, last_step: str, list_only: bool, clean_up_only: bool, yes: bool, options: _Options
 ) -> None:
     """Run small steps in your AWS account, compare each event with that of the emulator, and clean up.
 
@@ -155,11 +149,11 @@ def command(
     from cfngen.rehearse.report import RehearsalSteps, propose_facts
     from cfngen.rehearse.steps import steps_up_to
 
-    alternatives = {"--list": list_only, "--clean-up": clean_up_only, "--offline-report": offline_report is not None}
-    if len(chosen := [name for name, is_chosen in alternatives.items() if is_chosen]) > 1:
+    alternatives = {"--list": list_only, "--clean-up": clean_up_only, "--offline-report": options.offline_report}
+    if len(chosen := [name for name, value in alternatives.items() if value]) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} cannot be used together.")
-    if offline_report is not None:
-        show_message(propose_facts(offline_report), json=options.output == "json")
+    if options.offline_report:
+        show_message(propose_facts(options.offline_report), json=options.output == "json")
         context.exit(SUCCESS)
     zones = _parse_zones(options.zones)
     target = options.target(zones[0])

@@ -33,9 +33,8 @@ def result_lines(rehearsal: Rehearsal) -> list[str]:
     lines = list(table(("STEP", "RESULT", "MINUTES", "WHAT"), [_result_row(step) for step in rehearsal.steps]))
     for step in rehearsal.steps:
         lines += _difference_lines(step)
-    if rehearsal.assumptions:
-        judged = [f"{assumption.verdict}: {assumption.fact}" for assumption in rehearsal.assumptions]
-        lines += ["", "Assumptions about AWS:", *bullets(judged, line_width())]
+    assumptions = [f"assumption {judged.verdict}: {judged.fact}" for judged in rehearsal.assumptions]
+    lines += ["", *bullets(assumptions, line_width())]
     for resource in rehearsal.left:
         lines += ["", *paragraph(f"left behind: {resource}", line_width(), 0, 2)]
     return [*lines, "", *_verdict_lines(rehearsal)]
@@ -52,26 +51,19 @@ def written_lines(message: RehearsalWritten) -> list[str]:
 
 
 def fact_lines(message: ProposedFacts) -> list[str]:
-    """Return the facts as YAML, as an entry of the file that the tests of the emulator read."""
+    """Return the facts as YAML, as a part of the file that the tests of the emulator read."""
     import yaml
 
     facts = [
         {
-            "fact": f"not so: {judged.fact}" if judged.verdict == "refuted" else judged.fact,
-            "case": judged.case,
+            "fact": f"{'not so: ' * (judged.verdict == 'refuted')}{judged.fact}",
             "recorded": message.recorded,
-            "values": {name: list(words) for name, words in judged.values.items()},
-            "plain": {name: list(words) for name, words in judged.plain.items()},
-            **({"events": dict(judged.events)} if judged.events else {}),
+            **judged.shown,
         }
         for judged in message.facts
     ]
-    part = {"repository": message.repository, "file": message.file, "facts": facts}
-    text = yaml.safe_dump([part], sort_keys=False, width=120)
-    return [
-        "# Facts for tests/aws/recorded_facts.yaml; the steps that show them are still to be added.",
-        *text.splitlines(),
-    ]
+    part = {"repository": "cfngen", "file": message.source, "facts": facts}
+    return yaml.safe_dump([part], sort_keys=False, width=120).splitlines()
 
 
 def _result_row(step: RehearsedStep) -> tuple[str, str, str, str]:

@@ -10,9 +10,9 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange, ShownValue, Unshown
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.groups import count_instances
-from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackTree, list_resources, stack_name
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackTree, stack_name
 from cfngen.deploy.aws.types import TemplatePart
-from cfngen.deploy.messages.message import Danger, Impact, Notice, Report
+from cfngen.deploy.messages.message import Danger, Impact, Report
 from cfngen.deploy.plan.costs.creation import summarize_creation
 from cfngen.deploy.plan.impact import ImpactAssessment
 from cfngen.deploy.plan.keyed_lists import KeyedList, find_keyed_list
@@ -48,7 +48,7 @@ def plan_from_change_set(
     """
     is_update = operation == "update"
     comparison = compare_templates(account, request, change_set, deployed if is_update else None, report)
-    planner = _StackPlanner(account, request, comparison.complete(change_set), comparison, report, is_update)
+    planner = _StackPlanner(account, request, comparison.complete(change_set), comparison, is_update)
     stacks = sorted(planner.plan_stacks(), key=_stack_sort_key)
     return Plan(
         stack=request.stack,
@@ -82,7 +82,6 @@ class _StackPlanner:
     _request: PlanRequest
     _root: ChangeSet
     _comparison: TemplateComparison
-    _report: Report
     _is_update: bool
 
     @cached_property
@@ -167,14 +166,15 @@ class _StackPlanner:
     ) -> StackPlan:
         """Return the plan of a nested stack that is deleted.
 
-        If CloudFormation has created no change set for it, its resources are read with ListStackResources.
-
         Args:
             child: the nested stack's change set; None if there is none.
         """
         removed = list(child.resource_changes.values()) if child else []
-        if not removed and stack_change.physical_id:
-            removed = self._read_removed_resources(stack_change.physical_id, path)
+        # CloudFormation may have created no change set for it.
+        removed = removed or [
+            ResourceChange("Remove", resource.logical_id, resource.physical_id, resource.type)
+            for resource in self._comparison.resources_of(stack_change.physical_id)
+        ]
         impact = self._impacts.of_stack(path, "delete")
         changes = [self._plan_change(self._root, removed_resource, stack_exists=True) for removed_resource in removed]
         if impact:
@@ -190,22 +190,6 @@ class _StackPlanner:
             changes=tuple(sorted(changes, key=_change_sort_key)),
             impact=impact,
         )
-
-    def _read_removed_resources(self, stack_id: str, path: tuple[str, ...]) -> list[ResourceChange]:
-        """Return the removal of each resource that a stack has; none if they cannot be listed, which is reported."""
-        try:
-            with translate_aws_errors():
-                resources = list_resources(self._account, stack_id)
-        except AwsError as error:
-            self._report(Notice(f"the resources of {'/'.join(path)} cannot be listed: {error}"))
-            return []
-        return [
-            ResourceChange(
-                action="Remove", logical_id=resource.logical_id, physical_id=resource.physical_id, type=resource.type
-            )
-            for resource in resources
-            if not resource.status.startswith("DELETE_")
-        ]
 
     def _plan_change(self, change_set: ChangeSet, resource_change: ResourceChange, *, stack_exists: bool) -> Change:
         analyzed_changes = (

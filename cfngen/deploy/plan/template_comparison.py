@@ -8,7 +8,7 @@ change set knows which resources have been changed outside of CloudFormation, wh
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange, ShownValue, Unshown
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
-from cfngen.deploy.aws.stacks import NESTED_STACK, StackTree, stack_name
+from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackResource, StackTree, stack_name
 from cfngen.deploy.aws.templates import read_deployed, templates_by_stack
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.plan.plan import PlanRequest
@@ -56,20 +56,22 @@ def compare_templates(
         {**pseudo_values, **request.values, **change_set.parameters},
         {**looked_up, "": change_set.looked_up},
     )
+    resources: tuple[StackResource, ...] = ()
     if deployed is None:
-        return TemplateComparison({}, requested, {})
+        return TemplateComparison({}, requested, resources)
     try:
         with translate_aws_errors():
-            read, physical_ids = read_deployed(deployed), deployed.physical_ids
+            resources = deployed.resources
+            read = read_deployed(deployed)
     except AwsError as error:
         report(Notice(f"the deployed templates cannot be read, so the plan relies on the change set: {error}"))
-        return TemplateComparison({}, requested, {})
+        return TemplateComparison({}, requested, resources)
     deployed_templates = evaluate_stacks(
         {"": read.root_template, **{name: stack.template for name, stack in read.nested_stacks.items()}},
         {**pseudo_values, **deployed.root.parameters},
         {"": deployed.root.looked_up, **{name: stack.values for name, stack in read.nested_stacks.items()}},
     )
-    return TemplateComparison(deployed_templates, requested, physical_ids)
+    return TemplateComparison(deployed_templates, requested, resources)
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,20 @@ class TemplateComparison:
     """The deployed and the requested templates of the root (`""`) and of each nested stack, by its logical id.
 
     Attributes:
-        physical_ids: physical ids of the deployed resources, by logical id.
+        resources: the deployed resources; none if they cannot be read.
     """
 
     deployed: Mapping[str, EvaluatedTemplate]
     requested: Mapping[str, EvaluatedTemplate]
-    physical_ids: Mapping[str, str]
+    resources: Sequence[StackResource] = ()
+
+    def resources_of(self, stack_id: str) -> list[ResourceView]:
+        """Return the resources that exist in one of the deployed stacks."""
+        return [resource.view for resource in self.resources if resource.stack_id == stack_id and resource.exists]
+
+    @cached_property
+    def _physical_ids(self) -> dict[str, str]:
+        return {resource.view.logical_id: resource.view.physical_id for resource in self.resources if resource.exists}
 
     @cached_property
     def _logical_ids(self) -> frozenset[str]:
@@ -104,7 +114,7 @@ class TemplateComparison:
                     changes[logical_id] = change
         children = {logical_id: self.complete(child, logical_id) for logical_id, child in change_set.children.items()}
         for logical_id in () if stack else sorted(self.deployed.keys() & self.requested.keys() - {"", *children}):
-            physical_id = self.physical_ids.get(logical_id, "")
+            physical_id = self._physical_ids.get(logical_id, "")
             # CloudFormation has created no change set for the nested stack.
             child = ChangeSet(f"{change_set.id}/{logical_id}", "", stack_name(physical_id), "CREATE_COMPLETE")
             children[logical_id] = child = self.complete(child, logical_id)
@@ -159,7 +169,7 @@ class TemplateComparison:
         before, after = old.resources.get(logical_id), new.resources.get(logical_id)
         if not before or not after or after["Type"] == NESTED_STACK:
             return None
-        physical_id = self.physical_ids.get(logical_id, "")
+        physical_id = self._physical_ids.get(logical_id, "")
         change = ResourceChange("Modify", logical_id, physical_id, after["Type"], before=before, after=after)
         details = tuple(
             detail

@@ -209,24 +209,3 @@ class TestProperties:
         stack = change("Thing", "AWS::X::Y", detail("Password", masked, masked + "*", cause="Password"))
         [prop] = by_id(planned((stack,)))["Thing"].properties
         assert (prop.before, prop.after, prop.sensitive) == (None, None, True)
-
-    def test_a_stack_that_is_left_out_is_read_where_the_change_set_does_not_say_what_goes(self):
-        api = Recorded()
-        api.change_sets[CHANGE_SET] = description(CHANGE_SET, nested("NodeGroupOldOneStack", action="Remove"))
-        api.answers["ListStackResources"] = lambda _: {
-            "StackResourceSummaries": [
-                {
-                    "LogicalResourceId": "NodeGroupOldOneAutoScalingGroup",
-                    "PhysicalResourceId": "kubernetes-old",
-                    "ResourceType": ASG,
-                    "ResourceStatus": "CREATE_COMPLETE",
-                    "LastUpdatedTimestamp": api.clock.now(),
-                }
-            ]
-        }
-        [stack] = make_plan(api.account, request(), report=lambda _: None).stacks
-        assert stack.action == "delete"
-        assert stack.impact.text.startswith("node group `old-one` is removed with its instances")
-        assert [(each.logical_id, each.action) for each in stack.changes] == [
-            ("NodeGroupOldOneAutoScalingGroup", "remove")
-        ]

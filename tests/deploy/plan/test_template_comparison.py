@@ -61,7 +61,7 @@ def changes_of(
     change_set = ChangeSet(
         "root", "", "", "CREATE_COMPLETE", resource_changes=root_changes, children={"Stack": child} if nested else {}
     )
-    completed = TemplateComparison(*evaluated, physical_ids={}).complete(change_set)
+    completed = TemplateComparison(*evaluated).complete(change_set)
     analysis = ReplacementAnalysis(completed, evaluated[1])
     stack = completed.children.get("Stack")
     found: dict[str, list[Any]] = {}
@@ -165,7 +165,7 @@ def test_another_image_behind_the_same_path_is_a_change(found: dict[str, str], l
     old, new = (evaluate_stacks({"": template}, {"I": "/path"}, {"": values}) for values in ({"I": "ami-1"}, found))
     change_ = modify("Thing", properties("A", "A", **listed))
     change_set = ChangeSet("root", "", "", "", resource_changes={"Thing": change_})
-    details = TemplateComparison(old, new, {}).complete(change_set).resource_changes["Thing"].details
+    details = TemplateComparison(old, new).complete(change_set).resource_changes["Thing"].details
     is_shown = found or listed["after"] != LARGE
     assert [(detail.before, detail.after, detail.only_in) for detail in details] == (
         [("ami-1", "ami-2", "")] if is_shown else [("ami-1", LATER, ""), (LARGE, LARGE, "")]
@@ -190,7 +190,7 @@ def test_a_secret_parameter_is_compared_by_cloudformation_alone() -> None:
     evaluated = evaluate_stacks({"": secret}, {"S": "never shown"})
     listed = properties("A", "A", before=Unshown.MASKED, after=Unshown.MASKED)
     change_set = ChangeSet("root", "", "", "", resource_changes={"Thing": modify("Thing", listed)})
-    completed = TemplateComparison(evaluated, evaluated, {}).complete(change_set)
+    completed = TemplateComparison(evaluated, evaluated).complete(change_set)
     resource_change = completed.resource_changes["Thing"]
     [analyzed] = ReplacementAnalysis(completed, evaluated).effective_changes(completed, resource_change)
     assert (analyzed.detail.before, analyzed.certain) == (Unshown.MASKED, True)

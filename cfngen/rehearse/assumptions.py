@@ -90,8 +90,10 @@ def _words(*words: str | None) -> str:
     return " ".join(filter(None, words))
 
 
-def _causes(change: AwsObject) -> set[str]:
-    return {detail.get("CausingEntity", "") for detail in change.get("Details", ())}
+def _resources_read(change: AwsObject) -> set[str]:
+    """Return the resources whose attributes are a cause of a change."""
+    causes = [detail.get("CausingEntity", "") for detail in change.get("Details", ())]
+    return {cause.partition(".")[0] for cause in causes if "." in cause}
 
 
 def _judge_attribute_of_updated_resource(operation: Operation, change_set: DescribedChangeSet) -> _Cases:
@@ -102,13 +104,11 @@ def _judge_attribute_of_updated_resource(operation: Operation, change_set: Descr
         if change.get("Replacement") == "False" and change["ResourceType"] != NESTED_STACK
     }
     for name, change in plain.items():
-        for cause in sorted(_causes(change)):
-            resource, dot, _ = cause.partition(".")
-            if dot and resource in in_place:
-                is_listed = cause in _causes(change_set.with_values.get(name, {}))
-                is_executed = operation.status == "UPDATE_COMPLETE"
-                is_updated = "UPDATE_COMPLETE" in _statuses(operation, change_set, name)
-                yield not is_listed and (is_updated or not is_executed), (resource, name)
+        listed = _resources_read(change_set.with_values.get(name, {}))
+        is_updated = "UPDATE_COMPLETE" in _statuses(operation, change_set, name)
+        for resource in sorted(in_place & _resources_read(change)):
+            holds = resource not in listed and (is_updated or operation.status != "UPDATE_COMPLETE")
+            yield holds, (resource, name)
 
 
 def _judge_long_value(operation: Operation, change_set: DescribedChangeSet) -> _Cases:

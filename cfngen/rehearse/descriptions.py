@@ -41,15 +41,15 @@ class RecordingSession:
     def take(self, names: NameNormalizer, masks: Masks) -> tuple[DescribedChangeSet, ...]:
         """Return what was recorded since the last call, masked; the root's before those of the nested stacks."""
         recorded, self._changes = self._changes, {}
-        all_changes = [change for changes in recorded.values() for change in changes.values()]
-        stacks = {change.get("ChangeSetId"): names(change["LogicalResourceId"]) for change in all_changes}
-        masked = {
-            key: {names(logical_id): _mask(change, names, masks) for logical_id, change in changes.items()}
-            for key, changes in recorded.items()
-        }
+        masked: dict[str, dict[bool, Any]] = {}
+        stacks: dict[str | None, str] = {}  # logical ids by ARN of the change set
+        for (id_, with_values), changes in recorded.items():
+            stacks |= {change.get("ChangeSetId"): names(logical_id) for logical_id, change in changes.items()}
+            named = {names(logical_id): _mask(change, names, masks) for logical_id, change in changes.items()}
+            masked.setdefault(id_, {})[with_values] = named
         return tuple(
-            DescribedChangeSet(stacks.get(id_, ""), masked.get((id_, True), {}), masked.get((id_, False), {}))
-            for id_ in dict.fromkeys(id_ for id_, _ in recorded)
+            DescribedChangeSet(stacks.get(id_, ""), described.get(True, {}), described.get(False, {}))
+            for id_, described in masked.items()
         )
 
     def _note_request(self, params: AwsArguments, context: AwsArguments, **_: object) -> None:

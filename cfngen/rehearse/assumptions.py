@@ -71,9 +71,8 @@ def _described(changes: Mapping[str, AwsObject], resources: Sequence[str]) -> di
     for name in resources:
         if change := changes.get(name):
             replacement = change.get("Replacement") if change["Action"] == "Modify" else None
-            action = _words(
-                change["Action"], None if replacement == "False" else replacement, change.get("PolicyAction")
-            )
+            replacement = None if replacement == "False" else replacement
+            action = _words(change["Action"], replacement, change.get("PolicyAction"))
             described[name] = [action, *map(_detail, change.get("Details", ()))]
     return described
 
@@ -97,6 +96,8 @@ def _resources_read(change: AwsObject) -> set[str]:
 
 
 def _judge_attribute_of_updated_resource(operation: Operation, change_set: DescribedChangeSet) -> _Cases:
+    if operation.status != "UPDATE_COMPLETE":
+        return
     plain = change_set.without_values
     in_place = {
         name
@@ -107,8 +108,7 @@ def _judge_attribute_of_updated_resource(operation: Operation, change_set: Descr
         listed = _resources_read(change_set.with_values.get(name, {}))
         is_updated = "UPDATE_COMPLETE" in _statuses(operation, change_set, name)
         for resource in sorted(in_place & _resources_read(change)):
-            holds = resource not in listed and (is_updated or operation.status != "UPDATE_COMPLETE")
-            yield holds, (resource, name)
+            yield is_updated and resource not in listed, (resource, name)
 
 
 def _judge_long_value(operation: Operation, change_set: DescribedChangeSet) -> _Cases:

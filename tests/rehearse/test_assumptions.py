@@ -61,7 +61,7 @@ TRUNCATED = {"Properties": {"Policies": CUT_OFF}}
         (ATTRIBUTE, update("B UPDATE_COMPLETE", with_values=A, without_values={**A, **B}), "confirmed"),
         (ATTRIBUTE, update("B UPDATE_COMPLETE", with_values={**A, **B}, without_values={**A, **B}), "refuted"),
         (ATTRIBUTE, update("A UPDATE_COMPLETE", with_values=A, without_values={**A, **B}), "refuted"),
-        (ATTRIBUTE, update(status="planned", with_values=A, without_values={**A, **B}), "confirmed"),
+        (ATTRIBUTE, update(status="planned", with_values=A, without_values={**A, **B}), "not seen"),
         (
             ATTRIBUTE,
             update(

@@ -14,7 +14,8 @@ from pathlib import PurePath
 from cfngen.errors import CfngenError
 from cfngen.graph.values import items, mapping, text
 from cfngen.templates.document import Document
-from cfngen.templates.expressions import known_ending, reference, substitute
+from cfngen.templates.evaluation import evaluate_stacks
+from cfngen.templates.expressions import known_ending, reference
 
 _STACK_TYPE = "AWS::CloudFormation::Stack"
 _SUFFIX = re.compile(r"\.(json|ya?ml|template)$", re.IGNORECASE)
@@ -39,7 +40,7 @@ class Resource:
 
     Attributes:
         type: its type, e.g. `AWS::EC2::VPC`.
-        properties: its properties; references to what other stacks pass on are replaced by what they stand for.
+        properties: its properties, evaluated (`cfngen.templates.evaluation`).
         body: the resource as it stands in its template.
     """
 
@@ -127,21 +128,19 @@ def read(documents: Sequence[Document], values: Mapping[str, str] | None = None)
     for name, value in (values or {}).items():
         if name in parameters:
             parameters[name]["Default"] = value
-    resources: dict[str, Resource] = {}
-    # Values of the nested stacks' outputs, by the logical id of the stack and the name of the output.
-    outputs: dict[tuple[str, str], object] = {}
-    for logical_id, body in _in_order_of_wiring(root):
-        if body.get("Type") == _STACK_TYPE and (child := _nested(documents, root, logical_id, body)):
-            passed_on = mapping(mapping(body.get("Properties")).get("Parameters"))
-            expressions = {name: _resolve_outputs(value, outputs) for name, value in passed_on.items()}
-            defaults = mapping(child.body.get("Parameters"))
-            for name in set(defaults) - set(expressions):
-                if "Default" in mapping(defaults[name]):
-                    expressions[name] = mapping(defaults[name])["Default"]
-            resources |= _resources(child, expressions)
-            for name, output in mapping(child.body.get("Outputs")).items():
-                outputs[logical_id, name] = substitute(mapping(output).get("Value"), expressions)
-    resources |= _resources(root, {})
+    templates = {
+        logical_id: _well_formed(_nested(documents, root, logical_id, body).body)
+        for logical_id, body in _stacks(root).items()
+    }
+    # References to the parameters that a person gives stay.
+    templates[""] = {**_well_formed(root.body), "Parameters": {}}
+    resources = {
+        logical_id: Resource(
+            logical_id, str(body.get("Type", "")), body["Properties"], templates[stack]["Resources"][logical_id]
+        )
+        for stack, template in evaluate_stacks(templates, {}).items()
+        for logical_id, body in template.resources.items()
+    }
     return ClusterTemplates(
         cluster=str(mapping(metadata.get("cfngen")).get("cluster", "")),
         region=str(regions[0]) if len(regions) == 1 else "",
@@ -167,9 +166,7 @@ def _root(documents: Sequence[Document]) -> Document:
     raise NotAClusterError(f"no template nests the others, and none has all resources: {names}")
 
 
-def _nested(
-    documents: Sequence[Document], root: Document, logical_id: str, body: Mapping[str, object]
-) -> Document | None:
+def _nested(documents: Sequence[Document], root: Document, logical_id: str, body: Mapping[str, object]) -> Document:
     url_ending = known_ending(mapping(body.get("Properties")).get("TemplateURL"))
     name = _short_name(url_ending)
     for document in documents:
@@ -187,37 +184,14 @@ def _stacks(document: Document) -> Mapping[str, Mapping[str, object]]:
     return {name: body for name, body in resources.items() if body.get("Type") == _STACK_TYPE}
 
 
-def _in_order_of_wiring(root: Document) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yield the nested stacks of the root, each after those whose outputs it takes."""
-    waiting = dict(_stacks(root))
-    while waiting:
-        ready = [
-            name
-            for name, body in waiting.items()
-            if not any(
-                (referenced := reference(value)) and referenced.name in waiting and referenced.name != name
-                for value in mapping(mapping(body.get("Properties")).get("Parameters")).values()
-            )
-        ]
-        if not ready:
-            raise NotAClusterError(f"{root.name} nests stacks that wait for each other: {', '.join(waiting)}")
-        for name in ready:
-            yield name, waiting.pop(name)
-
-
-def _resolve_outputs(value: object, outputs: Mapping[tuple[str, str], object]) -> object:
-    """Return what the root passes on to a stack: the value of another stack's output if it refers to one."""
-    referenced = reference(value)
-    if referenced and referenced.attribute.startswith("Outputs."):
-        return outputs.get((referenced.name, referenced.attribute.removeprefix("Outputs.")), value)
-    return value
-
-
-def _resources(document: Document, expressions: Mapping[str, object]) -> dict[str, Resource]:
-    """Return the resources of a template by logical id, with expressions in place of its parameters."""
-    resources: dict[str, Resource] = {}
-    for logical_id, raw_body in mapping(document.body.get("Resources")).items():
-        body = mapping(raw_body)
-        properties = substitute(dict(mapping(body.get("Properties"))), expressions)
-        resources[logical_id] = Resource(logical_id, str(body.get("Type", "")), mapping(properties), body)
-    return resources
+def _well_formed(template: Mapping[str, object]) -> dict[str, dict[str, dict[str, object]]]:
+    """Return the sections of a template that may have been edited by hand, with an empty part for an odd one."""
+    sections = {
+        section: {name: dict(mapping(part)) for name, part in mapping(template.get(section)).items()}
+        for section in ("Parameters", "Mappings", "Conditions", "Resources", "Outputs")
+    }
+    for resource in sections["Resources"].values():
+        resource["Properties"] = properties = dict(mapping(resource.get("Properties")))
+        if resource.get("Type") == _STACK_TYPE:
+            properties["Parameters"] = dict(mapping(properties.get("Parameters")))
+    return sections

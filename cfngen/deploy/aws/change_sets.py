@@ -6,7 +6,8 @@ Nothing is analyzed here: `replacement` decides which of the listed changes will
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
@@ -15,7 +16,7 @@ from typing import TypeVar
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import DeniedError, is_transient, translate_aws_errors
 from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView, looked_up_values, parameter_values
-from cfngen.deploy.aws.types import AwsArguments, AwsObject, Clock
+from cfngen.deploy.aws.types import AwsObject, Clock
 
 # What CloudFormation shows in place of a value, or in the middle of one: of a value that is known only once the change
 # set is executed; of a large one, with the SHA-256 of something that is not documented; of a NoEcho parameter's.
@@ -195,6 +196,16 @@ def retry_transient_errors(clock: Clock, call: Callable[[], Response]) -> Respon
             clock.sleep(pause())
 
 
+def read_pages(account: Account, call: Callable[..., AwsObject], **arguments: object) -> Iterator[AwsObject]:
+    """Yield the pages of a call's response, each retried as by `retry_transient_errors`."""
+    while True:
+        page = retry_transient_errors(account.clock, lambda: call(**arguments))
+        yield page
+        if not page.get("NextToken"):
+            return
+        arguments["NextToken"] = page["NextToken"]
+
+
 def read_change_set_status(account: Account, change_set_id: str) -> ChangeSet:
     """Return a change set without its changes, to see its status."""
     client = account.client("cloudformation")
@@ -210,39 +221,18 @@ def read_change_set(account: Account, change_set_id: str) -> ChangeSet:
     Both descriptions are read. The one with property values evaluates a Fn::GetAtt of a resource that is updated in
     place to its old value, and so lists neither such changes nor what follows from them; nothing warns of it.
     """
-    _, changes_with_values = _read_all_pages(account, change_set_id, with_property_values=True)
+    describe = account.client("cloudformation").describe_change_set
+    pages_with_values = read_pages(account, describe, ChangeSetName=change_set_id, IncludePropertyValues=True)
+    changes_with_values = _parse_resource_changes(pages_with_values)
+    pages = list(read_pages(account, describe, ChangeSetName=change_set_id))
     # With property values, a warning may replace the status reason (aws/aws-cdk-cli#1780).
-    first_page, changes_without_values = _read_all_pages(account, change_set_id, with_property_values=False)
-    change_set = _parse_change_set(first_page, _merge_descriptions(changes_with_values, changes_without_values))
+    change_set = _parse_change_set(pages[0], _merge_descriptions(changes_with_values, _parse_resource_changes(pages)))
     children = {
         resource_change.logical_id: read_change_set(account, resource_change.change_set_id)
         for resource_change in change_set.resource_changes.values()
         if resource_change.change_set_id
     }
     return replace(change_set, children=children)
-
-
-def _read_all_pages(
-    account: Account, change_set_id: str, *, with_property_values: bool
-) -> tuple[AwsArguments, list[ResourceChange]]:
-    """Return the first page of DescribeChangeSet, and the resource changes of all pages."""
-    client = account.client("cloudformation")
-    arguments: AwsArguments = {"ChangeSetName": change_set_id}
-    if with_property_values:
-        arguments["IncludePropertyValues"] = True
-    first_page: AwsArguments = {}
-    resource_changes: list[ResourceChange] = []
-    while True:
-        page = retry_transient_errors(account.clock, lambda: client.describe_change_set(**arguments))
-        first_page = first_page or page
-        resource_changes += [
-            _parse_resource_change(change["ResourceChange"])
-            for change in page.get("Changes", ())
-            if "ResourceChange" in change
-        ]
-        if not page.get("NextToken"):
-            return first_page, resource_changes
-        arguments["NextToken"] = page["NextToken"]
 
 
 def _merge_descriptions(
@@ -315,28 +305,25 @@ class ValidationFailure:
 
 def read_validation_failures(account: Account, change_set: ChangeSet) -> Iterator[ValidationFailure]:
     """Yield the problems that early validation found in one stack; none if DescribeEvents is not allowed."""
-    client = account.client("cloudformation")
-    arguments = {"ChangeSetName": change_set.id, "Filters": {"FailedEvents": True}}
-    while True:
-        try:
-            page = retry_transient_errors(account.clock, lambda: client.describe_events(**arguments))
-        except DeniedError:
-            return
-        for event in page.get("OperationEvents", ()):
-            if event.get("ValidationFailureMode") == "WARN" or event.get("HookFailureMode") == "WARN":
-                continue  # a warning does not fail the change set
+    describe = account.client("cloudformation").describe_events
+    pages = read_pages(account, describe, ChangeSetName=change_set.id, Filters={"FailedEvents": True})
+    with suppress(DeniedError):
+        for event in (event for page in pages for event in page["OperationEvents"]):
+            # A warning does not fail the change set.
+            is_warning = "WARN" in (event.get("ValidationFailureMode"), event.get("HookFailureMode"))
             reason = event.get("ValidationStatusReason") or event.get("HookStatusReason") or ""
-            if not reason:
-                continue
-            yield ValidationFailure(
-                stack=change_set.stack_name,
-                path=event.get("ValidationPath") or "",
-                reason=reason,
-                logical_id=event.get("LogicalResourceId") or "",
-            )
-        if not page.get("NextToken"):
-            return
-        arguments["NextToken"] = page["NextToken"]
+            if reason and not is_warning:
+                yield ValidationFailure(
+                    stack=change_set.stack_name,
+                    path=event.get("ValidationPath") or "",
+                    reason=reason,
+                    logical_id=event.get("LogicalResourceId") or "",
+                )
+
+
+def _parse_resource_changes(pages: Iterable[AwsObject]) -> list[ResourceChange]:
+    changes = (change for page in pages for change in page["Changes"])
+    return [_parse_resource_change(change["ResourceChange"]) for change in changes if "ResourceChange" in change]
 
 
 def _parse_resource_change(change: AwsObject) -> ResourceChange:

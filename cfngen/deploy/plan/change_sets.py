@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
@@ -21,6 +22,7 @@ from cfngen.deploy.aws.change_sets import (
     pauses,
     read_change_set,
     read_change_set_status,
+    read_pages,
     read_validation_failures,
     retry_transient_errors,
 )
@@ -232,20 +234,12 @@ def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
     Other change sets of the last hour are left alone, since someone else may be about to execute them. If the
     deletion is not allowed or fails, the change sets stay, which does no harm.
     """
-    client = account.client("cloudformation")
-    arguments: AwsArguments = {"StackName": stack}
-    stale: list[str] = []
-    try:
-        while True:
-            page = retry_transient_errors(account.clock, lambda: client.list_change_sets(**arguments))
-            stale += [summary["ChangeSetId"] for summary in page["Summaries"] if _is_stale(account, summary, name)]
-            if not page.get("NextToken"):
-                break
-            arguments["NextToken"] = page["NextToken"]
-        for change_set_id in stale:
-            _delete_change_set(account, change_set_id)
-    except (DeniedError, _UndeletableChangeSetError):
-        return
+    pages = read_pages(account, account.client("cloudformation").list_change_sets, StackName=stack)
+    with suppress(DeniedError, _UndeletableChangeSetError):
+        summaries = [summary for page in pages for summary in page["Summaries"]]
+        for summary in summaries:
+            if _is_stale(account, summary, name):
+                _delete_change_set(account, summary["ChangeSetId"])
 
 
 def _is_stale(account: Account, summary: AwsObject, name: str) -> bool:

@@ -70,9 +70,10 @@ def _described(changes: Mapping[str, AwsObject], resources: Sequence[str]) -> di
     described = {}
     for name in resources:
         if change := changes.get(name):
-            replacement = change.get("Replacement") if change["Action"] == "Modify" else None
-            replacement = None if replacement == "False" else replacement
-            action = _words(change["Action"], replacement, change.get("PolicyAction"))
+            is_replaced = change.get("Action") == "Modify" and change.get("Replacement") != "False"
+            action = _words(
+                change.get("Action"), change.get("Replacement") if is_replaced else "", change.get("PolicyAction")
+            )
             described[name] = [action, *map(_detail, change.get("Details", ()))]
     return described
 
@@ -102,7 +103,7 @@ def _judge_attribute_of_updated_resource(operation: Operation, change_set: Descr
     in_place = {
         name
         for name, change in plain.items()
-        if change.get("Replacement") == "False" and change["ResourceType"] != NESTED_STACK
+        if change.get("Replacement") == "False" and change.get("ResourceType") != NESTED_STACK
     }
     for name, change in plain.items():
         listed = _resources_read(change_set.with_values.get(name, {}))
@@ -114,7 +115,9 @@ def _judge_attribute_of_updated_resource(operation: Operation, change_set: Descr
 def _judge_long_value(operation: Operation, change_set: DescribedChangeSet) -> _Cases:
     for name, change in change_set.with_values.items():
         for context in ("BeforeContext", "AfterContext"):
-            for value in map(str, change.get(context, {}).get("Properties", {}).values()):
+            definition = change.get(context)
+            properties = definition["Properties"] if isinstance(definition, Mapping) else {}
+            for value in map(str, properties.values()):
                 length = _LENGTH.fullmatch(value)
                 if length and int(length[1]) > MAX_SHOWN_LENGTH:
                     yield False, (name,)

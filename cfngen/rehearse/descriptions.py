@@ -15,7 +15,7 @@ from cfngen.deploy.aws.types import AwsArguments, AwsObject, Client, Session
 from cfngen.rehearse.masking import Masks
 from cfngen.rehearse.operations import DescribedChangeSet, NameNormalizer
 
-MAX_TEXT = 256  # longer texts are boot programs, policies and the like
+_MAX_TEXT = 256  # longer texts are boot programs, policies and the like
 _OPERATION = "cloudformation.DescribeChangeSet"
 _WITH_VALUES = "cfngen_with_values"  # in botocore's context of a request: whether it asks for property values
 
@@ -58,7 +58,7 @@ class RecordingSession:
     def _record(self, parsed: AwsArguments, context: AwsArguments, **_: object) -> None:
         if parsed.get("Status") == "CREATE_COMPLETE":
             changes = [change.get("ResourceChange", {}) for change in parsed.get("Changes", ())]
-            recorded = self._changes.setdefault((parsed["ChangeSetId"], context[_WITH_VALUES]), {})
+            recorded = self._changes.setdefault((parsed.get("ChangeSetId", ""), context[_WITH_VALUES]), {})
             recorded |= {change["LogicalResourceId"]: change for change in changes if "LogicalResourceId" in change}
 
 
@@ -70,8 +70,8 @@ def _mask(value: Any, names: NameNormalizer, masks: Masks, key: str = "") -> Any
         return [_mask(item, names, masks) for item in value]
     if not isinstance(value, str):
         return value
-    if key in ("BeforeContext", "AfterContext"):  # the definition of a resource, as JSON
-        with suppress(ValueError):
+    if key in ("BeforeContext", "AfterContext"):  # the definition of a resource, as JSON unless AWS cut it off
+        with suppress(ValueError, AttributeError):
             definition = json.loads(value)
             properties = {name: _text_if_long(item) for name, item in definition.get("Properties", {}).items()}
             return _mask({**definition, "Properties": properties}, names, masks)
@@ -79,9 +79,9 @@ def _mask(value: Any, names: NameNormalizer, masks: Masks, key: str = "") -> Any
         logical_id, dot, attribute = value.partition(".")
         return f"{names(logical_id)}{dot}{attribute}"
     is_whole = shown_value(value) is not Unshown.TRUNCATED
-    return f"({len(value)} characters)" if is_whole and len(value) > MAX_TEXT else masks(value)
+    return f"({len(value)} characters)" if is_whole and len(value) > _MAX_TEXT else masks(value)
 
 
 def _text_if_long(value: Any) -> Any:
     text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) > MAX_TEXT else value
+    return text if len(text) > _MAX_TEXT else value

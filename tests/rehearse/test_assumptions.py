@@ -18,7 +18,9 @@ from cfngen.cli.display.json_output import to_json_value
 from cfngen.cli.render.rehearsal import fact_lines, result_lines
 from cfngen.rehearse import assumptions
 from cfngen.rehearse.assumptions import JudgedAssumption, judge_assumptions
-from cfngen.rehearse.operations import DescribedChangeSet, Operation, OperationEvent
+from cfngen.rehearse.descriptions import _mask
+from cfngen.rehearse.masking import Masks
+from cfngen.rehearse.operations import DescribedChangeSet, NameNormalizer, Operation, OperationEvent
 from cfngen.rehearse.report import Rehearsal, UnreadableReportError, markdown_page, propose_facts
 from cfngen.sandbox.cloudformation import descriptions
 
@@ -76,6 +78,7 @@ TRUNCATED = {"Properties": {"Policies": CUT_OFF}}
         (LONG_VALUE, update(with_values=changed("A", BeforeContext=TRUNCATED, AfterContext=SHORT)), "confirmed"),
         (LONG_VALUE, update(with_values=changed("A", BeforeContext=TRUNCATED, AfterContext=LONG)), "refuted"),
         (LONG_VALUE, update(with_values=changed("A", AfterContext=SHORT)), "not seen"),
+        (LONG_VALUE, update(with_values=changed("A", AfterContext=CUT_OFF)), "not seen"),
         (LONG_VALUE, update(), "not seen"),
     ],
 )
@@ -93,6 +96,33 @@ def test_one_case_refutes_what_others_confirm() -> None:
 
 def test_the_limit_is_that_of_the_emulator() -> None:
     assert assumptions.MAX_SHOWN_LENGTH == descriptions.MAX_SHOWN_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("context", "recorded"),
+    [
+        (
+            json.dumps({"Properties": {"Arn": "arn:aws:iam::123456789012:role/a", "Policies": ["x" * 300], "Size": 3}}),
+            {"Properties": {"Arn": "<arn-iam-1>", "Policies": "(304 characters)", "Size": 3}},
+        ),
+        (
+            json.dumps({"Properties": {"A": [f"{'x' * 300} (Truncated-Signature):1"]}, "Metadata": {"B": "y" * 257}}),
+            {
+                "Properties": {"A": f'["{"x" * 300} (Truncated-Signature):1"]'},
+                "Metadata": {"B": "(257 characters)"},
+            },
+        ),
+        ('{"Metadata": {}}', {"Metadata": {}, "Properties": {}}),
+        ("(Truncated-Signature):1", "(Truncated-Signature):1"),
+        ('{"Properties": [', '{"Properties": ['),
+        ("null", "null"),
+        ("z" * 300, "(300 characters)"),
+    ],
+)
+def test_definitions_are_recorded_masked_and_without_long_values(context: str, recorded: object) -> None:
+    change = {"LogicalResourceId": "A", "AfterContext": context}
+    masked = _mask(change, NameNormalizer(()), Masks())
+    assert masked == {"LogicalResourceId": "A", "AfterContext": recorded}
 
 
 def report_of(rehearsal: Rehearsal, directory: Path) -> Path:

@@ -138,13 +138,13 @@ class ProposedFacts(Message):
 
     Attributes:
         source: the rehearsal.
-        recorded: its day.
+        began: when it began.
         facts: the assumptions that it confirms or refutes.
     """
 
     kind: ClassVar[str] = "proposedFacts"
     source: str
-    recorded: str
+    began: datetime
     facts: tuple[JudgedAssumption, ...]
 
 
@@ -158,7 +158,8 @@ def propose_facts(file: Path) -> ProposedFacts:
         report = json.loads(file.read_text("utf-8"))
         judged = [JudgedAssumption(**assumption) for assumption in report["assumptions"]]
         source = f"cfngen rehearse {report['version']} in {report['region']}"
-        return ProposedFacts(source, report["began"][:10], tuple(fact for fact in judged if fact.shown))
+        settled = tuple(assumption for assumption in judged if assumption.shown)
+        return ProposedFacts(source, datetime.fromisoformat(report["began"]), settled)
     except (OSError, ValueError, LookupError, TypeError) as error:
         reason = getattr(error, "strerror", None) or "it is no report in JSON by this version of `cfngen rehearse`"
         raise UnreadableReportError(f"{file}: the report cannot be read: {reason}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -150,7 +151,7 @@ def test_a_report_becomes_facts_in_the_form_of_those_of_the_tests(tmp_path: Path
             "facts": [
                 {
                     "fact": f"not so: {LONG_VALUE}",
-                    "recorded": "2026-11-22",
+                    "recorded": datetime.date(2026, 11, 22),
                     "case": "roll, AStack",
                     "values": {
                         "A": ["Modify True Delete", "Metadata Never Static DirectModification: a -> b"],

@@ -57,7 +57,7 @@ def fact_lines(message: ProposedFacts) -> list[str]:
     facts = [
         {
             "fact": f"{'not so: ' * (judged.verdict == 'refuted')}{judged.fact}",
-            "recorded": message.recorded,
+            "recorded": message.began.date(),
             **judged.shown,
         }
         for judged in message.facts

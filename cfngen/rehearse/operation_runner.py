@@ -36,6 +36,7 @@ from cfngen.rehearse import cleanup, observations
 from cfngen.rehearse.cleanup import REHEARSAL_TAG
 from cfngen.rehearse.clusters import REHEARSAL_NAME
 from cfngen.rehearse.comparison import find_remarks, find_surprises
+from cfngen.rehearse.descriptions import RecordingSession
 from cfngen.rehearse.expectations import Expectations, expectation_key
 from cfngen.rehearse.masking import Masks
 from cfngen.rehearse.operations import NameNormalizer, Operation, recorded_events
@@ -112,7 +113,8 @@ class OperationRunner:
         report: Report,
         on_interrupt: Callable[[], InterruptChoice],
     ) -> None:
-        self.account = account
+        self._session = RecordingSession(account.session)
+        self.account = replace(account, session=self._session, _clients={})
         self.request = request
         self.expected = expected
         self.interaction = Interaction(self.report, lambda question: True, self._interrupt)
@@ -173,6 +175,7 @@ class OperationRunner:
             operation,
             events=recorded_events(self._events, self._names, self.masks),
             changes=_describe_changes(self._plan, self._names),
+            change_sets=self._session.take(self._names, self.masks),
             facts={name: self.masks(value) for name, value in operation.facts.items()},
             remarks=tuple(map(self.masks, (*operation.remarks, *_describe_diagnosis(self._diagnosis)))),
         )
@@ -199,9 +202,10 @@ class OperationRunner:
             seconds = (self.account.clock.now() - start).total_seconds()
             return self._with_observations(action, Operation(name=action.name, status="planned", seconds=seconds), "")
         finished = deployment.deploy(self.account, request, self.interaction)
-        return self._with_observations(
-            action, Operation(name=action.name, status=finished.status, seconds=finished.seconds), finished.stack_id
-        )
+        unplanned = [self._names.path((*change.path, change.logical_id)) for change in finished.unplanned]
+        facts = {"touched without being in the plan": ", ".join(unplanned)} if unplanned else {}
+        operation = Operation(name=action.name, status=finished.status, seconds=finished.seconds, facts=facts)
+        return self._with_observations(action, operation, finished.stack_id)
 
     def _deployment_request(self, deployable: Deployable) -> DeploymentRequest:
         """Return the request that deploys the templates as the rehearsal's stack, without termination protection."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cfngen.cluster.naming.logical_ids import ProgramId
 from cfngen.cluster.naming.network_ids import SubnetId, ZoneId, zone_id
@@ -39,6 +40,21 @@ class OperationEvent:
 
 
 @dataclass(frozen=True)
+class DescribedChangeSet:
+    """How CloudFormation described the change set of one stack, masked; of long texts only the length.
+
+    Attributes:
+        stack: logical id of the nested stack, e.g. `MasterStack`; empty for the root.
+        with_values: each `ResourceChange` that DescribeChangeSet lists with `IncludePropertyValues`, by logical id.
+        without_values: those that it lists without.
+    """
+
+    stack: str
+    with_values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    without_values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Operation:
     """An operation on the rehearsal's stack, and its result.
 
@@ -52,6 +68,7 @@ class Operation:
         facts: what was observed afterwards; compared with the emulator.
         remarks: what is worth reading but not compared, such as launches that were retried.
         error: the error that ended the operation early; empty if none did.
+        change_sets: its change sets, the root's first, as CloudFormation described them.
     """
 
     name: str
@@ -62,6 +79,7 @@ class Operation:
     facts: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     error: str = ""
+    change_sets: tuple[DescribedChangeSet, ...] = ()
 
 
 class NameNormalizer:

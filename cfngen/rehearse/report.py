@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ from typing import ClassVar, Literal
 from cfngen.atomic_files import replace_file
 from cfngen.deploy.messages.message import Message
 from cfngen.errors import CfngenError
+from cfngen.rehearse.assumptions import JudgedAssumption
 from cfngen.rehearse.comparison import Surprise
 from cfngen.rehearse.operations import Operation
 from cfngen.rehearse.outlines import Outline
@@ -25,6 +27,12 @@ class ReportError(CfngenError):
     """The report cannot be written."""
 
     code = "report-not-written"
+
+
+class UnreadableReportError(CfngenError):
+    """A file is not the report of a rehearsal."""
+
+    code = "report-not-read"
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,7 @@ class Rehearsal(Message):
         result: the result of the step that ended it, or `as expected`.
         steps: the steps that were requested.
         left: descriptions of what could not be removed; empty if everything was.
+        assumptions: what cfngen assumes about CloudFormation, and what the rehearsal says about it.
     """
 
     kind: ClassVar[str] = "rehearsal"
@@ -102,6 +111,7 @@ class Rehearsal(Message):
     result: StepResult
     steps: tuple[RehearsedStep, ...]
     left: tuple[str, ...] = ()
+    assumptions: tuple[JudgedAssumption, ...] = ()
 
     @property
     def surprises(self) -> tuple[Surprise, ...]:
@@ -120,6 +130,39 @@ class RehearsalWritten(Message):
 
     kind: ClassVar[str] = "rehearsalWritten"
     files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ProposedFacts(Message):
+    """What a rehearsal settles about AWS, to be added to the facts in the tests of the emulator.
+
+    Attributes:
+        source: the rehearsal.
+        began: when it began.
+        facts: the assumptions that it confirms or refutes.
+    """
+
+    kind: ClassVar[str] = "proposedFacts"
+    source: str
+    began: datetime
+    facts: tuple[JudgedAssumption, ...]
+
+
+def propose_facts(file: Path) -> ProposedFacts:
+    """Return what the rehearsal with this report in JSON settles.
+
+    Raises:
+        UnreadableReportError: the file cannot be read, or is no such report.
+    """
+    try:
+        report = json.loads(file.read_text("utf-8"))
+        judged = [JudgedAssumption(**assumption) for assumption in report["assumptions"]]
+        source = f"cfngen rehearse {report['version']} in {report['region']}"
+        settled = tuple(assumption for assumption in judged if assumption.shown)
+        return ProposedFacts(source, datetime.fromisoformat(report["began"]), settled)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no report in JSON by this version of `cfngen rehearse`"
+        raise UnreadableReportError(f"{file}: the report cannot be read: {reason}") from error
 
 
 def markdown_page(rehearsal: Rehearsal) -> str:
@@ -141,6 +184,8 @@ def markdown_page(rehearsal: Rehearsal) -> str:
     for step in rehearsal.steps:
         if step.operations or step.error:
             lines += ["", f"## {step.number}. {step.title}", "", *_step_lines(step)]
+    lines += ["", "## Assumptions", ""]
+    lines += [f"- **{judged.verdict}**: {judged.fact}" for judged in rehearsal.assumptions]
     if rehearsal.left:
         lines += ["", "## Left behind", "", *(f"- {leftover}" for leftover in rehearsal.left)]
     return "\n".join(lines) + "\n"

@@ -18,6 +18,7 @@ from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
 from cfngen.rehearse import cleanup, observations
+from cfngen.rehearse.assumptions import judge_assumptions
 from cfngen.rehearse.cleanup import Leftover
 from cfngen.rehearse.clusters import REHEARSAL_NAME
 from cfngen.rehearse.expectations import Expectations
@@ -150,6 +151,7 @@ class _RehearsalRun:
             default_vpc=default_vpc,
             result=results[0] if results else "as expected",
             steps=tuple(self.steps),
+            assumptions=judge_assumptions([done.operation for step in self.steps for done in step.operations]),
             left=tuple(self.masks(f"{leftover.kind} {leftover.id}: {leftover.why}") for leftover in leftovers),
         )
 

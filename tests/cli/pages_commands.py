@@ -514,6 +514,7 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
         "cfngen deploy": COMMANDS_PAGE,
         "cfngen rehearse": _REHEARSE,
         "cfngen rehearse --clean-up": _REHEARSE,
+        "cfngen rehearse --offline-report FILE": _REHEARSE,
     },
     "docs/develop/architecture.md": {
         "cfngen delete": COMMANDS_PAGE,

@@ -51,6 +51,8 @@ def test_the_steps_are_shown_without_credentials(cfngen: Shell) -> None:
         (("--zones", "us-west-2a,us-west-2b,eu-central-1a"), 64, "is not three zones of one region"),
         (("--zones", "us-west-2a,us-west-2a,us-west-2b"), 64, "is not three zones of one region"),
         (("--list", "--clean-up"), 64, "cannot be used together"),
+        (("--list", "--offline-report", "mine.json"), 64, "--list and --offline-report cannot be used together"),
+        (("--offline-report", "mine.json"), 1, "mine.json: the report cannot be read: No such file"),
         (("--up-to", "moon"), 1, "the rehearsal has no step 'moon'"),
         (("--role-arn", "me"), 64, "is not the ARN of a role"),
     ],
@@ -74,6 +76,10 @@ def test_a_rehearsal_from_the_question_to_the_report(cfngen: Shell, where: Place
     assert "The report is in mine.json and mine.md." in done.out
     assert json.loads(Path("mine.json").read_text())["result"] == "as expected"
     assert Path("mine.md").read_text().startswith("# Rehearsal of cfngen ")
+    facts = cfngen("rehearse", "--offline-report", "mine.json")
+    assert (facts.code, facts.out.splitlines()[0]) == (0, "- repository: cfngen")
+    [told] = lines(cfngen("rehearse", "--offline-report", "mine.json", "-o", "json").out)
+    assert [fact["verdict"] for fact in told["facts"]] == ["confirmed"]
     assert stacks(where) == set()
     assert cfngen("rehearse", "--clean-up").code == 0
 

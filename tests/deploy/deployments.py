@@ -61,7 +61,9 @@ class Operator:
     def deploy(self, cluster: Cluster | Mapping[str, Any] | None = None, **options: Any) -> Finished:
         self.messages.clear()
         self.questions.clear()
-        return deploy(self.account, self.wanted(cluster, **options), self.waiting)
+        finished = deploy(self.account, self.wanted(cluster, **options), self.waiting)
+        assert finished.unplanned == ()
+        return finished
 
     def plan(self, cluster: Cluster | Mapping[str, Any] | None = None, **options: Any) -> Plan:
         return plan(self.account, self.wanted(cluster, **options), self.waiting)

@@ -6,13 +6,15 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from deployed import Place, place
 from rehearsing import Person, left, steps_of
 
 from cfngen.cli.display.json_output import to_json_value
-from cfngen.deploy.messages.message import Event
+from cfngen.deploy.messages.message import Event, Finished, UnplannedChange
+from cfngen.deploy.operations.deployment import deploy as deployment
 from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.rehearse import cleanup, clusters, expectations
 from cfngen.rehearse.cleanup import ForeignRehearsalStackError
@@ -115,6 +117,20 @@ def test_another_fact_is_a_surprise() -> None:
         ended = Person(where.account).rehearse("secrets", expected=recorded)
         assert left(where) == []
     assert list(map(str, ended.rehearsal.surprises)) == ["CaSecret after its stack: expected there; seen gone"]
+
+
+def test_what_a_plan_does_not_name_is_a_surprise(monkeypatch: pytest.MonkeyPatch) -> None:
+    deploy = deployment.deploy
+    touched = UnplannedChange(("IamStack",), "MasterRole", "AWS::IAM::Role", "update")
+
+    def deploy_by_wrong_plan(*arguments: Any) -> Finished:
+        return dataclasses.replace(deploy(*arguments), unplanned=(touched,))
+
+    monkeypatch.setattr(deployment, "deploy", deploy_by_wrong_plan)
+    with place() as where:
+        ended = Person(where.account).rehearse("network-plugins")
+    [surprise] = map(str, ended.rehearsal.surprises)
+    assert surprise == "touched without being in the plan: expected nothing; seen IamStack/MasterRole"
 
 
 def test_what_the_account_forbids_is_no_surprise() -> None:

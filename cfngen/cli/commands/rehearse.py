@@ -40,6 +40,7 @@ class _Options:
 
     zones: str
     report: Path | None
+    offline_report: Path | None
     bucket: str
     role_arn: str
     profile: str
@@ -91,6 +92,12 @@ _options = OptionGroup(
         type=PathArgument("give a file name"),
         help="File for the report in JSON; a readable page is written next to it. Default: rehearsal-<date>.json.",
     ),
+    Option(
+        "--offline-report",
+        metavar="FILE",
+        type=PathArgument("give a report in JSON"),
+        help="Only show what this report says about AWS, as facts for cfngen's tests; needs no credentials.",
+    ),
     bucket_option,
     role_option,
     profile_option,
@@ -139,11 +146,15 @@ def command(
     from cfngen.rehearse.expectations import read_recorded_expectations
     from cfngen.rehearse.operation_runner import RehearsalRequest
     from cfngen.rehearse.outlines import outline_steps
-    from cfngen.rehearse.report import RehearsalSteps
+    from cfngen.rehearse.report import RehearsalSteps, propose_facts
     from cfngen.rehearse.steps import steps_up_to
 
-    if list_only and clean_up_only:
-        raise click.UsageError("--list and --clean-up cannot be used together.")
+    alternatives = {"--list": list_only, "--clean-up": clean_up_only, "--offline-report": options.offline_report}
+    if len(chosen := [name for name, value in alternatives.items() if value]) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} cannot be used together.")
+    if options.offline_report:
+        show_message(propose_facts(options.offline_report), json=options.output == "json")
+        context.exit(SUCCESS)
     zones = _parse_zones(options.zones)
     target = options.target(zones[0])
     steps = steps_up_to(last_step)

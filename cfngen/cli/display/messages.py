@@ -86,6 +86,9 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "deploy.preflight.findings.NetworkCheck", ("check network", "plan", "deploy"), "checks.network_check_lines"
     ),
     "plan": MessageType("deploy.plan.plan.Plan", ("plan", "deploy"), "plan.plan_lines", renderer_takes_full=True),
+    "unplannedChange": MessageType(
+        "deploy.messages.message.UnplannedChange", ("deploy",), "operations.unplanned_change_lines", is_progress=True
+    ),
     "event": MessageType("deploy.messages.message.Event", (*_COMMANDS_WITH_EVENTS, "events")),
     "progress": MessageType("deploy.watching.progress.Progress", _COMMANDS_WITH_EVENTS),
     "diagnosis": MessageType(
@@ -180,6 +183,9 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "rehearse.report.RehearsalWritten", ("rehearse",), "rehearsal.written_lines", blank_line_before=True
     ),
     "rehearsalSteps": MessageType("rehearse.report.RehearsalSteps", ("rehearse --list",), "rehearsal.step_lines"),
+    "proposedFacts": MessageType(
+        "rehearse.report.ProposedFacts", ("rehearse --offline-report",), "rehearsal.fact_lines", is_verbatim=True
+    ),
     "policy": MessageType("permissions.grants.Policy", ("permissions",), "notices.policy_lines", is_verbatim=True),
     "sandbox": MessageType("sandbox.process.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
     "versions": MessageType("cli.commands.version.Versions", ("version",), "notices.version_lines"),

@@ -10,10 +10,12 @@ import click
 from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.layout import bullets, paragraph, screen_width
-from cfngen.hints import Line, suggest
+from cfngen.cli.render.resource_names import resource_path
+from cfngen.hints import CommandText, Line, SuggestedCommand, suggest
+from cfngen.text import pluralize
 
 if TYPE_CHECKING:
-    from cfngen.deploy.messages.message import Finished
+    from cfngen.deploy.messages.message import Finished, UnplannedChange
 
 
 OPERATION_VERBS: Mapping[str, str] = {
@@ -24,6 +26,11 @@ OPERATION_VERBS: Mapping[str, str] = {
     "import": "importing into",
 }
 """By the name of an operation, as in `Progress.action`: the verb, to be followed by the name of the stack."""
+_REPORT_OF_WRONG_PLAN = (
+    "this is a bug in cfngen: please report it with the plan above, the cluster file and the output of ",
+    SuggestedCommand("events", (("--output", "json"),)),
+    ", without what is secret in them.",
+)
 
 
 class _AboutCluster(Protocol):
@@ -66,8 +73,32 @@ def operation_plan_lines(
     return [*lines, ""]
 
 
+def unplanned_change_lines(change: UnplannedChange) -> list[str]:
+    """Return the warning that an operation touches a resource which its plan does not name."""
+    return [click.style("warning: ", fg="yellow", bold=True) + f"not in the plan: {_unplanned_text(change)}"]
+
+
 def finished_lines(finished: Finished) -> list[Line]:
-    """Return how the operation ended, and what to do next."""
+    """Return how the operation ended, what it did besides its plan, and what to do next."""
+    if not finished.unplanned:
+        return _ending_lines(finished)
+    subject = pluralize(len(finished.unplanned), "changed resource")
+    return [
+        click.style(f"The plan was wrong: it did not name {subject}.", fg="red", bold=True),
+        *bullets(map(_unplanned_text, finished.unplanned), screen_width()),
+        CommandText(click.style("hint: ", bold=True), *_REPORT_OF_WRONG_PLAN),
+        "",
+        *_ending_lines(finished),
+    ]
+
+
+def _unplanned_text(change: UnplannedChange) -> str:
+    verb = f"{change.action.removesuffix('e')}ed"
+    text = f"{resource_path(change.path, change.logical_id)} ({change.type}) is {verb}"
+    return f"{text}; {change.impact.danger}: {change.impact.text}" if change.impact else text
+
+
+def _ending_lines(finished: Finished) -> list[Line]:
     name = finished.stack
     if finished.in_progress:
         result = f"{name}: {finished.status}; it continues without cfngen."

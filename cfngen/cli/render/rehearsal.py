@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from cfngen.cli.render.layout import bullets, line_width, paragraph, table
-from cfngen.rehearse.report import Rehearsal, RehearsalSteps, RehearsalWritten, RehearsedStep
+from cfngen.rehearse.report import ProposedFacts, Rehearsal, RehearsalSteps, RehearsalWritten, RehearsedStep
 from cfngen.text import pluralize
 
 _COLOUR_BY_RESULT = {"as expected": "green", "surprise": "red", "refused": "red", "interrupted": "yellow"}
@@ -33,6 +33,8 @@ def result_lines(rehearsal: Rehearsal) -> list[str]:
     lines = list(table(("STEP", "RESULT", "MINUTES", "WHAT"), [_result_row(step) for step in rehearsal.steps]))
     for step in rehearsal.steps:
         lines += _difference_lines(step)
+    assumptions = [f"assumption {judged.verdict}: {judged.fact}" for judged in rehearsal.assumptions]
+    lines += ["", *bullets(assumptions, line_width())]
     for resource in rehearsal.left:
         lines += ["", *paragraph(f"left behind: {resource}", line_width(), 0, 2)]
     return [*lines, "", *_verdict_lines(rehearsal)]
@@ -46,6 +48,22 @@ def written_lines(message: RehearsalWritten) -> list[str]:
         "send it to the project: it shows how AWS behaves, which no test can."
     )
     return list(paragraph(text, line_width()))
+
+
+def fact_lines(message: ProposedFacts) -> list[str]:
+    """Return the facts as YAML, as a part of the file that the tests of the emulator read."""
+    import yaml
+
+    facts = [
+        {
+            "fact": f"{'not so: ' * (judged.verdict == 'refuted')}{judged.fact}",
+            "recorded": message.began.date(),
+            **judged.shown,
+        }
+        for judged in message.facts
+    ]
+    part = {"repository": "cfngen", "file": message.source, "facts": facts}
+    return yaml.safe_dump([part], sort_keys=False, width=120).splitlines()
 
 
 def _result_row(step: RehearsedStep) -> tuple[str, str, str, str]:

@@ -348,15 +348,16 @@ def _parse_detail(detail: AwsObject) -> ChangeDetail:
         name=target.get("Name") or "",
         path=path if path.startswith("/") else "",
         recreation=target.get("RequiresRecreation") or "Never",
-        before=_parse_value(target.get("BeforeValue")),
-        after=_parse_value(target.get("AfterValue")),
+        before=shown_value(target.get("BeforeValue")),
+        after=shown_value(target.get("AfterValue")),
         evaluation=detail.get("Evaluation") or "Static",
         source=detail.get("ChangeSource") or "DirectModification",
         cause=detail.get("CausingEntity") or "",
     )
 
 
-def _parse_value(text: str | None) -> ShownValue:
+def shown_value(text: str | None) -> ShownValue:
+    """Return the value that a text in a description of a change set shows, or why it does not show one."""
     if text is None:
         return None
     if _TRUNCATED in text:

@@ -105,6 +105,7 @@ class Finished(Message):
             long it took to find out.
         outputs: the stack's outputs.
         in_progress: whether the operation has not ended, because the user detached from it.
+        unplanned: what a deployment touched although its plan did not name it, each resource once.
     """
 
     kind: ClassVar[str] = "finished"
@@ -116,6 +117,7 @@ class Finished(Message):
     seconds: float
     outputs: Mapping[str, str] = field(default_factory=dict)
     in_progress: bool = False
+    unplanned: tuple[UnplannedChange, ...] = ()
 
 
 Report = Callable[[Message], None]
@@ -173,3 +175,23 @@ class Impact:
     danger: Danger = Danger.NONE
     fails: bool = False
     dangerous_part: str = ""
+
+
+@dataclass(frozen=True)
+class UnplannedChange(Message):
+    """A resource that an operation touches although the plan does not name it: the plan was wrong.
+
+    Attributes:
+        path: logical ids from the root to the stack that has the resource; empty for a resource of the root.
+        logical_id: its logical id in the template.
+        type: e.g. `AWS::EC2::Volume`.
+        action: `create`, `update`, `replace`, `delete` or `import`; `update` if it is not known whether it is replaced.
+        impact: the worst that it may mean for the cluster; null if nothing is interrupted or lost by it.
+    """
+
+    kind: ClassVar[str] = "unplannedChange"
+    path: tuple[str, ...]
+    logical_id: str
+    type: str
+    action: str
+    impact: Impact | None = None

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Literal
 
 from cfngen.deploy.aws import protection
@@ -32,6 +33,7 @@ from cfngen.deploy.operations.deletion import removal
 from cfngen.deploy.operations.deployment import execution, update_series
 from cfngen.deploy.operations.deployment.attaching import cancel_creation
 from cfngen.deploy.operations.deployment.preparation import DeploymentRequest, Preparation, prepare
+from cfngen.deploy.operations.deployment.unplanned import PlanWitness
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.plan.plan import Change, Plan, Replacement
 from cfngen.deploy.preflight.pausing import ensure_not_paused
@@ -168,6 +170,11 @@ class _Deployment:
     def report(self) -> Report:
         return self.interaction.report
 
+    @cached_property
+    def witness(self) -> PlanWitness:
+        """What compares the operations of all phases with the plan."""
+        return PlanWitness(self.report)
+
     def show_plan(self, *, is_agreed: bool) -> None:
         """Report the plan, and before a creation what earlier stacks of this name have left."""
         if self.deployed_stack is None:
@@ -235,10 +242,17 @@ class _Deployment:
             self.account,
             stack_id,
             since=plan.created,
-            report=self.report,
+            report=self._report_of(plan),
             on_interrupt=self.interaction.on_interrupt,
             expected=_expect_changes(self.request, documents, plan),
         )
+
+    def _report_of(self, plan: Plan) -> Report:
+        """Return what reports the execution of a plan, and in it what neither this nor the whole plan names."""
+        # After a failure with rollback disabled, CloudFormation also works on what it has left unfinished.
+        if self.deployed_stack is not None and self.deployed_stack.status.health is StackHealth.PAUSED:
+            return self.report
+        return self.witness.compare_with(self.plan, plan)
 
     def finish(self, outcome: WatchResult) -> Finished:
         """Protect the stack after success, report the diagnosis after a failure; return the result."""
@@ -259,7 +273,7 @@ class _Deployment:
         if finished.succeeded and self.preparation.removed_issuer and self.deployed_stack is not None:
             buckets = update_series.buckets_of(self.preparation.removed_issuer, self.deployed_stack)
             removal.remove_issuer_buckets(account, buckets, self.report)
-        return finished
+        return replace(finished, unplanned=tuple(self.witness.unplanned))
 
     def finish_unchanged(self, action: Literal["tag", "none"]) -> Finished:
         """Protect the stack, which the deployment leaves as it is; return the result."""

@@ -216,13 +216,13 @@ def carry_out_series(request: DeploymentRequest, interaction: Interaction, deplo
     """
     finished, first_plan = deploy_once(request, False)
     updates = first_plan.updates
-    seconds = finished.seconds
+    seconds, unplanned = finished.seconds, finished.unplanned
     for done in range(1, len(updates)):
         position = f"update {done} of {len(updates)}"
         if not finished.succeeded:
             reason = f"{position} has not ended" if finished.in_progress else f"{position} did not succeed"
             interaction.report(_updates_notice(reason, updates[done:] if finished.in_progress else updates[done - 1 :]))
-            return finished
+            return replace(finished, unplanned=unplanned)
         interaction.report(Step(f"update {done + 1} of {len(updates)}: {updates[done].title}"))
         next_request = replace(request, token=f"{request.token}-u{done + 1}")
         try:
@@ -235,9 +235,10 @@ def carry_out_series(request: DeploymentRequest, interaction: Interaction, deplo
         if plan.updates and finished.action == "none":
             raise UnfinishedError(f"update {done + 1} found nothing to change", _titles(updates[done:]))
         seconds += finished.seconds
+        unplanned += finished.unplanned
     if updates and not finished.succeeded:
         interaction.report(_updates_notice(f"update {len(updates)} of {len(updates)} did not succeed", updates[-1:]))
-    return replace(finished, seconds=seconds)
+    return replace(finished, seconds=seconds, unplanned=unplanned)
 
 
 def wait_for_new_tokens(account: Account, stack: StackView, interaction: Interaction) -> None:

@@ -5,7 +5,6 @@ Nothing is analyzed here: `replacement` decides which of the listed changes will
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from cfngen.deploy.aws.types import AwsObject, Clock
 # set is executed; of a large one, with the SHA-256 of something that is not documented; of a NoEcho parameter's.
 _KNOWN_LATER = "{{changeSet:KNOWN_AFTER_APPLY}}"
 _TRUNCATED = "(Truncated-Signature):"
-_NO_ECHO_MASK = re.compile(r"\*{4,}")
+_NO_ECHO_MASK = "****"
 _NO_CHANGES_REASONS = ("The submitted information didn't contain changes", "No updates are to be performed")
 _RETRY_SECONDS = 180  # how long a call that fails with a transient error is repeated
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 5.0  # pauses between calls
@@ -364,7 +363,7 @@ def shown_value(text: str | None) -> ShownValue:
         return Unshown.TRUNCATED
     if _KNOWN_LATER in text:
         return Unshown.KNOWN_LATER
-    return Unshown.MASKED if _NO_ECHO_MASK.fullmatch(text) else text
+    return Unshown.MASKED if _NO_ECHO_MASK in text else text
 
 
 def read_change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:

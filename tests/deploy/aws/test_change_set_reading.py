@@ -105,7 +105,7 @@ def test_a_glance_asks_for_no_values_and_leaves_changes_out() -> None:
         ("", ""),
         ("1", "1"),
         ("***", "***"),
-        ("a****", "a****"),
+        ("a****", Unshown.MASKED),
         ("****", Unshown.MASKED),
         (f"(Truncated-Signature):{'0' * 64}", Unshown.TRUNCATED),
         (f'["(Truncated-Signature):{"0" * 64}"]', Unshown.TRUNCATED),

@@ -274,7 +274,7 @@ UNTOLD = {"known": False, "certain": False}
         (detail("A", "1", "****"), {"sensitive": True}),
         (detail("A", "****", "2"), {"sensitive": True}),
         (detail("A", "1", "***"), {"before": "1", "after": "***"}),
-        (detail("A", "1", "a****"), {"before": "1", "after": "a****"}),
+        (detail("A", "a****", "a****"), {"sensitive": True}),
         (detail("A", "1", "2", cause="T.LatestVersionNumber"), VERSION),
         (detail("A", "1", "2", recreation="Always"), {"before": "1", "after": "2", "replaces": WILL}),
     ],

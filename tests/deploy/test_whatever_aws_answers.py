@@ -30,6 +30,7 @@ from cfngen.cli.display.json_output import to_json_value
 from cfngen.cli.display.messages import message_type
 from cfngen.cli.render.events import history_lines
 from cfngen.cli.render.live import heartbeat_line, tree_lines
+from cfngen.cluster.load import load
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import read_change_set
 from cfngen.deploy.aws.errors import translate_aws_errors
@@ -41,11 +42,15 @@ from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.operations.recovery import ensure_deployable
 from cfngen.deploy.plan.planning import plan_from_change_set
+from cfngen.deploy.preflight.network.checks import check_network
+from cfngen.deploy.preflight.quotas.checks import check_quotas
+from cfngen.deploy.preflight.quotas.demand import count_demand
 from cfngen.deploy.status.derived_status import read_status
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import InterruptChoice, watch
 from cfngen.errors import CfngenError
+from cfngen.templates import generate
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 OPERATIONS = (
@@ -64,13 +69,28 @@ OPERATIONS = (
     "cloudformation:ListStackResources",
     "ec2:DescribeAddresses",
     "ec2:DescribeImages",
+    "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstances",
+    "ec2:DescribeInternetGateways",
     "ec2:DescribeLaunchTemplateVersions",
     "ec2:DescribeLaunchTemplates",
+    "ec2:DescribeNatGateways",
+    "ec2:DescribeNetworkAcls",
     "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeRouteTables",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSubnets",
     "ec2:DescribeVolumes",
+    "ec2:DescribeVpcAttribute",
+    "ec2:DescribeVpcEndpoints",
+    "ec2:DescribeVpcPeeringConnections",
+    "ec2:DescribeVpcs",
     "ec2:GetConsoleOutput",
+    "elbv2:DescribeLoadBalancers",
+    "iam:GetAccountSummary",
+    "service-quotas:GetServiceQuota",
 )
+EXISTING_VPC = load(Path(__file__).parents[2] / "examples" / "existing-vpc.yaml", environ={}).cluster
 ABSENT = object()
 ODD_TEXTS = (
     "",
@@ -81,6 +101,7 @@ ODD_TEXTS = (
     "{{changeSet:KNOWN_AFTER_APPLY}}",
     "(Truncated-Signature):0123456789abcdef",
 )
+ADDRESSES = frozenset({"Cidr", "CidrBlock", "CidrIp", "DestinationCidrBlock", "Ipv4Prefix", "PrivateIpAddress"})
 # Another page would come for ever, the stack is a root, and nobody but cfngen writes the boot program.
 NEVER_DRAWN = ("NextToken", "NextPageToken", "ParentId", "RootId", "UserData")
 
@@ -133,19 +154,29 @@ VALUES: dict[str, Any] = {
     "AfterContext": json.dumps({"Properties": {"CidrBlock": "{{changeSet:KNOWN_AFTER_APPLY}}"}}),
     "BeforeContext": json.dumps({"Properties": {"CidrBlock": "10.0.0.0/16"}}),
     "ChangeSetId": CHANGE_SET.replace("plan-one", "plan-nested"),
+    "Cidr": "10.20.0.0/16",
+    "CidrBlock": "10.20.16.0/20",
+    "CidrIp": "10.20.0.0/16",
     "CreationDate": "2026-01-01T00:00:00.000Z",
+    "DestinationCidrBlock": "0.0.0.0/0",
     "ImageId": "ami-1",
     "InstanceId": "i-1",
+    "InstanceType": "t3.medium",
     "LaunchTemplateId": "id-MasterALaunchTemplate",
     "LaunchTemplateName": "name",
     "Path": "/Properties/CidrBlock",
+    "Ipv4Prefix": "10.20.16.16/28",
+    "PrivateIpAddress": "10.20.16.9",
+    "RouteTableId": "rtb-0123456789abcdef0",
     "StackId": STACK_ID,
     "StackName": "kubernetes",
     "StackPolicyBody": "{}",
     "StackStatus": "UPDATE_ROLLBACK_COMPLETE",
     "StatusCode": "Failed",
+    "SubnetId": "subnet-0a123456789abcdef",
     "TemplateBody": json.dumps(next(document.body for document in documents() if document.children)),
     "Version": "1",
+    "VpcId": "vpc-0123456789abcdef0",
 }
 
 
@@ -212,7 +243,8 @@ def _mutations(operation: str) -> Iterator[Mutation]:
             yield operation, path, []
             for number, item in enumerate(value):
                 yield from walk(item, shape.member, (*path, number))
-        elif isinstance(value, str):
+        # A range of addresses, where there is one, is one.
+        elif isinstance(value, str) and not ADDRESSES.intersection(map(str, path)):
             lengths = shape.metadata.get("min", 0)
             yield from ((operation, path, text) for text in ODD_TEXTS if len(text) >= lengths)
 
@@ -328,6 +360,15 @@ def _plan(api: AnyAnswers) -> None:
     _show(plan)
 
 
+def _check_network(api: AnyAnswers) -> None:
+    _show(check_network(api.account, EXISTING_VPC, _show))
+
+
+def _check_quotas(api: AnyAnswers) -> None:
+    for cluster in (default_cluster(), EXISTING_VPC):
+        check_quotas(api.account, count_demand(generate(cluster), {}))
+
+
 READERS: dict[str, Callable[[AnyAnswers], None]] = {
     "diagnosis": lambda api: _show(diagnose(api.account, STACK_ID)),
     "status": lambda api: _show(read_status(api.account, STACK_ID, default_cluster(), detect_drift=True)),
@@ -335,6 +376,8 @@ READERS: dict[str, Callable[[AnyAnswers], None]] = {
     "watch": _watch,
     "preparation": _prepare,
     "plan": _plan,
+    "network": _check_network,
+    "quotas": _check_quotas,
 }
 
 

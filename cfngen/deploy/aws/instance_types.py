@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from cfngen.cluster.instances.instance_types import architecture, why_unsuitable
 from cfngen.deploy.aws.account import Account, Filters, batches
-from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.errors import AwsError, IncompleteAnswerError, translate_aws_errors
 from cfngen.deploy.aws.groups import describe_instances
 from cfngen.deploy.aws.types import AwsObject
 
@@ -83,9 +83,16 @@ def describe_running_instances(account: Account) -> Iterator[AwsObject]:
 
 
 def read_vcpus_by_type(account: Account, instance_types: Collection[str]) -> dict[str, int]:
-    """Return the number of vCPUs of each instance type."""
-    return {
+    """Return the number of vCPUs of each instance type.
+
+    Raises:
+        IncompleteAnswerError: EC2 does not describe one of them.
+    """
+    vcpus = {
         description["InstanceType"]: int(description["VCpuInfo"]["DefaultVCpus"])
         for batch in batches(sorted(instance_types), MAX_TYPES_PER_CALL)
         for description in account.items("ec2.describe_instance_types", "InstanceTypes", InstanceTypes=batch)
     }
+    if missing := sorted(set(instance_types) - vcpus.keys()):
+        raise IncompleteAnswerError("ec2:DescribeInstanceTypes", ", ".join(missing))
+    return vcpus

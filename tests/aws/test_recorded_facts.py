@@ -15,12 +15,7 @@ from served_api import serving
 
 from cfngen.sandbox.cloudformation import CloudFormation
 
-AWAITED = pytest.mark.xfail(reason="the emulator must still learn it", strict=True)
-TRIED = [
-    pytest.param(fact, id=fact.name, marks=[AWAITED] if "awaited" in fact.entry.get("emulator", {}) else [])
-    for fact in facts()
-    if fact.steps
-]
+TRIED = [pytest.param(fact, id=fact.name) for fact in facts() if fact.steps]
 
 
 @functools.cache

@@ -167,7 +167,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "service role of CloudFormation.",
     ),
     reason(
-        r"AccessDenied|UnauthorizedOperation|not authorized to perform this operation",
+        r"AccessDenied|UnauthorizedOperation|not authorized to (?:perform this operation|use launch template)",
         "a permission is missing",
         "docs/deploy/deploy.md lists what an operator must be allowed to do.",
     ),

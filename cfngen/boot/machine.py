@@ -88,7 +88,7 @@ class Machine:
     def run(
         self, *command: str, stdin: str = "", expect: tuple[int, ...] = (0,), timeout: int = 900
     ) -> tuple[int, str]:
-        """Run a command and append its output to the log file.
+        """Run a command and append its output to the log file, unless it is JSON, which is for programs to read.
 
         Args:
             command: program and arguments; secrets are passed by `stdin` or a file, never as an argument.
@@ -110,7 +110,10 @@ class Machine:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise BootError(f"{title} could not be run: {error}") from error
-        self.log(f"{self.time()} {title}\n{process.stdout}{process.stderr}")
+        output = process.stdout
+        if process.returncode in expect and output[:1] == "{":
+            output = ""
+        self.log(f"{self.time()} {title}\n{output}{process.stderr}")
         if process.returncode not in expect:
             cause = reason(process.stderr, process.stdout)
             raise BootError(f"{title} exited with {process.returncode}: {cause}")

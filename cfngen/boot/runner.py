@@ -26,8 +26,8 @@ SIGNALLED_FILE = HOME + "/signalled"
 # failure is retried for a shorter time, as the instance is soon terminated.
 SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
 # Pattern of CloudFormation's message if a resource does not accept signals yet: it does not exist yet, or its creation
-# or deletion has failed and the operation may be repeated.
-NOT_WAITING = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
+# or deletion has failed and the operation may be repeated; or its whole stack was kept as it failed, to be continued.
+NOT_WAITING = re.compile(r"\w+ \S+ (does not exist|is in (\w+_FAILED|DELETE_))")
 # Pattern of CloudFormation's message if it has received this signal before.
 DUPLICATE = re.compile(r"Signal with ID \S+ for resource \S+ already exists")
 
@@ -154,11 +154,13 @@ def signal(machine: Machine, boot: Boot, status: str) -> str:
     if facts.get("condition"):
         stack = facts["conditionStack"]
         refusals.append(_signal_resource(machine, facts, stack, facts["condition"], status, SIGNAL_TIMEOUTS[status]))
-    machine.write(SIGNALLED_FILE, f"{facts['instanceId']} {status}")
+    # If nothing has accepted the signal and something may still wait for it, the next boot signals again.
+    if "" in refusals or not NOT_WAITING.match(refusals[-1]):
+        machine.write(SIGNALLED_FILE, f"{facts['instanceId']} {status}")
     is_duplicate = (last_instance, last_status) != (facts["instanceId"], "FAILURE") and any(
         map(DUPLICATE.match, refusals)
     )
-    return f"signalled {status}" if "" in refusals or is_duplicate else "; ".join(refusals)
+    return f"signalled {status}" if "" in refusals or is_duplicate else refusals[-1]
 
 
 def _signal_resource(machine: Machine, facts: Facts, stack: str, resource: str, status: str, seconds: float) -> str:

@@ -177,6 +177,16 @@ def test_failure_of_one_does_not_stop_the_others(cluster: Cluster, master: Maste
     assert "no matches for kind Foo" in cluster.notes()["alpha"]["message"]
 
 
+def test_what_has_failed_is_tried_again_after_all_others(cluster: Cluster, master: Master) -> None:
+    cluster.broken["alpha"] = "timed out waiting for the condition"
+    with pytest.raises(BootError):
+        addons.apply(master, master.configuration(ALPHA))
+    master.commands.clear()
+    cluster.broken.clear()
+    addons.apply(master, master.configuration(ALPHA, BETA))
+    assert helm_runs(master) == ["beta", "alpha"]
+
+
 def test_failure_is_tried_again_for_a_quarter_of_an_hour(cluster: Cluster, master: Master) -> None:
     cluster.broken["alpha"] = "no"
     begun: list[float] = []

@@ -52,6 +52,18 @@ def test_command_gets_its_input_and_its_output_is_returned_and_logged(machine: Q
     assert mode(tmp_path / "log") == 0o600
 
 
+def test_json_that_a_command_returns_is_not_logged_unless_it_failed(machine: Quick, tmp_path: Path) -> None:
+    assert machine.run("echo", '{"items": ["secret"]}')[1] == '{"items": ["secret"]}\n'
+    log = (tmp_path / "log").read_text()
+    assert log.endswith("`\n\n")
+    machine.run("echo", "[init] Using Kubernetes")
+    with pytest.raises(BootError):
+        machine.run("sh", "-c", 'echo \'{"kind": "Status"}\'; exit 1')
+    log = (tmp_path / "log").read_text()
+    assert "\n[init] Using" in log
+    assert '\n{"kind": "Status"}\n' in log
+
+
 def test_failing_command_is_one_line_with_the_last_of_what_a_script_said(machine: Quick) -> None:
     with pytest.raises(BootError) as caught:
         machine.run("sh", "-c", "echo one >&2; echo; echo two >&2; echo three >&2; echo four >&2; exit 3")

@@ -54,13 +54,13 @@ class Place:
         stack = self.account.cloud.create_stack(name, url=self._published(self.cluster), **given_here)
         return self.account.cloud.wait(stack)
 
-    def update(self, cluster: Cluster, name: str = "k8s") -> Stack:
+    def update(self, cluster: Cluster, name: str = "k8s", **arguments: Any) -> Stack:
         """Make the stack that of another cluster, and wait for the end."""
-        return self.account.cloud.wait(self.begin_update(cluster, name))
+        return self.account.cloud.wait(self.begin_update(cluster, name, **arguments))
 
-    def begin_update(self, cluster: Cluster, name: str = "k8s") -> Stack:
+    def begin_update(self, cluster: Cluster, name: str = "k8s", **arguments: Any) -> Stack:
         """Begin to make the stack that of another cluster."""
-        return self.account.cloud.update_stack(name, url=self._published(cluster), **given(cluster))
+        return self.account.cloud.update_stack(name, url=self._published(cluster), **given(cluster), **arguments)
 
     def with_kubernetes(self, version: str) -> Cluster:
         """Return the cluster with another version of Kubernetes."""

@@ -72,6 +72,19 @@ def test_a_failing_step_is_told_to_cloudformation_and_on_the_console() -> None:
         assert signal == "signalled FAILURE"
 
 
+def test_a_creation_that_was_kept_twice_is_finished_by_a_third_attempt() -> None:
+    """Its master boots once, when the stack has failed and accepts no signal; the wait condition comes later."""
+    with place() as where:
+        where.account.machines.inject_failure(NODES, "downloads", "no mirror")
+        stack = where.create(on_failure="DO_NOTHING")
+        assert stack.status == "CREATE_FAILED"
+        where.account.advance(300)
+        assert where.update(where.cluster, disable_rollback=True).status == "UPDATE_FAILED"
+        where.account.machines.remove_faults()
+        where.account.advance(300)
+        assert where.update(where.cluster, disable_rollback=True).status == "UPDATE_COMPLETE", stack.reason
+
+
 def test_a_cluster_is_deleted_with_the_routes_of_its_pods() -> None:
     with place() as where:
         stack = where.create()

@@ -251,6 +251,11 @@ def test_autoscaler_looks_for_the_tags_that_node_groups_bear() -> None:
     assert found["awsRegion"] == "us-west-2"
 
 
+def test_what_waits_for_a_node_is_installed_last() -> None:
+    # The hook of Prometheus's chart is a pod; with no node Helm waits for it until its time-out.
+    assert list(releases({**ALL, "charts": [CHART]}))[-2:] == ["demo", "prometheus"]
+
+
 def test_prometheus_keeps_its_data_on_a_volume_if_there_can_be_one() -> None:
     assert "storageSpec" in values("prometheus", ALL)["prometheus"]["prometheusSpec"]
     without = {**ALL, "awsEbsCsiDriver": {"enabled": False}}

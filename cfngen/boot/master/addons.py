@@ -188,8 +188,12 @@ class _Plan:
             self.youngest_created = max(self.youngest_created, self.annotations.get(YOUNGEST_MASTER_ANNOTATION, ""))
 
     def to_install(self) -> list[Release]:
-        """Return the releases that are not recorded as deployed with their present chart and settings."""
-        return [release for release in self.releases if not self._is_deployed(release)]
+        """Return the releases that are not recorded as deployed with their present chart and settings.
+
+        Those that have failed come last, since they may take their whole time-out again.
+        """
+        releases = [release for release in self.releases if not self._is_deployed(release)]
+        return sorted(releases, key=lambda release: self.records.get(release["name"], {}).get("status") == "failed")
 
     def to_uninstall(self) -> list[str]:
         """Return the names of the recorded releases that are no longer configured.

@@ -14,8 +14,8 @@ from ..machine import BootError, Machine
 if TYPE_CHECKING:
     from ..contract import Release
 
-# Time-out in seconds of one Helm operation. Helm waits for a chart's hooks only, not for pods: the cluster may have no
-# node yet.
+# Time-out in seconds of one Helm operation. Helm waits for a chart's hooks only, not for its pods: the cluster may have
+# no node yet. A hook that is a pod itself then takes all of the time.
 TIMEOUT = 240
 UNFINISHED_STATUSES = "pending-install,pending-rollback,pending-upgrade,uninstalling"
 # Seconds after which an unfinished Helm operation that an operator may have started counts as abandoned.

@@ -35,9 +35,9 @@ from cfngen.sandbox.instances.user_data import ProgramError, substitute, with_se
 CLOUD_INIT_SECONDS = 11.0  # seconds from the kernel to the boot program
 INJECTED_FAULT_SECONDS = 5.0  # how long a step with an injected fault runs before it fails
 SIGNAL_RETRY_SECONDS = 10.0  # between two signals to a wait condition that does not exist yet
-# Seconds to retry a signal until its wait condition exists, by status; and the errors that say it does not exist yet.
+# Seconds to retry a signal until its wait condition exists, by status; and the errors that say it may still come.
 SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
-NOT_CREATED = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
+NOT_CREATED = re.compile(r"\w+ \S+ (does not exist|is in (\w+_FAILED|DELETE_))")
 DEFAULT_HINT = "check that the resource exists"
 
 
@@ -122,7 +122,7 @@ class BootProgram:
         """Signal the Auto Scaling group and, on a master, the wait condition; retry while that does not exist yet.
 
         Returns:
-            The text to log: the status that was signalled, or the errors if no signal was accepted.
+            The text to log: the status that was signalled, or the last error if no signal was accepted.
 
         Raises:
             BootFailure: CloudFormation cannot be reached, or boto3 was not installed.
@@ -142,7 +142,7 @@ class BootProgram:
                 yield SIGNAL_RETRY_SECONDS
                 error = self._send_signal(stack, condition, status)
             errors.append(error)
-        return f"signalled {status}" if "" in errors else "; ".join(errors)
+        return f"signalled {status}" if "" in errors else errors[-1]
 
     def _send_signal(self, stack: str, logical_id: str, status: str) -> str:
         """Signal a resource of a stack; return CloudFormation's error, or an empty text if it accepts the signal."""

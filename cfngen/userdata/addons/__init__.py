@@ -36,19 +36,21 @@ CATALOGUE = (
 
 
 def releases(cluster: Cluster) -> list[contract.Release]:
-    """Return the releases that masters install, in order, as the boot program reads them."""
-    described_releases = [
-        for_boot_program(cluster, release, values) for release, values in network_plugin_releases(cluster)
-    ]
+    """Return the releases that masters install, in order, as the boot program reads them.
+
+    Those that wait for a node come last, so that they hold up no other.
+    """
+    releases_with_values = list(network_plugin_releases(cluster))
     for make_release, settings_field in CATALOGUE:
         addon: Addon = getattr(cluster.addons, settings_field)
         if addon.enabled:
-            described_releases.append(for_boot_program(cluster, make_release(cluster), addon.values))
+            releases_with_values.append((make_release(cluster), addon.values))
     for chart in cluster.addons.charts:
         # The chart's archive is called `<chart>-<version>.tgz`.
         version = chart.url.rpartition("/")[2].removesuffix(".tgz").removeprefix(f"{chart.name}-")
         release = Release(
             name=chart.name, namespace=chart.namespace, version=version, url=chart.url, sha256=chart.sha256
         )
-        described_releases.append(for_boot_program(cluster, release, chart.values))
-    return described_releases
+        releases_with_values.append((release, chart.values))
+    releases_with_values.sort(key=lambda release_and_values: release_and_values[0].has_pods_as_hooks)
+    return [for_boot_program(cluster, release, values) for release, values in releases_with_values]

@@ -62,5 +62,10 @@ def prometheus(cluster: Cluster) -> Release:
         },
     }
     return release_of_chart(
-        pinned_chart(cluster, "kube-prometheus-stack"), name="prometheus", namespace="monitoring", values=values
+        pinned_chart(cluster, "kube-prometheus-stack"),
+        name="prometheus",
+        namespace="monitoring",
+        values=values,
+        # The Job `prometheus-admission-create` makes the certificate of the operator's webhook.
+        has_pods_as_hooks=True,
     )

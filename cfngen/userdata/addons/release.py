@@ -33,6 +33,7 @@ class Release:
         values: cfngen's values for the chart; the user's values are merged over them.
         patches: partial Kubernetes objects applied over the chart's, for fields without a chart value.
         essential: whether a master counts as working only once it is installed.
+        has_pods_as_hooks: whether Helm waits for pods when it installs the chart, and so for a node that runs them.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Release:
     values: JsonObject = field(default_factory=dict)
     patches: tuple[JsonObject, ...] = ()
     essential: bool = False
+    has_pods_as_hooks: bool = False
 
 
 def release_of_chart(
@@ -53,6 +55,7 @@ def release_of_chart(
     *,
     patches: tuple[JsonObject, ...] = (),
     essential: bool = False,
+    has_pods_as_hooks: bool = False,
 ) -> Release:
     """Return the release of a chart of the catalogue `cfngen.releases.charts`."""
     return Release(
@@ -64,6 +67,7 @@ def release_of_chart(
         values=values,
         patches=patches,
         essential=essential,
+        has_pods_as_hooks=has_pods_as_hooks,
     )
 
 

@@ -33,7 +33,7 @@ OTHER_WORDS = {
     "bucket-policy-public": "public policies are prevented",
     "condition-undefined": "Unresolved condition dependency ProvisionedIops",
     "named-load-balancer-replaced": "with the same name 'prod-api' exists",
-    "reference-misspelt": "Unresolved resource dependencies ['VPC']",
+    "reference-misspelt": "Unresolved resource dependencies [VPC]",
     "snapshot-policy-of-bucket": "does not support snapshots",
     "vpc-replaced-under-its-gateway": "is already associated",
 }

@@ -211,6 +211,23 @@ def test_endpoints_follow_from_what_is_enabled(templates: Any, change: dict[str,
     assert (after - before, before - after) == (added, removed)
 
 
+def test_endpoints_are_where_their_service_is_and_have_its_name_if_there_is_one(templates: Any) -> None:
+    services = [
+        {"service": "kms", "privateDns": False, "zones": ["us-west-2c", "us-west-2b"]},
+        {"service": "com.amazonaws.us-west-2.ec2", "zones": ["us-west-2a"]},
+    ]
+    network = {**ISOLATED["network"], "endpoints": {"additional": ["kms"], "services": services}}
+    endpoints = _of_type(templates({**ISOLATED, "network": network}), "AWS::EC2::VPCEndpoint")
+    assert {
+        name: (endpoints[name]["PrivateDnsEnabled"], [item["Fn::GetAtt"][0] for item in endpoints[name]["SubnetIds"]])
+        for name in ("EndpointKms", "EndpointEc2", "EndpointEcrApi")
+    } == {
+        "EndpointKms": (False, ["SubnetB", "SubnetC"]),
+        "EndpointEc2": (True, ["SubnetA"]),
+        "EndpointEcrApi": (True, ["SubnetA", "SubnetB", "SubnetC"]),
+    }
+
+
 def test_endpoints_that_the_vpc_has_are_not_created(templates: Any) -> None:
     generated = templates({**ISOLATED, "network": {**ISOLATED["network"], "endpoints": {"create": False}}})
     assert not _of_type(generated, "AWS::EC2::VPCEndpoint")

@@ -132,7 +132,7 @@ def find_route_tables(account: Account, ids: Collection[str]) -> list[AwsObject]
 
 @dataclass(frozen=True)
 class SubnetView:
-    """A subnet with its Availability Zone, its IPv4 range and its tags."""
+    """A subnet with its Availability Zone, its IPv4 range (`none` if it is for IPv6 only) and its tags."""
 
     id: str
     vpc_id: str
@@ -157,7 +157,7 @@ def _describe_subnets(account: Account, filters: Filters) -> list[SubnetView]:
             id=subnet["SubnetId"],
             vpc_id=subnet["VpcId"],
             zone=subnet["AvailabilityZone"],
-            cidr=subnet["CidrBlock"],
+            cidr=subnet.get("CidrBlock", "none"),
             tags=tag_map(subnet.get("Tags")),
         )
         for subnet in account.items("ec2.describe_subnets", "Subnets", filters=filters)

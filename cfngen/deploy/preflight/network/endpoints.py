@@ -53,7 +53,8 @@ def _of_service(situation: Situation, service: str, kind: str) -> list[AwsObject
     return [
         endpoint
         for endpoint in situation.facts.endpoints
-        if endpoint["ServiceName"] == name
+        # Those of resources and of service networks have none (API reference, VpcEndpoint).
+        if endpoint.get("ServiceName") == name
         and (endpoint.get("VpcEndpointType") or "Gateway") == kind
         and str(endpoint.get("State", "")).lower() not in ("deleting", "deleted")
     ]

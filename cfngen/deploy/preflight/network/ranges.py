@@ -167,7 +167,9 @@ def find_occupied_ranges(situation: Situation) -> Iterator[Finding]:
                 subnet.range_key, f"{cidr} is not in {situation.vpc_id} ({ranges})", "choose a free range of the VPC"
             )
         for existing in situation.facts.subnets:
-            if cidr.overlaps(type(cidr)(existing["CidrBlock"])) and not situation.is_own(existing):
+            # A subnet for IPv6 only has no IPv4 range.
+            taken = IPv4Network(existing["CidrBlock"]) if "CidrBlock" in existing else None
+            if taken and cidr.overlaps(taken) and not situation.is_own(existing):
                 yield problem(
                     subnet.range_key,
                     f"{cidr} is not free: {existing['SubnetId']} has {existing['CidrBlock']}",

@@ -150,6 +150,8 @@ def _add_load_balancer(
     balancer = stack.add(
         elb.LoadBalancer(
             f"{logical_id_prefix}LoadBalancer",
+            # A load balancer gets any free address of its subnets, so the masters' fixed ones must be taken before.
+            DependsOn=[interface.title for interface in interfaces],
             Name=balancer_name,
             Type="network",
             Scheme="internet-facing" if is_public else "internal",

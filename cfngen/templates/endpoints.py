@@ -12,9 +12,8 @@ from troposphere import GetAtt, ec2
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import EndpointId
-from cfngen.cluster.network.endpoints import interface_endpoints, service_name
+from cfngen.cluster.network.endpoints import endpoint_zones, interface_endpoints, service_name, settings_of
 from cfngen.cluster.network.existing_parts import existing_group
-from cfngen.cluster.network.topology import availability_zones
 from cfngen.cluster.security_groups.rules import endpoint_rules
 from cfngen.templates.network_references import security_group_parameter, subnet_id, vpc_id
 from cfngen.templates.security_group_rules import GroupIds, inline_rule
@@ -37,7 +36,6 @@ def add_interface_endpoints(
         return ()
     vpc = vpc_id(stack, cluster)
     security_group = _security_group(stack, cluster, vpc)
-    subnets = [subnet_id(stack, cluster, zone) for zone in availability_zones(cluster)]
     return tuple(
         stack.add(
             ec2.VPCEndpoint(
@@ -46,10 +44,10 @@ def add_interface_endpoints(
                 VpcEndpointType="Interface",
                 VpcId=vpc,
                 ServiceName=service_name(endpoint.service, cluster.region),
-                SubnetIds=subnets,
+                SubnetIds=[subnet_id(stack, cluster, zone) for zone in endpoint_zones(cluster, endpoint.service)],
                 SecurityGroupIds=[security_group],
-                # Instances then use an endpoint by the service's usual name.
-                PrivateDnsEnabled=True,
+                # With private DNS, instances use an endpoint by the service's usual name.
+                PrivateDnsEnabled=settings_of(cluster, endpoint.service).private_dns,
                 Tags=tags(cluster, f"{cluster.name}-{endpoint.service}"),
             )
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import boto3
 from ec2_parts import (
     CONDITION,
     OTHER_VPC,
@@ -107,6 +108,25 @@ def _one_more_gateway_endpoint(_: CloudFormation) -> None:
         ec2().create_vpc_endpoint(VpcId=vpc, VpcEndpointType="Gateway", ServiceName=S3)
 
 
+def _endpoint_of_own_service(zone: str, **properties: Any) -> None:
+    """An endpoint in a zone for a service of the account, which is in zone a and has no private DNS name."""
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    subnets = {
+        letter: ec2().create_subnet(
+            VpcId=vpc, CidrBlock=f"10.0.{third}.0/24", AvailabilityZone=f"{REGION}{letter}"
+        )["Subnet"]["SubnetId"]
+        for third, letter in enumerate("ab")
+    }  # fmt: skip
+    balancer = boto3.client("elbv2", REGION).create_load_balancer(
+        Name="own", Type="network", Scheme="internal", Subnets=[subnets["a"]]
+    )["LoadBalancers"][0]["LoadBalancerArn"]
+    made = ec2().create_vpc_endpoint_service_configuration(NetworkLoadBalancerArns=[balancer])
+    ec2().create_vpc_endpoint(
+        VpcId=vpc, VpcEndpointType="Interface", ServiceName=made["ServiceConfiguration"]["ServiceName"],
+        SubnetIds=[subnets[zone]], **properties,
+    )  # fmt: skip
+
+
 DNS_ATTRIBUTES = (
     "Amazon GuardDuty user guide: [Runtime coverage and troubleshooting for Amazon EKS clusters]"
     "(https://docs.aws.amazon.com/guardduty/latest/ug/eks-runtime-monitoring-coverage.html)"
@@ -132,6 +152,17 @@ ROWS = [
         "ec2.us-west-2.amazonaws.com in the VPC",
         seen("terraform-provider-aws#17535", f"{TERRAFORM_AWS}/17535"), "seen",
         _named(First=interface_endpoint(), Endpoint=_after("First", interface_endpoint())),
+    ),
+    Refusal(
+        "AWS::EC2::VPCEndpoint", "private DNS of a service without such a name",
+        "does not provide a private DNS name", seen("eksctl#3214", "https://github.com/eksctl-io/eksctl/issues/3214"),
+        "seen", ServiceCall(lambda _: _endpoint_of_own_service("a", PrivateDnsEnabled=True)),
+    ),
+    Refusal(
+        "AWS::EC2::VPCEndpoint", "subnet of a zone without the service",
+        "does not support the availability zone of the subnet: subnet-",
+        seen("terraform-aws-vpc#785", f"{TERRAFORM_VPC}/785"), "seen",
+        ServiceCall(lambda _: _endpoint_of_own_service("b", PrivateDnsEnabled=False)),
     ),
     Refusal(
         "AWS::EC2::VPCEndpoint", "two subnets of a zone",

@@ -30,7 +30,7 @@ from cfngen.cli.display.json_output import to_json_value
 from cfngen.cli.display.messages import message_type
 from cfngen.cli.render.events import history_lines
 from cfngen.cli.render.live import heartbeat_line, tree_lines
-from cfngen.cluster.load import load
+from cfngen.cluster.load import load, parse
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import read_change_set
 from cfngen.deploy.aws.errors import translate_aws_errors
@@ -91,6 +91,18 @@ OPERATIONS = (
     "service-quotas:GetServiceQuota",
 )
 EXISTING_VPC = load(Path(__file__).parents[2] / "examples" / "existing-vpc.yaml", environ={}).cluster
+NO_WAY_OUT = parse(
+    {
+        "network": {
+            "topology": "private",
+            "nat": "none",
+            "vpc": {"id": "vpc-0123456789abcdef0", "cidr": "10.20.0.0/16"},
+            "subnets": [{"zone": "us-west-2a", "cidr": "10.20.32.0/20"}],
+            "serviceCidr": "10.250.0.0/16",
+        },
+        "api": {"public": False},
+    }
+)
 ABSENT = object()
 ODD_TEXTS = (
     "",
@@ -361,7 +373,8 @@ def _plan(api: AnyAnswers) -> None:
 
 
 def _check_network(api: AnyAnswers) -> None:
-    _show(check_network(api.account, EXISTING_VPC, _show))
+    for cluster in (EXISTING_VPC, NO_WAY_OUT):
+        _show(check_network(api.account, cluster, _show))
 
 
 def _check_quotas(api: AnyAnswers) -> None:
@@ -417,6 +430,32 @@ def _drawn() -> st.SearchStrategy[Drawn]:
 def test_complete_answers_are_read_without_an_error(name: str) -> None:
     with contextlib.suppress(KeyboardInterrupt):
         READERS[name](AnyAnswers(deepcopy(_complete_answers())))
+
+
+# botocore's models of EC2 require no member at all; what is left out of some kinds is in the API reference only.
+LEFT_OUT = {
+    "regional NAT gateway": ("ec2:DescribeNatGateways", "NatGateways", 0, "SubnetId"),
+    "endpoint of a resource": ("ec2:DescribeVpcEndpoints", "VpcEndpoints", 0, "ServiceName"),
+    "subnet for IPv6 only": ("ec2:DescribeSubnets", "Subnets", 0, "CidrBlock"),
+    "interface for IPv6 only": ("ec2:DescribeNetworkInterfaces", "NetworkInterfaces", 0, "PrivateIpAddresses"),
+    "rule for IPv6": ("ec2:DescribeNetworkAcls", "NetworkAcls", 0, "Entries", 0, "CidrBlock"),
+    "rule for all ports": ("ec2:DescribeNetworkAcls", "NetworkAcls", 0, "Entries", 0, "PortRange"),
+    "main association": ("ec2:DescribeRouteTables", "RouteTables", 0, "Associations", 0, "SubnetId"),
+    "route for IPv6": ("ec2:DescribeRouteTables", "RouteTables", 0, "Routes", 0, "DestinationCidrBlock"),
+    "peer that has not accepted": (
+        "ec2:DescribeVpcPeeringConnections", "VpcPeeringConnections", 0, "AccepterVpcInfo", "CidrBlock",
+    ),
+    "group rule for all traffic": (
+        "ec2:DescribeSecurityGroups", "SecurityGroups", 0, "IpPermissions", 0, "FromPort",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LEFT_OUT)
+@pytest.mark.parametrize("name", ["network", "quotas"])
+def test_what_ec2_leaves_out_of_a_kind_of_resource_is_not_missed(name: str, kind: str) -> None:
+    operation, *path = LEFT_OUT[kind]
+    READERS[name](AnyAnswers(Drawn((), ((operation, tuple(path), ABSENT),)).answers))
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -418,6 +418,7 @@ def _possible(key: str, design: Design) -> bool:
         "api.elasticIp": lambda: design.count == 1 and design.topology == "public",
         "network.endpoints.create": lambda: design.topology == "private",
         "network.endpoints.additional": lambda: design.nat == "none",
+        "network.endpoints.services": lambda: design.nat == "none",
         "nodeGroups[].publicIp": lambda: design.topology == "public",
         # It gives a group as many nodes in each zone, and other names.
         "nodeGroups[].oneGroupPerZone": lambda: len(design.zones) == 1 and len(design.groups) == 1,
@@ -454,6 +455,7 @@ def settled(file: File, design: Design) -> File:
     _settle_bastion(file)
     if get(file, "network.endpoints.create") is False:
         drop(file, "network.endpoints.additional")
+        drop(file, "network.endpoints.services")
     is_private = design.topology == "private"
     # Existing subnets of a lived cluster have a way out through an internet gateway.
     has_way_out = design.existing == "subnets" and not design.lived
@@ -626,6 +628,9 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "kubernetesVersion": st.sampled_from([*patches_by_minor(), *map(exact_version, patches_by_minor())]),
         "network.vpc.name": _tag_values(),
         "network.endpoints.additional": st.lists(st.sampled_from(("kms", "sts", "monitoring")), unique=True),
+        "network.endpoints.services": st.just(
+            [{"service": "ec2", "privateDns": True, "zones": list(design.zones[:1])}]
+        ),
         "network.vpc.additionalCidrs": st.sampled_from(([], ["100.80.0.0/16"], ["100.80.0.0/20", "100.81.0.0/28"])),
         # No larger than an equal share of the VPC.
         "network.subnetSizes.instances": st.just(min(28, max(24, IPv4Network(design.vpc).prefixlen + 2))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -211,18 +212,62 @@ def test_endpoints_follow_from_what_is_enabled(templates: Any, change: dict[str,
     assert (after - before, before - after) == (added, removed)
 
 
+def test_endpoints_are_where_their_service_is_and_have_its_name_if_there_is_one(templates: Any) -> None:
+    services = [
+        {"service": "kms", "privateDns": False, "zones": ["us-west-2c", "us-west-2b"]},
+        {"service": "com.amazonaws.us-west-2.ec2", "zones": ["us-west-2a"]},
+    ]
+    network = {**ISOLATED["network"], "endpoints": {"additional": ["kms"], "services": services}}
+    endpoints = _of_type(templates({**ISOLATED, "network": network}), "AWS::EC2::VPCEndpoint")
+    assert {
+        name: (endpoints[name]["PrivateDnsEnabled"], [item["Fn::GetAtt"][0] for item in endpoints[name]["SubnetIds"]])
+        for name in ("EndpointKms", "EndpointEc2", "EndpointEcrApi")
+    } == {
+        "EndpointKms": (False, ["SubnetB", "SubnetC"]),
+        "EndpointEc2": (True, ["SubnetA"]),
+        "EndpointEcrApi": (True, ["SubnetA", "SubnetB", "SubnetC"]),
+    }
+
+
 def test_endpoints_that_the_vpc_has_are_not_created(templates: Any) -> None:
     generated = templates({**ISOLATED, "network": {**ISOLATED["network"], "endpoints": {"create": False}}})
     assert not _of_type(generated, "AWS::EC2::VPCEndpoint")
 
 
-def test_endpoints_take_no_master_s_fixed_address(templates: Any) -> None:
-    generated = templates({**ISOLATED, **MASTERS})
-    interfaces = set(_of_type(generated, "AWS::EC2::NetworkInterface"))
-    for stack in ("master", "standalone"):
-        for logical_id, resource in _resources(generated, stack).items():
-            if resource["Type"] == "AWS::EC2::VPCEndpoint" and resource["Properties"]["VpcEndpointType"] == "Interface":
-                assert interfaces <= set(resource["DependsOn"]), (stack, logical_id)
+# What EC2 and other services give any free address of a subnet.
+TAKERS = {
+    "AWS::AutoScaling::AutoScalingGroup",
+    "AWS::EC2::NetworkInterface",
+    "AWS::EC2::VPCEndpoint",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer",
+}
+BASTION = {"bastion": {"allowedCidrs": ["192.0.2.0/24"]}, "ssh": {"keyName": "key"}}
+
+
+@pytest.mark.parametrize(
+    "file",
+    [{**ISOLATED, **MASTERS}, {**MASTERS, "api": {"internal": True}, **BASTION}, {**PRIVATE, **MASTERS, **BASTION}],
+    ids=["endpoints", "public", "private"],
+)
+def test_whatever_takes_a_free_address_comes_after_the_masters_fixed_ones(templates: Any, file: dict[str, Any]) -> None:
+    resources = templates(file)["standalone"]["Resources"]
+    fixed = {name for name, resource in resources.items() if "PrivateIpAddress" in resource.get("Properties", {})}
+    assert len(fixed) == 3
+
+    def before(name: str) -> set[str]:
+        """All that is created before a resource."""
+        needed: set[str] = set()
+        names = {name}
+        while names - needed:
+            needed |= names
+            text = json.dumps([[resources[each].get(key) for key in ("Properties", "DependsOn")] for each in names])
+            names = {other for other in resources if f'"{other}"' in text or f"${{{other}" in text}
+        return needed
+
+    for name, resource in resources.items():
+        in_subnets = resource.get("Properties", {}).get("VpcEndpointType") != "Gateway"
+        if resource["Type"] in TAKERS and in_subnets and name not in fixed:
+            assert fixed <= before(name), name
 
 
 def test_existing_parts_of_the_network_are_parameters_and_nothing_of_them_is_created(templates: Any) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import POD_CIDR_PATH
-from cfngen.cluster.checks.sections import GroupCheck, KeyCheck
+from cfngen.cluster.checks.addresses import MAX_AWS_PREFIX, POD_CIDR_PATH, size_paths
+from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, subnet_path
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.address_plan import address_demand
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
-from cfngen.cluster.network.topology import usable_address_count
+from cfngen.cluster.network.topology import public_subnets, usable_address_count
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize
@@ -64,16 +65,22 @@ def _total_usable_addresses(cluster: Cluster, zones: tuple[str, ...]) -> int:
     return sum(usable_address_count(subnet.cidr) for subnet in cluster.network.subnets if subnet.zone in zones)
 
 
-def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
-    for index, group in enumerate(cluster.node_groups):
-        available = _total_usable_addresses(cluster, group.zones)
-        if group.min_size > available:
-            message = (
-                f"the group's subnets have addresses for {available} instances, not {group.min_size}; enlarge them "
-                "or lower minSize"
-            )
-            related_paths: tuple[Path, ...] = (("network", "subnets"), (*_NODE_GROUPS_PATH, index, "zones"))
-            yield Problem((*_NODE_GROUPS_PATH, index, "minSize"), message, related_paths=related_paths)
+def _check_room_in_subnets(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the subnets have room when the cluster is created; existing ones may have less than they could."""
+    needing: tuple[Path, ...] = (_NODE_GROUPS_PATH, ("controlPlane", "count"), ("api",), ("network", "endpoints"))
+    for index, subnet in enumerate(cluster.network.subnets):
+        public = public_subnets(cluster).get(subnet.zone)
+        ranges = [(subnet_path(index), subnet.cidr, False)] if "cidr" in subnet.model_fields_set else []
+        if public and public.cidr:
+            ranges.append((("network", "subnets", index, "public", "cidr"), public.cidr, True))
+        for path, cidr, is_public_tier in ranges:
+            demand = address_demand(cluster, subnet.zone, is_public_tier=is_public_tier)
+            usable = usable_address_count(cidr)
+            # `cfngen.cluster.checks.addresses` reports ranges that AWS does not take.
+            if usable < demand.at_first and cidr.prefixlen <= MAX_AWS_PREFIX:
+                message = f"{cidr} has {pluralize(usable, 'usable address')}, and the cluster needs {demand.at_first}"
+                remedy = "use a larger range" + (", or fewer nodes" if "nodes" in demand.parts else "")
+                yield Problem(path, f"{message} ({demand}); {remedy}", related_paths=(*needing, *size_paths(cluster)))
 
 
 def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
@@ -112,7 +119,7 @@ PROBLEM_CHECKS = (
         "remove the key for on-demand instances",
     ),
     _check_pod_range_size,
-    _check_addresses_for_min_size,
+    _check_room_in_subnets,
 )
 WARNING_CHECKS = (
     _warn_of_too_few_addresses_for_max_size,

@@ -17,7 +17,7 @@ from cfngen.cluster.checks.addresses import (
 from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, all_instances, subnet_path
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.zones import is_local_zone
-from cfngen.cluster.network.endpoints import interface_endpoints
+from cfngen.cluster.network.endpoints import endpoint_zones, interface_endpoints, required_services, service_name
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.routes import has_default_route
 from cfngen.cluster.network.topology import (
@@ -31,6 +31,7 @@ from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.sections.instances import Instances
 from cfngen.cluster.sections.network import Endpoints
+from cfngen.text import join_and
 
 _TOPOLOGY: Path = ("network", "topology")
 _NAT: Path = ("network", "nat")
@@ -165,6 +166,32 @@ def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
             yield Problem((*path, position), f"{service} appears twice; remove one")
         elif service == "s3":
             yield Problem((*path, position), "S3 has a gateway endpoint, which is free; remove it from the list")
+    yield from _check_services_of_endpoints(cluster)
+
+
+def _check_services_of_endpoints(cluster: Cluster) -> Iterator[Problem]:
+    created = {service_name(endpoint.service, cluster.region) for endpoint in interface_endpoints(cluster)}
+    required = {service_name(endpoint.service, cluster.region) for endpoint in required_services(cluster)}
+    names: list[str] = []
+    for index, entry in enumerate(cluster.network.endpoints.services):
+        path: Path = (*_ENDPOINTS, "services", index)
+        name = service_name(entry.service, cluster.region)
+        if name not in created:
+            message = f"no interface endpoint is created for {entry.service}; add it to additional, or remove the entry"
+            yield Problem((*path, "service"), message, related_paths=((*_ENDPOINTS, "additional"), _NAT))
+        elif name in names:
+            yield Problem((*path, "service"), f"{entry.service} appears twice; remove one")
+        names.append(name)
+        if name in required and not entry.private_dns:
+            message = (
+                f"instances call {entry.service} by its usual name, which has to lead to the endpoint; remove the key"
+            )
+            yield Problem((*path, "privateDns"), message)
+        zones = endpoint_zones(cluster, entry.service)
+        for position, zone in enumerate(entry.zones):
+            if zone not in zones:
+                message = f"there is no subnet for endpoints in {zone}; use {join_and(availability_zones(cluster))}"
+                yield Problem((*path, "zones", position), message, related_paths=(_SUBNETS,))
 
 
 def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:

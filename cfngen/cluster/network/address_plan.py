@@ -1,14 +1,19 @@
-"""The address ranges of a cluster, by zone and tier, and what is free in the VPC."""
+"""The address ranges of a cluster, by zone and tier, what is free in the VPC, and how many addresses a subnet needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, summarize_address_range
+from math import ceil
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.endpoints import endpoint_zones, interface_endpoints
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
 from cfngen.cluster.network.topology import (
+    availability_zones,
+    has_internal_load_balancer,
+    has_public_load_balancer,
     is_private,
     nat_gateway_zones,
     public_subnets,
@@ -16,6 +21,11 @@ from cfngen.cluster.network.topology import (
     vpc_ranges,
 )
 from cfngen.cluster.sections.network import Subnet
+from cfngen.text import join_and
+
+# Free addresses that a network load balancer needs in a subnet when it is created ("Update the Availability Zones for
+# your Network Load Balancer", Elastic Load Balancing User Guide). It has one of them at first.
+LOAD_BALANCER_ADDRESSES = 8
 
 
 @dataclass(frozen=True)
@@ -138,3 +148,50 @@ def _pods(cluster: Cluster) -> Iterator[AddressRange]:
 def _services(cluster: Cluster) -> AddressRange:
     network = cluster.network
     return _of_cidr(network.service_cidr, "services", purpose=f"the cluster DNS has {network.dns_service_ip}")
+
+
+@dataclass(frozen=True)
+class AddressDemand:
+    """How many addresses of a subnet a cluster needs.
+
+    Attributes:
+        parts: what needs addresses, in words, each with their number at first.
+        growth: how many more nodes need when their groups have their greatest size.
+    """
+
+    parts: dict[str, int]
+    growth: int
+
+    @property
+    def at_first(self) -> int:
+        """How many addresses the cluster needs when it is created."""
+        return sum(self.parts.values())
+
+    def __str__(self) -> str:
+        """Return what needs addresses, e.g. `1 for masters and 8 for load balancers`."""
+        return join_and([f"{count} for {part}" for part, count in self.parts.items()])
+
+
+def address_demand(cluster: Cluster, zone: str, *, is_public_tier: bool = False) -> AddressDemand:
+    """Return how many addresses the subnet of instances in a zone needs, or a private cluster's public subnet.
+
+    A group spreads over its zones ("Availability Zone distribution", Amazon EC2 Auto Scaling User Guide).
+    """
+    is_entrance = is_public_tier or not is_private(cluster)
+    balancers = (is_entrance and has_public_load_balancer(cluster)) + (
+        not is_public_tier and has_internal_load_balancer(cluster)
+    )
+    parts = {"the bastion": int(is_entrance and _has_bastion(cluster, zone))}
+    if balancers and zone in availability_zones(cluster):
+        parts["load balancers"] = LOAD_BALANCER_ADDRESSES + balancers - 1
+    if is_public_tier:
+        existing_gateways = [subnet.zone for subnet in cluster.network.subnets if subnet.nat_gateway]
+        parts["the NAT gateway"] = int(zone in nat_gateway_zones(cluster) and zone not in existing_gateways)
+        return AddressDemand({part: count for part, count in parts.items() if count}, 0)
+    groups = [group for group in cluster.node_groups if zone in group.zones]
+    nodes = sum(ceil((group.desired_size or group.min_size) / len(group.zones)) for group in groups)
+    endpoints = [item for item in interface_endpoints(cluster) if zone in endpoint_zones(cluster, item.service)]
+    masters = sum(slot.subnet.zone == zone for slot in cluster.slots)
+    parts = {"masters": masters, "nodes": nodes, "VPC endpoints": len(endpoints), **parts}
+    growth = sum(ceil(group.max_size / len(group.zones)) for group in groups) - nodes
+    return AddressDemand({part: count for part, count in parts.items() if count}, growth)

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network.topology import is_private
+from cfngen.cluster.network.topology import availability_zones, is_private
+from cfngen.cluster.sections.network import EndpointOfService
 
 S3 = "s3"
 _CN_PREFIXED = frozenset({"autoscaling", "cloudformation", "ec2", "ecr.api", "ecr.dkr", "sts"})
@@ -87,6 +88,20 @@ def interface_endpoints(cluster: Cluster) -> tuple[Endpoint, ...]:
         if service not in services
     ]
     return (*required, *additional)
+
+
+def settings_of(cluster: Cluster, service: str) -> EndpointOfService:
+    """Return what the cluster file says about a service's endpoint, whichever of its names it uses."""
+    name = service_name(service, cluster.region)
+    entries = cluster.network.endpoints.services
+    matching = (entry for entry in entries if service_name(entry.service, cluster.region) == name)
+    return next(matching, EndpointOfService(service=service))
+
+
+def endpoint_zones(cluster: Cluster, service: str) -> tuple[str, ...]:
+    """Return the zones in which the interface endpoint of a service gets an address."""
+    zones = settings_of(cluster, service).zones
+    return tuple(zone for zone in availability_zones(cluster) if not zones or zone in zones)
 
 
 def known_endpoints() -> tuple[Endpoint, ...]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import api_host
-from cfngen.cluster.network.endpoints import S3, dns_suffix, has_s3_endpoint, interface_endpoints
+from cfngen.cluster.network.endpoints import S3, dns_suffix, has_s3_endpoint, interface_endpoints, settings_of
 from cfngen.cluster.network.network_plugins import network_plugin
 
 # The instance itself, its metadata, and the credentials of containers.
@@ -99,6 +99,7 @@ def _endpoint_hosts(cluster: Cluster) -> Iterator[str]:
         yield f"{S3}.{region}.{suffix}"
         yield f"{S3}.dualstack.{region}.{suffix}"
     for endpoint in interface_endpoints(cluster):
-        if not endpoint.service.startswith(("com.", "cn.com.")):
+        is_full_name = endpoint.service.startswith(("com.", "cn.com."))
+        if not is_full_name and settings_of(cluster, endpoint.service).private_dns:
             service = ".".join(reversed(endpoint.service.split(".")))
             yield f"{service}.{region}.{suffix}"

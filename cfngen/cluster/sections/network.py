@@ -98,6 +98,18 @@ class SubnetSizes(Model):
     )
 
 
+class EndpointOfService(Model):
+    """What is different about the interface endpoint of a service that lacks a private DNS name, or zones."""
+
+    service: field_types.EndpointService = Field(description="The service, by the name in `additional`, e.g. `kms`.")
+    private_dns: bool = Field(
+        True, description="Whether the service's usual name leads to the endpoint. Set it to false if it has none."
+    )
+    zones: List[field_types.Zone] = Field(
+        (), description="Zones in which the endpoint gets an address. Default: all Availability Zones of the cluster."
+    )
+
+
 class Endpoints(Model):
     """VPC endpoints of a private cluster: private addresses of AWS services."""
 
@@ -110,6 +122,9 @@ class Endpoints(Model):
         (),
         description="Further services with an interface endpoint, e.g. `sts` or `kms`, or full service names. Only "
         "with `nat: none`.",
+    )
+    services: List[EndpointOfService] = Field(
+        (), description="Services whose interface endpoints have no private DNS name, or are not in all zones."
     )
 
 

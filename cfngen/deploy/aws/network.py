@@ -132,7 +132,7 @@ def find_route_tables(account: Account, ids: Collection[str]) -> list[AwsObject]
 
 @dataclass(frozen=True)
 class SubnetView:
-    """A subnet with its Availability Zone, its IPv4 range and its tags."""
+    """A subnet with its Availability Zone, its IPv4 range (`none` if it is for IPv6 only) and its tags."""
 
     id: str
     vpc_id: str
@@ -157,7 +157,7 @@ def _describe_subnets(account: Account, filters: Filters) -> list[SubnetView]:
             id=subnet["SubnetId"],
             vpc_id=subnet["VpcId"],
             zone=subnet["AvailabilityZone"],
-            cidr=subnet["CidrBlock"],
+            cidr=subnet.get("CidrBlock", "none"),
             tags=tag_map(subnet.get("Tags")),
         )
         for subnet in account.items("ec2.describe_subnets", "Subnets", filters=filters)
@@ -190,13 +190,38 @@ def find_internet_gateway_vpc(account: Account, gateway_id: str) -> str | None:
     return None
 
 
-def list_endpoint_services(account: Account) -> frozenset[str]:
-    """Return the names of all services to which the account can create endpoints in the region.
+@dataclass(frozen=True)
+class EndpointServiceView:
+    """A service with VPC endpoints of a type, `Interface` or `Gateway`, which it has in these zones.
+
+    Attributes:
+        has_private_dns: whether EC2 gives interface endpoints the service's usual name.
+        zones: empty if EC2 does not name them.
+    """
+
+    name: str
+    type: str
+    has_private_dns: bool
+    zones: frozenset[str]
+
+
+def list_endpoint_services(account: Account) -> list[EndpointServiceView]:
+    """Return all services to which the account can create endpoints in the region; one with both types is there twice.
 
     A call with names fails if one of them does not exist. Of other accounts' services these are the ones that admit
-    this account (DescribeVpcEndpointServices, EC2 API Reference).
+    this account. A private DNS name whose owner is not verified cannot be used (`ServiceDetail`, EC2 API Reference).
     """
-    return frozenset(map(str, account.items("ec2.describe_vpc_endpoint_services", "ServiceNames")))
+    return [
+        EndpointServiceView(
+            name=detail["ServiceName"],
+            type=service_type["ServiceType"],
+            has_private_dns=bool(detail.get("PrivateDnsName"))
+            and detail.get("PrivateDnsNameVerificationState", "verified") == "verified",
+            zones=frozenset(detail.get("AvailabilityZones", ())),
+        )
+        for detail in account.items("ec2.describe_vpc_endpoint_services", "ServiceDetails")
+        for service_type in detail["ServiceType"]
+    ]
 
 
 def list_instances(account: Account, cluster: str, vpc_id: str) -> frozenset[str]:

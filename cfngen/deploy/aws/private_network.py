@@ -55,7 +55,8 @@ class EndpointView:
         state: its state in EC2 in lower case, e.g. `available`; empty if EC2 does not list it any more.
         failure: the last error, in EC2's words; empty if there is none.
         is_gateway: whether it is the gateway endpoint for S3.
-        has_private_dns: whether the service's usual name leads to it; always true for a gateway endpoint.
+        has_private_dns: whether the service's usual name leads to it; always true for a gateway endpoint, and where the
+            cluster file says that there is no such name.
         tables: ids of the route tables that lead to a gateway endpoint.
     """
 
@@ -135,7 +136,7 @@ def read_private_network(
             _nat_gateway(gateway, gateways.get(gateway, {}), name, ids) for name, gateway in sorted(gateway_ids.items())
         ),
         endpoints=tuple(
-            _endpoint(endpoint, described.get(endpoint, {}), services.get(name, ""), account)
+            _endpoint(endpoint, described.get(endpoint, {}), services.get(name, ""), cluster)
             for name, endpoint in sorted(endpoint_ids.items())
         ),
         tables=tuple(
@@ -189,11 +190,13 @@ def _nat_gateway(gateway_id: str, item: AwsObject, logical_id: str, ids: Mapping
     )
 
 
-def _endpoint(endpoint_id: str, item: AwsObject, service: str, account: Account) -> EndpointView:
+def _endpoint(endpoint_id: str, item: AwsObject, service: str, cluster: Cluster) -> EndpointView:
     """Return a VPC endpoint as EC2 describes it; `service` is its name in the cluster file, empty if not in it."""
-    service_name = item.get("ServiceName") or (endpoints.service_name(service, account.region) if service else "")
+    service_name = item.get("ServiceName") or (endpoints.service_name(service, cluster.region) if service else "")
     is_gateway = item.get("VpcEndpointType", "Gateway" if service == endpoints.S3 else "Interface") == "Gateway"
     error = item.get("LastError") or {}
+    is_private_dns_wanted = not service or endpoints.settings_of(cluster, service).private_dns
+    has_private_dns = is_gateway or not is_private_dns_wanted or bool(item.get("PrivateDnsEnabled"))
     return EndpointView(
         id=endpoint_id,
         service=service or service_name,
@@ -201,7 +204,7 @@ def _endpoint(endpoint_id: str, item: AwsObject, service: str, account: Account)
         state=str(item.get("State", "")).lower(),
         failure=item.get("FailureReason") or error.get("Message", ""),
         is_gateway=is_gateway,
-        has_private_dns=is_gateway or bool(item.get("PrivateDnsEnabled")),
+        has_private_dns=has_private_dns,
         tables=tuple(item.get("RouteTableIds", ())),
     )
 

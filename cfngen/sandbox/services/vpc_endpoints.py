@@ -60,6 +60,7 @@ def check_new_endpoint(call: PendingCall) -> None:
     if len(in_vpc) >= quotas.applied_value(quotas.INTERFACE_ENDPOINTS):
         raise _limit_exceeded()
     _check_subnets(backend, vpc.id, call.get("SubnetIds", []), in_use=())
+    _check_zones(call, service_name, call.get("SubnetIds", []))
     _check_groups(backend, vpc.id, call.get("SecurityGroupIds", []))
     if call.get("PrivateDnsEnabled", True):
         _check_private_dns(call, vpc, service_name, endpoint_id="")
@@ -72,6 +73,7 @@ def check_changed_endpoint(call: PendingCall) -> None:
     _check_route_tables(backend, endpoint.vpc_id, endpoint.service_name, call.get("AddRouteTableIds", []))
     remaining = [item for item in endpoint.subnet_ids or () if item not in call.get("RemoveSubnetIds", [])]
     _check_subnets(backend, endpoint.vpc_id, call.get("AddSubnetIds", []), in_use=remaining)
+    _check_zones(call, endpoint.service_name, call.get("AddSubnetIds", []))
     _check_groups(backend, endpoint.vpc_id, call.get("AddSecurityGroupIds", []))
     if call.get("PrivateDnsEnabled"):
         _check_private_dns(call, backend.get_vpc(endpoint.vpc_id), endpoint.service_name, endpoint.id)
@@ -89,10 +91,26 @@ def is_gateway(endpoint: MotoModel) -> bool:
 
 def _check_service(call: PendingCall, name: str) -> None:
     """Refuse a service that neither AWS nor the account has in the region."""
-    names = {detail["ServiceName"] for detail in services_of_aws(call.region)}
-    names |= {configuration.service_name for configuration in call.backend.configurations.values()}
-    if name not in names:
+    if not _details(call, name):
         raise Refused("InvalidServiceName", f"The Vpc Endpoint Service '{name}' does not exist")
+
+
+def _details(call: PendingCall, name: str) -> list[JsonObject]:
+    """Return what DescribeVpcEndpointServices says about a service."""
+    of_account = (configuration.to_dict() for configuration in call.backend.configurations.values())
+    return [detail for detail in (*services_of_aws(call.region), *of_account) if detail["ServiceName"] == name]
+
+
+def _check_zones(call: PendingCall, service_name: str, subnet_ids: Iterable[str]) -> None:
+    """Refuse subnets of zones in which the service is not."""
+    served_zones = {zone for detail in _details(call, service_name) for zone in detail["AvailabilityZones"]}
+    for subnet_id in subnet_ids:
+        if call.backend.get_subnet(subnet_id).availability_zone not in served_zones:
+            raise Refused(
+                "InvalidParameter",
+                f"The VPC endpoint service {service_name} does not support the availability zone of the subnet: "
+                f"{subnet_id}.",
+            )
 
 
 def _check_route_tables(backend: MotoBackend, vpc_id: str, service_name: str, table_ids: Iterable[str]) -> None:
@@ -146,11 +164,16 @@ def _check_groups(backend: MotoBackend, vpc_id: str, group_ids: Iterable[str]) -
 
 
 def _check_private_dns(call: PendingCall, vpc: MotoModel, service_name: str, endpoint_id: str) -> None:
-    """Refuse private DNS where the VPC lacks a DNS attribute, or another endpoint has the names of the service.
+    """Refuse private DNS where service or VPC lack what it takes, or another endpoint has the names of the service.
 
     Args:
         endpoint_id: empty if the endpoint is to be created.
     """
+    if not any(detail.get("PrivateDnsName") for detail in _details(call, service_name)):
+        raise Refused(
+            "InvalidParameter",
+            f"Private DNS can't be enabled because the service {service_name} does not provide a private DNS name.",
+        )
     if not (is_true(vpc.enable_dns_support) and is_true(vpc.enable_dns_hostnames)):
         raise Refused(
             "InvalidParameter",

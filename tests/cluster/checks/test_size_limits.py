@@ -99,9 +99,9 @@ ENDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ),
     # "Subnet CIDR blocks", Amazon VPC User Guide: five addresses of a subnet are AWS's.
     (
+        {**subnet("172.20.0.0/28"), **nodes(minSize=10)},
         {**subnet("172.20.0.0/28"), **nodes(minSize=11)},
-        {**subnet("172.20.0.0/28"), **nodes(minSize=12)},
-        "nodeGroups[0].minSize: the group's subnets have addresses for 11 instances, not 12; enlarge them or",
+        "network.subnets[0].cidr: 172.20.0.0/28 has 11 usable addresses, and the cluster needs 12 (1 for masters and ",
     ),
     # Each instance takes its own address and ten for pods.
     (

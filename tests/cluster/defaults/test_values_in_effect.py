@@ -98,6 +98,7 @@ IN_EFFECT: dict[str, Any] = {
 EMPTY = [
     "network.vpc.id",
     "network.endpoints.additional",
+    "network.endpoints.services",
     "network.nat",
     "network.flowLogs",
     "network.routes",

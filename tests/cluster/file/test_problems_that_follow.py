@@ -202,8 +202,8 @@ ROWS = [
     ),
     (
         "network: {subnets: [{cidr: 172.20.0.0/28}]}\nnodeGroups: [{minSize: 12}]",
-        "nodeGroups[0].minSize",
-        ["network.subnets", "nodeGroups[0].zones"],
+        "network.subnets[0].cidr",
+        ["nodeGroups", "controlPlane.count", "api", "network.endpoints"],
     ),
     (
         f"nodeGroups: [{{labels: {{{MANY}}}}}]",

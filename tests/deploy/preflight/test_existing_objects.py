@@ -236,6 +236,13 @@ TABLE: Mapping[str, Named] = {
             "service of another region": "there is no service com.amazonaws.vpce.eu-central-1.vpce-svc-",
         },
     ),
+    "network.endpoints.services[].service": Named(
+        "region, and as the entry says",
+        {
+            "network: {topology: private, nat: none, endpoints: {services: [{service: kms}]}}": "no interface endpoint "
+            "is created for kms",
+        },
+    ),
     "network.routes[].destination": Named("region", {"list that is not there": "there is no prefix list pl-"}),
     "network.routes[].transitGateway": Named(
         "region, and attached to the VPC",
@@ -800,6 +807,57 @@ def test_services_of_the_region_are_fine(account: Account) -> None:
     here = Landlord(account, "network.endpoints.additional[]")
     served(here, "kms", "sts", "com.amazonaws.us-west-2.monitoring")
     here.check()
+
+
+B_AND_C = {"AvailabilityZones": [f"{REGION}b", f"{REGION}c"]}
+NAMELESS = {"PrivateDnsName": None}
+KMS, EC2 = (f"com.amazonaws.{REGION}.{service}" for service in ("kms", "ec2"))
+NEEDS = "network.endpoints.services needs the entry"
+
+
+@pytest.mark.parametrize(
+    ("name", "offer", "settings", "says"),
+    [
+        (
+            KMS,
+            NAMELESS,
+            {},
+            f"additional[0]: {KMS} has no private DNS name; {NEEDS} {{service: kms, privateDns: fa",
+        ),
+        (KMS, {"PrivateDnsNameVerificationState": "failed"}, {}, f"{NEEDS} {{service: kms, privateDns: false}}"),
+        (KMS, NAMELESS, {"service": "kms", "privateDns": False}, ""),
+        (KMS, {"ServiceType": [{"ServiceType": "Gateway"}]}, {}, f"{KMS} has endpoints of the type Gateway only; "),
+        (KMS, B_AND_C, {}, f"{KMS} is not in us-west-2a; {NEEDS} {{service: kms, zones: [us-west-2b]}}"),
+        (KMS, B_AND_C, {"service": KMS, "zones": [f"{REGION}b"]}, ""),
+        (KMS, B_AND_C | NAMELESS, {}, f"{NEEDS} {{service: kms, privateDns: false, zones: [us-west-2b]}}"),
+        (KMS, B_AND_C, {"service": KMS, "zones": [ZONE]}, "(it is in us-west-2b and us-west-2c); remove it"),
+        (EC2, B_AND_C, {}, f"network.endpoints.create: {EC2} is not in us-west-2a; {NEEDS} {{service: ec2, zones: ["),
+        (EC2, NAMELESS, {}, f"network.endpoints.create: {EC2} has no private DNS name; use NAT gateways"),
+    ],
+)
+def test_an_endpoint_has_what_its_service_offers(
+    account: Account,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    offer: dict[str, Any],
+    settings: dict[str, Any],
+    says: str,
+) -> None:
+    offers = [service | (offer if service["ServiceName"] == name else {}) for service in services_of_aws(REGION)]
+    monkeypatch.setattr(
+        VPCBackend, "_collect_default_endpoint_services", staticmethod(lambda account_id, region: offers)
+    )
+    here = Landlord(account, "")
+    served(here, "kms")
+    here.file["network"]["subnets"].append({"zone": f"{REGION}b", "cidr": "10.20.32.0/20"})
+    here.file["network"]["endpoints"]["services"] = [settings] if settings else []
+    if not says:
+        here.check()
+        return
+    with pytest.raises(ForeignObjectsError) as raised:
+        here.check()
+    [problem] = map(str, raised.value.problems)
+    assert says in problem
 
 
 def test_a_prefix_list_of_the_region_is_fine(account: Account) -> None:

@@ -133,12 +133,25 @@ def test_a_subnet_without_room_is_a_problem_and_one_without_room_to_grow_a_warni
         public.ec2.create_network_interface(SubnetId=subnet, PrivateIpAddress=f"10.20.64.{last}")
     finding = public.only()
     assert (finding.severity, finding.key) == (Severity.WARNING, "network.subnets[0].cidr")
-    assert "has 8 free addresses, and masters and nodes need 10 when the groups have" in finding.text
+    assert "has 8 free addresses, and the cluster needs 10 when its groups have" in finding.text
     for last in (7, 8, 9):
         public.ec2.create_network_interface(SubnetId=subnet, PrivateIpAddress=f"10.20.64.{last}")
     finding = public.only()
     assert (finding.severity, finding.key) == (Severity.PROBLEM, "network.subnets[0].cidr")
-    assert "has 5 free addresses, and masters and nodes need 6" in finding.text
+    assert "has 5 free addresses, and the cluster needs 6 (1 for masters and 5 for nodes)" in finding.text
+
+
+def test_what_else_takes_addresses_of_a_subnet_is_counted_once(public: ExistingNetwork) -> None:
+    subnet = public.subnet("a", "10.20.64.0/28", public.public_table, "elb")
+    public.network["subnets"] = [{"zone": f"{REGION}a", "id": subnet, "cidr": "10.20.64.0/28"}]
+    public.file = {"controlPlane": {"count": 3}, "api": {"public": False}, "nodeGroups": [{"minSize": 1}]}
+    finding = public.only()
+    assert (finding.severity, finding.key) == (Severity.PROBLEM, "network.subnets[0].cidr")
+    assert finding.text.endswith("needs 12 (3 for masters, 1 for nodes and 8 for load balancers)")
+    # The load balancer that the cluster has already asks for no more.
+    name = "ELB net/kubernetes-int/0123456789abcdef"
+    public.ec2.create_network_interface(SubnetId=subnet, Description=name)
+    assert public.found() == []
 
 
 def test_a_second_range_of_the_vpc_must_not_be_that_of_pods(public: ExistingNetwork) -> None:

@@ -102,7 +102,7 @@ def _checks(
     return [
         *checks,
         ("the Elastic IPs", _find_elastic_ip_problems(account, values)),
-        ("the services for endpoints", services.find_service_problems(account, cluster)),
+        ("the services for endpoints", services.find_service_problems(account, cluster, values)),
         ("the buckets", services.find_bucket_problems(account, cluster)),
     ]
 

@@ -13,16 +13,24 @@ from typing import Any
 
 from cfngen.cluster.iam.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network.endpoints import interface_endpoints, service_name
+from cfngen.cluster.naming.network_ids import ZoneId, zone_id
+from cfngen.cluster.network.endpoints import (
+    endpoint_zones,
+    interface_endpoints,
+    required_services,
+    service_name,
+    settings_of,
+)
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.load_balancers import find_target_group
-from cfngen.deploy.aws.network import list_endpoint_services
+from cfngen.deploy.aws.network import EndpointServiceView, list_endpoint_services
 from cfngen.deploy.aws.services import KeyView, find_hosted_zone, find_key, is_bucket_missing, read_key_policy
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.findings import Finding, refusal, unread
+from cfngen.text import join_and
 
 _KEY = "secrets.kmsKey"
 _HINT = 'docs/operate/security.md shows the key policy ("Your own key").'
@@ -191,17 +199,53 @@ def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding
         )
 
 
-def find_service_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
-    """Yield a problem for each additional service to which the account can create no endpoint."""
-    additional = cluster.network.endpoints.additional
-    if not additional or not interface_endpoints(cluster):
+def find_service_problems(account: Account, cluster: Cluster, values: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield a problem for each interface endpoint that EC2 would refuse, as its service does not have what it asks for.
+
+    "Private DNS can't be enabled because the service … does not provide a private DNS name", "The VPC endpoint service
+    … does not support the availability zone of the subnet" (CreateVpcEndpoint).
+    """
+    created = interface_endpoints(cluster)
+    if not created:
         return
-    names = [service_name(service, cluster.region) for service in additional]
-    known = list_endpoint_services(account)
-    for index, name in enumerate(names):
-        if name not in known:
-            yield refusal(
-                f"network.endpoints.additional[{index}]",
-                f"there is no service {name} in {account.region}, or it does "
-                f"not admit account {account.id}; correct the name, or remove it",
-            )
+    services = list_endpoint_services(account)
+    required = [endpoint.service for endpoint in required_services(cluster)]
+    additional = cluster.network.endpoints.additional
+    for service, reason in created:
+        if is_required := service in required:
+            key = "network.endpoints.create"
+            remedy = f"use NAT gateways (network.nat), or set it to false and give the VPC another way to it ({reason})"
+        else:
+            key, remedy = f"network.endpoints.additional[{additional.index(service)}]", "correct the name, or remove it"
+        name = service_name(service, cluster.region)
+        types = {view.type: view for view in services if view.name == name}
+        view = types.get("Interface")
+        if not types:
+            missing = f"there is no service {name} in {account.region}, or it does not admit account {account.id}"
+            yield refusal(key, f"{missing}; {remedy}")
+        elif view is None:
+            yield refusal(key, f"{name} has endpoints of the type {join_and(sorted(types))} only; {remedy}")
+        elif text := _why_endpoint_is_refused(cluster, values, view, service, remedy if is_required else ""):
+            yield refusal(key, f"{name} {text}")
+
+
+def _why_endpoint_is_refused(
+    cluster: Cluster, values: Mapping[str, str], view: EndpointServiceView, service: str, remedy_if_required: str
+) -> str:
+    """Return what a service lacks for the endpoint that the cluster file asks for, and what to do; empty if nothing."""
+    settings = settings_of(cluster, service)
+    zones = {zone: values.get(str(ZoneId(zone_id(zone))), zone) for zone in endpoint_zones(cluster, service)}
+    served = [zone for zone, actual in zones.items() if not view.zones or actual in view.zones]
+    missing = [zone for zone in zones if zone not in served]
+    lacks_name = settings.private_dns and not view.has_private_dns
+    texts = ["has no private DNS name"] if lacks_name else []
+    texts += [f"is not in {join_and(missing)}"] if missing else []
+    if not texts:
+        return ""
+    if not served or (lacks_name and remedy_if_required):
+        available = f" (it is in {join_and(sorted(view.zones))})" if missing else ""
+        return f"{join_and(texts)}{available}; {remedy_if_required or 'remove it'}"
+    entry = [f"service: {service}"]
+    entry += ["privateDns: false"] if not (settings.private_dns and view.has_private_dns) else []
+    entry += [f"zones: [{', '.join(served)}]"] if missing or settings.zones else []
+    return f"{join_and(texts)}; network.endpoints.services needs the entry {{{', '.join(entry)}}}"

@@ -180,7 +180,7 @@ CHECKS: tuple[Check, ...] = (
         ranges.find_used_master_addresses,
         reads=("interfaces",),
     ),
-    Check("room", "the subnets have room for masters and nodes", _always, ranges.find_full_subnets, reads=("subnets",)),
+    Check("room", "the subnets have room for the cluster", _always, ranges.find_full_subnets, reads=("subnets",)),
     Check(
         "overlaps",
         "nothing overlaps the ranges of pods and services",

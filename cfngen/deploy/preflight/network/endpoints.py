@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from cfngen.cluster.network.endpoints import S3, interface_endpoints, required_services, service_name
+from cfngen.cluster.network.endpoints import S3, interface_endpoints, required_services, service_name, settings_of
 from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, problem
@@ -36,7 +36,8 @@ def find_endpoint_problems(situation: Situation) -> Iterator[Finding]:
         return
     created = {endpoint.service for endpoint in interface_endpoints(situation.cluster)}
     for service in created:
-        yield from _find_conflict(situation, service)
+        if settings_of(situation.cluster, service).private_dns:
+            yield from _find_conflict(situation, service)
     required = [endpoint for endpoint in required_services(situation.cluster) if endpoint.service not in created]
     if required and not any(_of_service(situation, endpoint.service, "Interface") for endpoint in required):
         yield _way_out_missing(situation, subnets, [endpoint.service for endpoint in required])
@@ -52,7 +53,8 @@ def _of_service(situation: Situation, service: str, kind: str) -> list[AwsObject
     return [
         endpoint
         for endpoint in situation.facts.endpoints
-        if endpoint["ServiceName"] == name
+        # Those of resources and of service networks have none (API reference, VpcEndpoint).
+        if endpoint.get("ServiceName") == name
         and (endpoint.get("VpcEndpointType") or "Gateway") == kind
         and str(endpoint.get("State", "")).lower() not in ("deleting", "deleted")
     ]

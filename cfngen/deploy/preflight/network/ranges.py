@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network
-from math import ceil
 
 from cfngen.cluster.naming.logical_ids import MasterId
+from cfngen.cluster.naming.names import load_balancer_name
+from cfngen.cluster.network.address_plan import LOAD_BALANCER_ADDRESSES, address_demand
 from cfngen.cluster.network.network_plugins import network_plugin
-from cfngen.cluster.network.topology import RESERVED_ADDRESSES
-from cfngen.cluster.sections.instances import NodeGroup
+from cfngen.cluster.network.topology import usable_address_count
 from cfngen.deploy.aws.addresses import describe_holder, find_used_addresses
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, problem, warning
@@ -40,48 +40,48 @@ def find_used_master_addresses(situation: Situation) -> Iterator[Finding]:
 
 
 def find_full_subnets(situation: Situation) -> Iterator[Finding]:
-    """Yield a finding for each subnet without enough free addresses for its masters and nodes.
+    """Yield a finding for each subnet without enough free addresses for what the cluster has in it.
 
-    A group spreads over its zones ("Availability Zone distribution", Amazon EC2 Auto Scaling User Guide). If pods have
-    addresses of the subnet, each node needs more than the one that is counted here.
+    If pods have addresses of the subnet, each node needs more than the one that is counted here.
     """
     pods_take_addresses = network_plugin(situation.cluster).gives_pods_vpc_addresses
     descriptions = {subnet.path: described for subnet, described in situation.existing_subnets}
-    for subnet in situation.instance_subnets:
+    for subnet in situation.subnets:
         described = descriptions.get(subnet.path)
         if subnet.cidr is None or (subnet.id and described is None):
             continue
         free = _free_addresses(situation, subnet.cidr, described)
-        groups = [group for _, group in subnet.groups]
-        at_first = len(subnet.slots) + sum(_share(group, group.desired_size or group.min_size) for group in groups)
-        at_maximum = len(subnet.slots) + sum(_share(group, group.max_size) for group in groups)
+        demand = address_demand(situation.cluster, subnet.zone, is_public_tier=subnet.is_public)
+        at_maximum = demand.at_first + demand.growth
         room = f"{subnet.name} has {pluralize(free, 'free address')}"
-        if free < at_first:
-            text = f"{room}, and masters and nodes need {at_first}"
+        if free < demand.at_first:
+            text = f"{room}, and the cluster needs {demand.at_first} ({demand})"
             yield problem(subnet.range_key, text, "use a larger subnet, or fewer nodes")
         elif free < at_maximum:
-            text = f"{room}, and masters and nodes need {at_maximum} when the groups have their greatest size"
+            text = f"{room}, and the cluster needs {at_maximum} when its groups have their greatest size"
             yield warning(subnet.range_key, text, "use a larger subnet, or reduce maxSize of its groups")
-        elif pods_take_addresses and free < 2 * at_maximum:
-            text = f"{room}; masters and nodes need {at_maximum}, and every pod needs one as well"
+        elif pods_take_addresses and not subnet.is_public and free < 2 * at_maximum:
+            text = f"{room}; the cluster needs {at_maximum}, and every pod needs one as well"
             yield warning(subnet.range_key, text, "use a larger subnet, or another network.plugin")
-
-
-def _share(group: NodeGroup, size: int) -> int:
-    """Return how many nodes of a group at most are in one of its zones, if all zones have room."""
-    return ceil(size / len(group.zones))
 
 
 def _free_addresses(situation: Situation, cidr: IPv4Network, described: AwsObject | None) -> int:
     """Return how many addresses of a subnet are free for this cluster, with those that the cluster has already."""
     if described is None:
-        return max(cidr.num_addresses - RESERVED_ADDRESSES, 0)
-    own = [
-        interface
-        for interface in situation.facts.interfaces
-        if interface["SubnetId"] == described["SubnetId"] and situation.is_own(interface)
-    ]
-    return int(described["AvailableIpAddressCount"]) + len(own)
+        return usable_address_count(cidr)
+    facts, cluster = situation.facts, situation.cluster
+    here = [interface for interface in facts.interfaces if interface["SubnetId"] == described["SubnetId"]]
+    # Interfaces of services bear no tags. Their descriptions end in the endpoint's or the gateway's id, or name the
+    # load balancer.
+    own_ids = [endpoint["VpcEndpointId"] for endpoint in facts.endpoints if situation.is_own(endpoint)]
+    own_ids += [gateway["NatGatewayId"] for gateway in facts.nat_gateways if situation.is_own(gateway)]
+    names = tuple(f"ELB net/{load_balancer_name(cluster, is_public=is_public)}/" for is_public in (True, False))
+    descriptions = [str(interface.get("Description", "")) for interface in here if not situation.is_own(interface)]
+    of_balancers = sum(description.startswith(names) for description in descriptions)
+    of_services = sum(description.endswith(tuple(own_ids)) for description in descriptions) if own_ids else 0
+    own = len(here) - len(descriptions) + of_services + of_balancers
+    # A load balancer that is there asks for no more.
+    return int(described["AvailableIpAddressCount"]) + own + (LOAD_BALANCER_ADDRESSES - 1 if of_balancers else 0)
 
 
 def find_overlaps(situation: Situation) -> Iterator[Finding]:
@@ -167,7 +167,9 @@ def find_occupied_ranges(situation: Situation) -> Iterator[Finding]:
                 subnet.range_key, f"{cidr} is not in {situation.vpc_id} ({ranges})", "choose a free range of the VPC"
             )
         for existing in situation.facts.subnets:
-            if cidr.overlaps(type(cidr)(existing["CidrBlock"])) and not situation.is_own(existing):
+            # A subnet for IPv6 only has no IPv4 range.
+            taken = IPv4Network(existing["CidrBlock"]) if "CidrBlock" in existing else None
+            if taken and cidr.overlaps(taken) and not situation.is_own(existing):
                 yield problem(
                     subnet.range_key,
                     f"{cidr} is not free: {existing['SubnetId']} has {existing['CidrBlock']}",

@@ -61,7 +61,7 @@ def _with_ranges_of_public_subnets(situation: Situation) -> Cluster:
     ranges = {
         subnet.zone: IPv4Network(described["CidrBlock"])
         for subnet, described in situation.existing_subnets
-        if subnet.is_public
+        if subnet.is_public and "CidrBlock" in described
     }
     network = situation.cluster.network
     subnets = tuple(

@@ -204,7 +204,7 @@ def _delete_statements(scope: Scope) -> list[Statement]:
         # An existing route table does not have the cluster's tag.
         allow(sid="RemovePodRoutes", actions="ec2:DeleteRoute", resources=scope.ec2_arns("route-table/*")),
         allow(
-            sid="ListTemplates",
+            sid="RemoveBucket",
             actions="s3:DeleteBucket s3:ListBucket s3:ListBucketVersions",
             resources=[scope.template_bucket_arn],
         ),

@@ -76,6 +76,8 @@ DEFAULT = [
     Request(M, "CloudControllerOwnGroups", "ec2:DeleteSecurityGroup", "security-group/sg-0", OURS),
     Request(M, "CloudControllerOwnLoadBalancers", "elasticloadbalancing:DeleteLoadBalancer", ELB, OURS),
     Request(M, "CloudControllerOwnLoadBalancers", "elasticloadbalancing:RegisterTargets", ELB, OURS),
+    # When the groups of a network load balancer change: docs/nlb_security_groups.md of cloud-provider-aws.
+    Request(M, "CloudControllerOwnLoadBalancers", "elasticloadbalancing:SetSecurityGroups", ELB, OURS),
     *(
         Request(
             M,
@@ -336,12 +338,15 @@ FULL = [
     Request(M, "LoadBalancersTagOwnGroups", "ec2:DeleteTags", "security-group/sg-0", OURS, ("instance/i-0",)),
     # external-dns: the zones that the cluster file names.
     Request(M, "DnsRead", "route53:ListHostedZones"),
-    Request(
-        M,
-        "DnsRecords",
-        "route53:ChangeResourceRecordSets",
-        "arn:aws:route53:::hostedzone/Z0123456789",
-        others=("arn:aws:route53:::hostedzone/Z9",),
+    *(
+        Request(
+            M,
+            "DnsRecords",
+            f"route53:{action}",
+            "arn:aws:route53:::hostedzone/Z0123456789",
+            others=("arn:aws:route53:::hostedzone/Z9",),
+        )
+        for action in ("ChangeResourceRecordSets", "ListTagsForResources")
     ),
 ]
 # Without the driver, which makes volumes of claims, the masters' key is the only one.

@@ -13,13 +13,16 @@ from typing import Any
 
 from cfngen.cluster.iam.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.names import load_balancer_name
 from cfngen.cluster.network.endpoints import interface_endpoints, service_name
+from cfngen.cluster.network.topology import has_internal_load_balancer, has_public_load_balancer
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
-from cfngen.deploy.aws.load_balancers import find_target_group
+from cfngen.deploy.aws.load_balancers import find_load_balancer_arn, find_target_group
 from cfngen.deploy.aws.network import list_endpoint_services
 from cfngen.deploy.aws.services import KeyView, find_hosted_zone, find_key, is_bucket_missing, read_key_policy
+from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.findings import Finding, refusal, unread
@@ -115,6 +118,23 @@ def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) 
             )
         elif group.vpc_id != vpc_id:
             yield refusal(key, f"{arn} belongs to {group.vpc_id}, and the cluster is in {vpc_id}")
+
+
+def find_load_balancer_problems(account: Account, cluster: Cluster, deployed: StackTree | None) -> Iterator[Finding]:
+    """Yield a problem for each load balancer of the API whose name another one has: names are unique in a region."""
+    for is_wanted, is_public in (
+        (has_public_load_balancer(cluster), True),
+        (has_internal_load_balancer(cluster), False),
+    ):
+        name = load_balancer_name(cluster, is_public=is_public)
+        arn = find_load_balancer_arn(account, name) if is_wanted else ""
+        if arn and (deployed is None or arn not in deployed.physical_ids.values()):
+            yield refusal(
+                "name",
+                f"account {account.id} has a load balancer {name} in {account.region} already, which is not this "
+                f"stack's; delete it with `aws elbv2 delete-load-balancer --region {account.region} "
+                f"--load-balancer-arn {arn}` if nothing uses it, or choose another name of the cluster",
+            )
 
 
 def find_older_than_vpc(cluster: Cluster) -> Iterator[Finding]:

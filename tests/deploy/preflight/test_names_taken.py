@@ -14,7 +14,7 @@ from recorded import RefusedError
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
-from cfngen.deploy.preflight.existing.services import find_load_balancer_problems
+from cfngen.deploy.preflight.existing.services import find_load_balancer_problems, find_record_problems
 
 ARN = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/net/{}/0123456789abcdef"
 SEVERAL: dict[str, Any] = {
@@ -68,3 +68,43 @@ def test_a_plan_refuses_a_name_that_is_taken(cloud: Cloud) -> None:
     )
     with pytest.raises(ForeignObjectsError, match=r"^name: account .* has a load balancer one-api"):
         operator.plan(SEVERAL)
+
+
+NAME = "api.k8s.example.com"
+
+
+@pytest.mark.parametrize(
+    ("record", "kind", "own", "count"),
+    [
+        (f"{NAME}.", "A", "", 1),
+        (f"{NAME}.", "A", "api.old.example.com", 1),
+        (f"{NAME}.", "A", NAME, 0),
+        (f"{NAME}.", "TXT", "", 0),
+        ("b.k8s.example.com.", "A", "", 0),
+        (None, "A", "", 0),
+    ],
+)
+def test_a_record_of_the_apis_name_in_an_existing_zone(
+    aws: Answers, record: str | None, kind: str, own: str, count: int
+) -> None:
+    records = [{"Name": record, "Type": kind}] if record else []
+    answer = {"ResourceRecordSets": records, "IsTruncated": False, "MaxItems": "1"}
+    aws.given["route53:ListResourceRecordSets"] = answer
+    cluster = parse({"api": {"dns": {"name": NAME, "publicZone": {"id": "Z0123456789ABC"}}}})
+    tree = cast("StackTree | None", SimpleNamespace(physical_ids={"ApiPublicRecord": own}) if own else None)
+    problems = list(map(str, find_record_problems(aws.account, cluster, tree)))
+    expected = f"api.dns.name: Z0123456789ABC has a record {NAME} of the type A already, which is not this stack's; "
+    assert [problem.startswith(expected) for problem in problems] == [True] * count
+
+
+def test_a_plan_refuses_a_record_that_is_there(cloud: Cloud) -> None:
+    operator = Operator(cloud)
+    route53 = operator.account.client("route53")
+    zone = route53.create_hosted_zone(Name="k8s.example.com", CallerReference="one")["HostedZone"]["Id"].rpartition(
+        "/"
+    )[2]
+    record = {"Name": NAME, "Type": "A", "TTL": 60, "ResourceRecords": [{"Value": "203.0.113.1"}]}
+    changes = {"Changes": [{"Action": "CREATE", "ResourceRecordSet": record}]}
+    route53.change_resource_record_sets(HostedZoneId=zone, ChangeBatch=changes)
+    with pytest.raises(ForeignObjectsError, match=r"^api\.dns\.name: .* has a record api"):
+        operator.plan({"name": "one", "api": {"dns": {"name": NAME, "publicZone": {"id": zone}}}})

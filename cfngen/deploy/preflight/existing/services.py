@@ -21,7 +21,14 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.load_balancers import find_load_balancer_arn, find_target_group
 from cfngen.deploy.aws.network import list_endpoint_services
-from cfngen.deploy.aws.services import KeyView, find_hosted_zone, find_key, is_bucket_missing, read_key_policy
+from cfngen.deploy.aws.services import (
+    KeyView,
+    find_hosted_zone,
+    find_key,
+    has_record,
+    is_bucket_missing,
+    read_key_policy,
+)
 from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
@@ -192,6 +199,23 @@ def _find_zone_problem(account: Account, name: str, zone_id: str, *, is_private:
     if name != zone.domain and not name.endswith(f".{zone.domain}"):
         return f"{zone_id} is the zone of {zone.domain}, and {name} is not in it"
     return ""
+
+
+def find_record_problems(account: Account, cluster: Cluster, deployed: StackTree | None) -> Iterator[Finding]:
+    """Yield a problem for each existing zone that has a record of the API's name, which Route 53 would not replace."""
+    dns = cluster.api.dns
+    if dns is None:
+        return
+    for zone, logical_id in ((dns.public_zone, "ApiPublicRecord"), (dns.private_zone, "ApiPrivateRecord")):
+        if zone is None or not zone.id or not has_record(account, zone.id, dns.name, "A"):
+            continue
+        # The physical id of a record is its name.
+        if deployed is None or deployed.physical_ids.get(logical_id) != dns.name:
+            yield refusal(
+                "api.dns.name",
+                f"{zone.id} has a record {dns.name} of the type A already, which is not this stack's; delete the "
+                "record if nothing uses it, or choose another name",
+            )
 
 
 def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:

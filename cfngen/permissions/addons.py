@@ -107,12 +107,15 @@ def cluster_autoscaler_statements(cluster: Cluster) -> list[Statement]:
 
 
 def external_dns_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the statements for external-dns to change records in the hosted zones of the cluster file."""
+    """Return the statements for external-dns to change records in the hosted zones of the cluster file.
+
+    It reads tags of zones if its `values` have it choose zones by tags (`--aws-zone-tags`).
+    """
     return [
         allow(sid="DnsRead", actions="route53:ListHostedZones"),
         allow(
             sid="DnsRecords",
-            actions="route53:ChangeResourceRecordSets route53:ListResourceRecordSets",
+            actions="route53:ChangeResourceRecordSets route53:ListResourceRecordSets route53:ListTagsForResources",
             resources=_zone_arns(cluster.addons.external_dns.zones, references),
         ),
     ]

@@ -22,7 +22,8 @@ def read_zone_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     """Return the statements of an operator, whose plans look at the existing zones that the cluster file names."""
     zones = _zones(cluster)
     arns = _zone_arns(zones, scope)
-    return [allow(sid="DnsLook", actions="route53:GetHostedZone", resources=arns)] if arns else []
+    actions = "route53:GetHostedZone route53:ListResourceRecordSets"
+    return [allow(sid="DnsLook", actions=actions, resources=arns)] if arns else []
 
 
 def api_dns_statements(cluster: Cluster, scope: Scope) -> list[Statement]:

@@ -79,7 +79,7 @@ def _change_statements(cluster: Cluster) -> list[Statement]:
                 elasticloadbalancing:ModifyLoadBalancerAttributes elasticloadbalancing:ModifyTargetGroup
                 elasticloadbalancing:ModifyTargetGroupAttributes elasticloadbalancing:RegisterInstancesWithLoadBalancer
                 elasticloadbalancing:RegisterTargets elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer
-                elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
+                elasticloadbalancing:SetLoadBalancerPoliciesOfListener elasticloadbalancing:SetSecurityGroups""",
             condition=if_resource_tagged(cluster),
         ),
     ]

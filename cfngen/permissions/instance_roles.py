@@ -44,12 +44,7 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
         ),
         *data_volume_statements(cluster, references),
         *volume_key_statements(references, cluster.control_plane.volume.kms_key),
-        allow(
-            sid="Secrets",
-            actions="secretsmanager:GetSecretValue secretsmanager:PutSecretValue",
-            resources=[references.ca_secret_arn, references.join_secret_arn],
-        ),
-        _secrets_key_statement("kms:Decrypt kms:GenerateDataKey", references),
+        *_secret_statements(cluster, references, "Secrets", references.ca_secret_arn, references.join_secret_arn),
         *_custom_authority_statements(cluster.certificate_authority.secret, references),
         *(_backup_statements(cluster, references) if cluster.etcd.backups.enabled else []),
         *issuer_document_statements(cluster, references),
@@ -61,8 +56,7 @@ def node_statements(cluster: Cluster, references: References) -> list[Statement]
     """Return the statements of the nodes' role."""
     has_draining = any(group.drain_timeout for group in cluster.node_groups)
     return [
-        allow(sid="JoinSecret", actions="secretsmanager:GetSecretValue", resources=[references.join_secret_arn]),
-        _secrets_key_statement("kms:Decrypt", references),
+        *_secret_statements(cluster, references, "JoinSecret", references.join_secret_arn, may_write=False),
         *(
             instance_type_statements(cluster)
             if has_role(cluster, AMAZON_VPC_PLUGIN)
@@ -96,11 +90,32 @@ def _common_statements(cluster: Cluster, references: References, nested_stack_id
     ]
 
 
-def _secrets_key_statement(actions: str, references: References) -> Statement:
-    via_secrets_manager = {"StringEquals": via_service(references, "secretsmanager")}
-    return allow(
-        sid="SecretsKey", actions=actions, resources=[references.secrets_key_arn], condition=via_secrets_manager
-    )
+def _secret_statements(
+    cluster: Cluster, references: References, sid: str, *secret_arns: Expression, may_write: bool = True
+) -> list[Statement]:
+    """Return the permissions to read some of the cluster's secrets, and to write them, with the key that encrypts them.
+
+    In a printed policy the ARNs are patterns that match the secrets of every cluster, so the tag has to tell them
+    apart. The key may be the user's, without the cluster's tag and shared by clusters; its use is bound to the secrets.
+    """
+    only_these_secrets: Condition = {
+        "StringEquals": via_service(references, "secretsmanager"),
+        "StringLike": {"kms:EncryptionContext:SecretARN": list(secret_arns)},
+    }
+    return [
+        allow(
+            sid=sid,
+            actions="secretsmanager:GetSecretValue" + (" secretsmanager:PutSecretValue" if may_write else ""),
+            resources=secret_arns,
+            condition=if_resource_tagged(cluster),
+        ),
+        allow(
+            sid="SecretsKey",
+            actions="kms:Decrypt" + (" kms:GenerateDataKey" if may_write else ""),
+            resources=[references.secrets_key_arn],
+            condition=only_these_secrets,
+        ),
+    ]
 
 
 def _custom_authority_statements(secret_arn: str | None, references: References) -> list[Statement]:

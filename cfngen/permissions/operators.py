@@ -204,7 +204,7 @@ def _delete_statements(scope: Scope) -> list[Statement]:
         # An existing route table does not have the cluster's tag.
         allow(sid="RemovePodRoutes", actions="ec2:DeleteRoute", resources=scope.ec2_arns("route-table/*")),
         allow(
-            sid="ListTemplates",
+            sid="RemoveBucket",
             actions="s3:DeleteBucket s3:ListBucket s3:ListBucketVersions",
             resources=[scope.template_bucket_arn],
         ),
@@ -248,22 +248,29 @@ def _orphan_statements(scope: Scope) -> list[Statement]:
 
 
 def _kubeconfig_statements(scope: Scope) -> list[Statement]:
-    """Return the statements to read the certificate authorities, which sign the administrator's certificate."""
+    """Return the statements to read the cluster's secrets.
+
+    The certificate authorities sign the administrator's certificate, with which `status` reads the Kubernetes API, too.
+    The join information says until when its token is valid.
+    """
     # An existing key does not have the cluster's tag.
     has_cluster_tag = {} if scope.own_secrets_key else if_resource_has_tag(scope)["StringLike"]
-    via_secrets_manager = {"kms:ViaService": f"secretsmanager.{scope.region}.*"}
+    for_secrets = {
+        "kms:ViaService": f"secretsmanager.{scope.region}.*",
+        "kms:EncryptionContext:SecretARN": scope.secret_arns,
+    }
     return [
         allow(
-            sid="ReadAuthorities",
+            sid="ReadSecrets",
             actions="secretsmanager:DescribeSecret secretsmanager:GetSecretValue",
-            resources=[scope.ca_secret_arn],
+            resources=scope.secret_arns,
             condition=if_resource_has_tag(scope),
         ),
         allow(
-            sid="DecryptAuthorities",
+            sid="DecryptSecrets",
             actions="kms:Decrypt",
             resources=[scope.secrets_key_arn],
-            condition={"StringLike": {**has_cluster_tag, **via_secrets_manager}},
+            condition={"StringLike": {**has_cluster_tag, **for_secrets}},
         ),
     ]
 

@@ -25,13 +25,20 @@ def pod_route_statements(cluster: Cluster, references: References) -> list[State
     """Return the statements that let the cloud controller manager write pods' routes into the cluster's route table.
 
     The cloud controller manager also disables the source/destination check of the cluster's instances. The result is
-    empty if the network plug-in needs no routes of the VPC.
+    empty if the network plug-in needs no routes of the VPC. A printed policy does not know the id of a route table that
+    cfngen creates, but such a table has the cluster's tag; an existing one need not have it.
     """
     if not network_plugin(cluster).uses_vpc_routes:
         return []
     route_table = arn(references, "ec2", "route-table/${RouteTable}", RouteTable=references.route_table_id)
+    has_existing_table = any(subnet.id for subnet in cluster.network.subnets)
     return [
-        allow(sid="PodRoutes", actions="ec2:CreateRoute ec2:DeleteRoute", resources=[route_table]),
+        allow(
+            sid="PodRoutes",
+            actions="ec2:CreateRoute ec2:DeleteRoute",
+            resources=[route_table],
+            condition=None if has_existing_table else if_resource_tagged(cluster),
+        ),
         allow(
             sid="PodRoutesOwnInstances",
             actions="ec2:ModifyInstanceAttribute",

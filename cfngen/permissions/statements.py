@@ -63,12 +63,13 @@ def policy_size(policy: PolicyDocument) -> int:
 
 
 def merge_statements(statements: Sequence[Statement]) -> list[Statement]:
-    """Return the statements, of which those with the same resources and condition are one, under the first one's id."""
+    """Return the statements, of which those with the same resources and condition are one, under the ids of all."""
     merged: list[Statement] = []
     for statement in statements:
         for earlier in merged:
             if _resources_and_condition(earlier) == _resources_and_condition(statement):
                 earlier["Action"] = [*earlier["Action"], *statement["Action"]]
+                earlier["Sid"] += f"And{statement['Sid']}"
                 break
         else:
             merged.append(statement.copy())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -41,6 +42,14 @@ def where() -> Iterator[Place]:
         yield made
 
 
+def values_within(value: object) -> Iterator[object]:
+    """A value, and all that it and its parts consist of."""
+    yield value
+    parts = vars(value).values() if is_dataclass(value) else value if isinstance(value, (list, tuple)) else ()
+    for part in parts:
+        yield from values_within(part)
+
+
 def test_it_suffices_from_the_first_deployment_to_the_last_deletion(where: Place) -> None:
     with where.served.permissions.enforcing(operator_policy(SCOPE)) as credentials:
         session = where.session_of(credentials)
@@ -52,7 +61,7 @@ def test_it_suffices_from_the_first_deployment_to_the_last_deletion(where: Place
         assert operator.deploy(larger, role_arn=ROLE).status == "UPDATE_COMPLETE"
 
         status = read_status(account, NAME, parse(dict(larger)), find_url_override=where.override)
-        assert not any(isinstance(value, Unknown) for value in vars(status).values())
+        assert not any(isinstance(value, Unknown) for value in values_within(status))
         assert validate(account, NAME, parse(dict(larger)), find_url_override=where.override).valid
         stack = stacks.require_root_stack(account, NAME)
         assert cluster_access.find_authority(account, stack, stacks.read_outputs(account, stack)).initialised

@@ -54,30 +54,68 @@ def rights(statements: Any) -> set[tuple[str, str]]:
     return {(statement["Sid"], action) for statement in statements for action in statement["Action"]}
 
 
-def role_statements(configuration: dict[str, Any]) -> dict[str, set[tuple[str, str]]]:
-    """What the roles of the templates may do, by role."""
-    rights_by_grantee: dict[str, set[tuple[str, str]]] = {}
+def bounds(statements: Any) -> set[tuple[str, str, str]]:
+    """On what each statement's rights rest: operators and keys of conditions, by the names of the statements."""
+    return {
+        (statement["Sid"], operator, key)
+        for statement in statements
+        for operator, keys in statement.get("Condition", {}).items()
+        for key in keys
+    }
+
+
+def role_statements(configuration: dict[str, Any]) -> dict[str, list[Any]]:
+    """The statements of the roles of the templates, by role."""
+    statements_by_role: dict[str, list[Any]] = {}
     for template in generate(parse(configuration)):
         if template.name in ("standalone", "cluster"):
             continue
         for name, resource in template.body["Resources"].items():
             if resource["Type"] == "AWS::IAM::Role":
-                rights_by_grantee[name] = rights(resource["Properties"]["Policies"][0]["PolicyDocument"]["Statement"])
+                statements_by_role[name] = [*resource["Properties"]["Policies"][0]["PolicyDocument"]["Statement"]]
             elif resource["Type"] == "AWS::IAM::ManagedPolicy":
                 [role] = resource["Properties"]["Roles"]
-                rights_by_grantee[role["Ref"]] |= rights(resource["Properties"]["PolicyDocument"]["Statement"])
-    return rights_by_grantee
+                statements_by_role[role["Ref"]] += resource["Properties"]["PolicyDocument"]["Statement"]
+    return statements_by_role
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_instances_are_shown_with_the_rights_of_their_roles(name: str) -> None:
     configuration = CLUSTERS[name]
     everybody, roles = granted(configuration), role_statements(configuration)
-    assert rights(everybody["master"].statements) == roles["MasterRole"]
+    pairs = [(everybody["master"], "MasterRole")]
     for group in parse(configuration).node_groups:
         role = "NodeGroupBatchRole" if group.additional_policies else "NodeRole"
-        assert rights(everybody[f"nodes-{group.name}"].statements) == roles[role]
+        pairs.append((everybody[f"nodes-{group.name}"], role))
         assert everybody[f"nodes-{group.name}"].managed_policies == group.additional_policies
+    for grant, role in pairs:
+        assert rights(grant.statements) == rights(roles[role])
+        assert bounds(grant.statements) == bounds(roles[role])
+
+
+# What the policies of two clusters say in the same words: reads without a resource, what is the account's or EC2's own,
+# what a VPC bounds, zones of the cluster file, and keys, used through a service for what it lets the role use.
+OF_ANY_CLUSTER = {
+    *("AutoscalerRead", "CloudControllerRead", "DataVolumeRead", "DnsRead", "EbsRead", "LoadBalancersRead"),
+    *("PodAddressesRead", "EcrPull", "EcrToken", "SessionManager", "SessionManagerInstances"),
+    *("CloudControllerServiceLinkedRole", "LoadBalancersNamed", "LoadBalancersOrderRules", "DnsRecords"),
+    *("DataVolumeKey", "DataVolumeKeyGrant", "SecretsKey"),
+    *("CloudControllerNewSecurityGroupsInVpc", "PodAddressesNewInterfacesInVpc", "PodAddressesGroupsInVpc"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CLUSTERS.keys() - {"longest names", "existing network and bucket"}))
+def test_printed_policies_of_instances_tell_clusters_of_an_account_apart(name: str) -> None:
+    blue, green = (granted({**CLUSTERS[name], "name": cluster}) for cluster in ("blue", "green"))
+    for grantee in blue:
+        if grantee == "master" or grantee.startswith("nodes-"):
+            of_green = [(each["Resource"], each.get("Condition")) for each in green[grantee].statements]
+            same = [
+                each["Sid"]
+                for each in blue[grantee].statements
+                if (each["Resource"], each.get("Condition")) in of_green and each["Sid"] not in OF_ANY_CLUSTER
+            ]
+            assert same == [], grantee
 
 
 @pytest.mark.parametrize("name", CLUSTERS)

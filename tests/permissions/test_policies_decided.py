@@ -122,8 +122,11 @@ ALLOWED: list[tuple[str, str, str, dict[str, str]]] = [
     ("operator", "ec2:DeleteVolume", "*", BY_DRIVER),
     ("operator", "ec2:DeleteNetworkInterface", "*", BY_VPC_CNI),
     ("operator", "ec2:DeleteRoute", ec2("route-table/rtb-1"), {}),
-    ("operator", "secretsmanager:GetSecretValue", CA, OWN),
-    ("operator", "kms:Decrypt", KEY, {**OWN, **BY_SECRETS_MANAGER}),
+    *(("operator", "secretsmanager:GetSecretValue", secret, OWN) for secret in (CA, JOIN)),
+    *(
+        ("operator", "kms:Decrypt", KEY, {**OWN, **BY_SECRETS_MANAGER, "kms:EncryptionContext:SecretARN": secret})
+        for secret in (CA, JOIN)
+    ),
     ("machines", "cloudformation:CreateStack", NESTED, {}),
     ("machines", "s3:GetObject", TEMPLATE, {}),
     ("machines", "ec2:DescribeVpcs", "*", {}),

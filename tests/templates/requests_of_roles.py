@@ -76,6 +76,8 @@ DEFAULT = [
     Request(M, "CloudControllerOwnGroups", "ec2:DeleteSecurityGroup", "security-group/sg-0", OURS),
     Request(M, "CloudControllerOwnLoadBalancers", "elasticloadbalancing:DeleteLoadBalancer", ELB, OURS),
     Request(M, "CloudControllerOwnLoadBalancers", "elasticloadbalancing:RegisterTargets", ELB, OURS),
+    # When the groups of a network load balancer change: docs/nlb_security_groups.md of cloud-provider-aws.
+    Request(M, "CloudControllerOwnLoadBalancers", "elasticloadbalancing:SetSecurityGroups", ELB, OURS),
     *(
         Request(
             M,
@@ -108,8 +110,8 @@ DEFAULT = [
         {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"},
         (f"{SLR}/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling",),
     ),
-    Request(M, "PodRoutes", "ec2:CreateRoute", "route-table/RouteTable", others=("route-table/rtb-0",)),
-    Request(M, "PodRoutes", "ec2:DeleteRoute", "route-table/RouteTable", others=("route-table/rtb-0",)),
+    Request(M, "PodRoutes", "ec2:CreateRoute", "route-table/RouteTable", OURS, ("route-table/rtb-0",)),
+    Request(M, "PodRoutes", "ec2:DeleteRoute", "route-table/RouteTable", OURS, ("route-table/rtb-0",)),
     Request(M, "PodRoutesOwnInstances", "ec2:ModifyInstanceAttribute", "instance/i-0", OURS, ("volume/vol-0",)),
     # A master: its volume, the secrets, etcd's snapshots.
     Request(M, "DataVolumeRead", "ec2:DescribeVolumes"),
@@ -117,9 +119,16 @@ DEFAULT = [
     Request(M, "DataVolumeAttach", "ec2:DetachVolume", "volume/vol-0", {**OURS, **MASTERS}),
     Request(M, "DataVolumeKey", "kms:Decrypt", EBS_KEY, THROUGH_EC2),
     Request(M, "DataVolumeKeyGrant", "kms:CreateGrant", EBS_KEY, {**THROUGH_EC2, "kms:GrantIsForAWSResource": "true"}),
-    Request(M, "Secrets", "secretsmanager:GetSecretValue", "CaSecret", others=("OtherSecret",)),
-    Request(M, "Secrets", "secretsmanager:PutSecretValue", "JoinSecret", others=("OtherSecret",)),
-    Request(M, "SecretsKey", "kms:GenerateDataKey", "SecretsKey.Arn", THROUGH_SECRETS, (EBS_KEY,)),
+    Request(M, "Secrets", "secretsmanager:GetSecretValue", "CaSecret", OURS, ("OtherSecret",)),
+    Request(M, "Secrets", "secretsmanager:PutSecretValue", "JoinSecret", OURS, ("OtherSecret",)),
+    Request(
+        M,
+        "SecretsKey",
+        "kms:GenerateDataKey",
+        "SecretsKey.Arn",
+        {**THROUGH_SECRETS, "kms:EncryptionContext:SecretARN": "CaSecret"},
+        (EBS_KEY,),
+    ),
     Request(
         M,
         "Backups",
@@ -163,8 +172,15 @@ DEFAULT = [
         others=(f"{STACK}/blue-MasterStack-A/0",),
     ),
     # A node: what it needs to join, and the word that its pods have moved.
-    Request(N, "JoinSecret", "secretsmanager:GetSecretValue", "JoinSecret", others=("CaSecret",)),
-    Request(N, "SecretsKey", "kms:Decrypt", "SecretsKey.Arn", THROUGH_SECRETS, (EBS_KEY,)),
+    Request(N, "JoinSecret", "secretsmanager:GetSecretValue", "JoinSecret", OURS, ("CaSecret",)),
+    Request(
+        N,
+        "SecretsKey",
+        "kms:Decrypt",
+        "SecretsKey.Arn",
+        {**THROUGH_SECRETS, "kms:EncryptionContext:SecretARN": "JoinSecret"},
+        (EBS_KEY,),
+    ),
     Request(N, "Drain", "autoscaling:CompleteLifecycleAction", GROUP, OURS),
     Request(N, "Drain", "autoscaling:RecordLifecycleActionHeartbeat", GROUP, OURS),
     # Both: images of ECR, shells of Session Manager.
@@ -322,12 +338,15 @@ FULL = [
     Request(M, "LoadBalancersTagOwnGroups", "ec2:DeleteTags", "security-group/sg-0", OURS, ("instance/i-0",)),
     # external-dns: the zones that the cluster file names.
     Request(M, "DnsRead", "route53:ListHostedZones"),
-    Request(
-        M,
-        "DnsRecords",
-        "route53:ChangeResourceRecordSets",
-        "arn:aws:route53:::hostedzone/Z0123456789",
-        others=("arn:aws:route53:::hostedzone/Z9",),
+    *(
+        Request(
+            M,
+            "DnsRecords",
+            f"route53:{action}",
+            "arn:aws:route53:::hostedzone/Z0123456789",
+            others=("arn:aws:route53:::hostedzone/Z9",),
+        )
+        for action in ("ChangeResourceRecordSets", "ListTagsForResources")
     ),
 ]
 # Without the driver, which makes volumes of claims, the masters' key is the only one.

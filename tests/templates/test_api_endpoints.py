@@ -60,6 +60,9 @@ def test_each_endpoint_is_reachable_from_its_own_ranges(templates: Any) -> None:
 def test_the_whole_vpc_may_reach_an_internal_endpoint_by_default(templates: Any) -> None:
     generated = templates({**BOTH, "api": {"internal": True}})
     assert _sources(generated, "InternalApiLoadBalancerSecurityGroup") == {"172.20.0.0/16"}
+    vpc = {"cidr": "10.1.0.0/16", "additionalCidrs": ["10.2.0.0/16"]}
+    generated = templates({**BOTH, "network": {**ZONES, "vpc": vpc}, "api": {"internal": True}})
+    assert _sources(generated, "InternalApiLoadBalancerSecurityGroup") == {"10.1.0.0/16", "10.2.0.0/16"}
 
 
 def test_the_internal_endpoint_of_one_master_is_its_fixed_address_without_a_load_balancer(templates: Any) -> None:

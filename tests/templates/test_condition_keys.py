@@ -1,4 +1,6 @@
-"""Every condition of every policy rests on a key that the action has, so that no statement allows nothing.
+"""Policies against the Service Authorization Reference: keys of conditions, and levels of access in statements' names.
+
+Every condition rests on a key that the action has, so that no statement allows nothing.
 
 IAM takes a condition on a key that the request does not carry, and then never grants it. What carries which key is
 written in the Service Authorization Reference; parliament brings it along.
@@ -18,6 +20,8 @@ import pytest
 from test_addon_ports import ALL as ADDONS
 from test_policies import CONFIGURATIONS, resolved
 
+from cfngen.cluster.load import parse
+from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.scope import Scope
 
 CLUSTERS: list[dict[str, Any]] = [
@@ -43,6 +47,13 @@ LIKE = {"elasticloadbalancing:ModifyIpPools": "elasticloadbalancing:ModifyCapaci
 # The tags of a key are in every request on it, though the reference says so with the resource only: "ABAC for AWS KMS",
 # AWS KMS Developer Guide.
 BY_RESOURCE = {"kms": {"aws:resourcetag/"}}
+
+
+# A statement whose name speaks of these only allows nothing else: of looking, nothing that changes; of making, nothing
+# that takes away. `And` joins the names of statements that are one.
+LOOKING = re.compile(r"(^|[a-z])(Check|Find|List|Look|Read)([A-Z]|$)")
+MAKING = re.compile(r"(^|[a-z])(Make|New|Prepare|Upload)([A-Z]|$)")
+TAKING_AWAY = ("Delete", "Remove", "Terminate")
 
 
 @cache
@@ -136,3 +147,34 @@ def test_conditions_of_operators_rest_on_what_requests_carry(policy: Any) -> Non
     found = list(statements(policy(Scope("123456789012", "us-west-2", "prod"))))
     assert found
     assert [each for statement in found for each in unsupported(statement)] == []
+
+
+def levels(action: str) -> set[str]:
+    """The levels of access of an action, or of all that an action with an asterisk matches."""
+    prefix, _, name = action.partition(":")
+    found = {
+        row["access_level"]
+        for row in reference()[prefix]["actions"].values()
+        if re.fullmatch(name.replace("*", ".*"), row["privilege"])
+    }
+    # Younger than parliament's table.
+    return found or {"Read" if name.startswith(("Describe", "Get", "List")) else "Write"}
+
+
+def named_falsely(statement: dict[str, Any]) -> list[str]:
+    """The actions of a statement that its name hides."""
+    names = str(statement["Sid"]).split("And")
+    actions = listed(statement["Action"])
+    if all(LOOKING.search(name) for name in names):
+        return [action for action in actions if not levels(action) <= {"List", "Read"}]
+    if all(LOOKING.search(name) or MAKING.search(name) for name in names):
+        return [action for action in actions if action.split(":")[1].startswith(TAKING_AWAY)]
+    return []
+
+
+@pytest.mark.parametrize("configuration", CLUSTERS)
+def test_names_of_statements_hide_nothing_that_they_allow(configuration: dict[str, Any]) -> None:
+    cluster = parse(configuration)
+    found = [statement for grant in grants(cluster, scope_of(cluster)) for statement in grant.statements]
+    assert any(str(statement["Sid"]).startswith("ReadStacks") for statement in found)
+    assert [(statement["Sid"], hidden) for statement in found if (hidden := named_falsely(dict(statement)))] == []

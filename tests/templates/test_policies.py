@@ -126,13 +126,19 @@ def test_nodes_read_the_join_secret_and_no_other(templates: Any) -> None:
 
 def test_only_masters_encrypt_with_the_key_of_the_secrets_and_only_through_secrets_manager(templates: Any) -> None:
     documents = policies(templates, {})
-    rights = {"MasterRole": {"kms:Decrypt", "kms:GenerateDataKey"}, "NodeRole": {"kms:Decrypt"}}
-    for role, actions in rights.items():
+    rights = {
+        "MasterRole": ({"kms:Decrypt", "kms:GenerateDataKey"}, ["CaSecret", "JoinSecret"]),
+        "NodeRole": ({"kms:Decrypt"}, ["JoinSecret"]),
+    }
+    for role, (actions, secrets) in rights.items():
         about = [each for each in documents[role]["Statement"] if "SecretsKey" in json.dumps(each["Resource"])]
         assert {action for each in about for action in each["Action"]} == actions, role
         for each in about:
             via = {"Fn::Sub": "secretsmanager.${AWS::Region}.amazonaws.com"}
-            assert each["Condition"] == {"StringEquals": {"kms:ViaService": via}}
+            assert each["Condition"] == {
+                "StringEquals": {"kms:ViaService": via},
+                "StringLike": {"kms:EncryptionContext:SecretARN": [{"Ref": secret} for secret in secrets]},
+            }
 
 
 def test_nobody_writes_with_any_other_key(templates: Any) -> None:

@@ -24,9 +24,9 @@ from cfngen.cluster.sections.base import Model
 from cfngen.templates import generate
 
 TEXT = "${AWS::Region}$${X}${!Y}{${Vpc.CidrBlock}${{{resolve:ssm:z}}"
-# In a key pair's name and a public key CloudFormation cannot be kept from filling in the last of them.
+# CloudFormation cannot be kept from filling in the last of them where it is text in a template.
 PLAIN = TEXT.replace("{{resolve:ssm:z}}", "")
-FORMS = ("{}", "https://example.com/{}", "ssh-ed25519 AAAA {}")
+FORMS = ("{}", "https://example.com/{}", "ssh-ed25519 AAAA {}", "arn:aws:s3:::{}")
 
 
 def free_texts(annotation: Any, checks: tuple[Any, ...] = (), path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
@@ -63,6 +63,11 @@ def takes(checks: tuple[Any, ...], text: str) -> bool:
 FREE = dict(free_texts(Cluster))
 # Tags hold no dollar signs and braces: most services refuse them. The VPC's name is one.
 REFUSED = {"tags", "iam.serviceAccounts.tags", "network.vpc.name"}
+FILLED_IN = (
+    *("ssh.keyName", "ssh.publicKey"),
+    *("iam.serviceAccounts.policyStatements.conditions", "iam.serviceAccounts.policyStatements.resources"),
+    *("nodeGroups.policyStatements.conditions", "nodeGroups.policyStatements.resources"),
+)
 BESIDE = {
     "files": {"path": "/etc/given"},
     "units": {"name": "given.service"},
@@ -91,6 +96,8 @@ def configuration(path: str, text: str) -> dict[str, Any]:
     value: Any = text
     if last in ("preBootCommands", "postBootCommands"):
         value = [text]
+    elif last == "resources":
+        value = ["*", text]
     elif last == "registryMirrors":
         value = {"docker.io": [text]}
     elif last in INSIDE:
@@ -200,8 +207,7 @@ def substituted(value: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", sorted(FREE))
 def test_text_comes_out_byte_for_byte(path: str) -> None:
-    open_to_references = path in ("ssh.keyName", "ssh.publicKey")
-    text = FREE[path].format(PLAIN if open_to_references else TEXT)
+    text = FREE[path].format(PLAIN if path in FILLED_IN else TEXT)
     if path in REFUSED:
         with pytest.raises(ClusterFileError, match="may hold"):
             parse(configuration(path, text))
@@ -211,13 +217,14 @@ def test_text_comes_out_byte_for_byte(path: str) -> None:
     nested = [body for name, body in bodies.items() if name not in ("standalone", "cluster")]
     assert any(text in each for body in nested for each in arriving({"Parameters": {}, **body})), "nor nested"
     for body in bodies.values():
+        assert "{{resolve:" not in json.dumps(body)
         assert not any("${X}" in each or "${!Y}" in each for each in substituted(body))
         # Whatever is outside of Fn::Sub looks like text, to cfn-lint (E1029) as to people.
         shown = [resource.get("Properties") for resource in body["Resources"].values()]
         assert not any("${X}" in text for text in strings(shown))
 
 
-@pytest.mark.parametrize("path", ["ssh.keyName", "ssh.publicKey"])
+@pytest.mark.parametrize("path", FILLED_IN)
 def test_what_cloudformation_would_fill_in_for_good_is_refused(path: str) -> None:
     text = FREE[path].format("{{resolve:secretsmanager:x}}")
     with pytest.raises(ClusterFileError, match="CloudFormation replaces"):

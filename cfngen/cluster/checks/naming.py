@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
+from cfngen.cluster.checks.roles import policy_statements
 from cfngen.cluster.checks.sections import KeyCheck
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming import names
@@ -70,17 +71,19 @@ def _check_group_names_distinct(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_no_dynamic_references(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the SSH key contains no dynamic reference.
+    """Check that no text of the cluster file is a dynamic reference where it is text in the template, too.
 
     CloudFormation resolves `{{resolve:…}}` everywhere in a template, and there is no way to escape one ("Dynamic
-    references", AWS CloudFormation User Guide).
+    references", AWS CloudFormation User Guide). Other free texts are packed in user data, and stay what they are.
     """
-    texts: tuple[tuple[Path, str | None], ...] = (
+    texts: list[tuple[Path, object]] = [
         (("ssh", "keyName"), cluster.ssh.key_name),
         (("ssh", "publicKey"), cluster.ssh.public_key),
-    )
+    ]
+    for path, statement in policy_statements(cluster):
+        texts += leaves(statement.model_dump(mode="json", by_alias=True), path)
     for path, text in texts:
-        if text and "{{resolve:" in text:
+        if any("{{resolve:" in str(part) for part in (*path, text)):
             yield Problem(path, "CloudFormation replaces {{resolve:…}} in every text; remove it")
 
 

@@ -15,6 +15,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import api_host
 from cfngen.cluster.network.endpoints import S3, dns_suffix, has_s3_endpoint, interface_endpoints, settings_of
 from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import vpc_ranges
 
 # The instance itself, its metadata, and the credentials of containers.
 _ALWAYS_DIRECT = ("localhost", "127.0.0.1", "169.254.169.254", "169.254.170.2")
@@ -36,7 +37,7 @@ def direct_hosts(cluster: Cluster) -> tuple[str, ...]:
     """Return what is reached without the proxy: hosts, domains with a dot before them, and address ranges."""
     network = cluster.network
     user_hosts = network.proxy.no_proxy if network.proxy else ()
-    ranges = [*_vpc_ranges(cluster), network.service_cidr]
+    ranges = [*vpc_ranges(cluster), network.service_cidr]
     if not network_plugin(cluster).gives_pods_vpc_addresses:
         ranges.append(network.pod_cidr)
     user_ranges = [IPv4Network(host) for host in user_hosts if "/" in host]
@@ -52,15 +53,6 @@ def direct_hosts(cluster: Cluster) -> tuple[str, ...]:
         *user_hosts,
     )
     return tuple(dict.fromkeys(hosts))
-
-
-def _vpc_ranges(cluster: Cluster) -> Iterator[IPv4Network]:
-    """Yield the primary range of the VPC, and the ranges of subnets outside it."""
-    vpc_range = cluster.network.vpc.cidr
-    yield vpc_range
-    for subnet in cluster.network.subnets:
-        if not subnet.cidr.subnet_of(vpc_range):
-            yield subnet.cidr
 
 
 def _instances_domain(region: str) -> str:

@@ -357,7 +357,7 @@ class Api(Model):
     internal_cidrs: List[field_types.Cidr] = Field(
         (),
         description="Address ranges that may reach the internal endpoint beside a public one. Default: the VPC's "
-        "range. If the internal endpoint is the only one, use `allowedCidrs`.",
+        "ranges. If the internal endpoint is the only one, use `allowedCidrs`.",
     )
     elastic_ip: ElasticIp | None = Field(
         None, description="An existing Elastic IP to use instead of a new one; only for a cluster with one master."

@@ -93,8 +93,8 @@ def sources(cluster: Cluster, role: SecurityGroupRole) -> Iterator[Source]:
 
 
 def internal_cidrs(cluster: Cluster) -> tuple[IPv4Network, ...]:
-    """Return the ranges that may reach the internal endpoint beside a public one: by default the VPC's."""
-    return cluster.api.internal_cidrs or (cluster.network.vpc.cidr,)
+    """Return the ranges that may reach the internal endpoint beside a public one: by default all of the VPC's."""
+    return cluster.api.internal_cidrs or vpc_ranges(cluster)
 
 
 def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:

@@ -58,6 +58,15 @@ def find_orphaned_load_balancers(account: Account, inventory: Inventory) -> tupl
     )
 
 
+def find_load_balancer_arn(account: Account, name: str) -> str:
+    """Return the ARN of the load balancer with a name, no classic one; empty if there is none.
+
+    Errors of boto3 are not translated.
+    """
+    described = account.read("elbv2.describe_load_balancers", absent=("LoadBalancerNotFound",), Names=[name])
+    return next((balancer["LoadBalancerArn"] for balancer in (described or {}).get("LoadBalancers", ())), "")
+
+
 def list_load_balancer_names(account: Account) -> frozenset[str]:
     """Return the names of all load balancers of the region, whoever created them."""
     return frozenset(balancer.name for balancer in _describe_load_balancers(account))

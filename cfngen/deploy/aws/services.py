@@ -69,6 +69,20 @@ def find_hosted_zone(account: Account, zone_id: str) -> HostedZoneView | None:
     return HostedZoneView(domain=zone["Name"].rstrip("."), is_private=zone["Config"]["PrivateZone"])
 
 
+def has_record(account: Account, zone_id: str, name: str, kind: str) -> bool:
+    """Return whether a hosted zone has a record of a name and a type, e.g. `A`; false if there is no such zone."""
+    described = account.read(
+        "route53.list_resource_record_sets",
+        absent=("NoSuchHostedZone",),
+        HostedZoneId=zone_id,
+        StartRecordName=name,
+        StartRecordType=kind,
+        MaxItems="1",
+    )
+    records = described["ResourceRecordSets"] if described else ()
+    return any((record["Name"].rstrip("."), record["Type"]) == (name, kind) for record in records)
+
+
 def is_bucket_missing(account: Account, bucket: str) -> bool:
     """Return whether there is no such bucket. A bucket that the caller may not look at exists."""
     from botocore.exceptions import ClientError

@@ -1,8 +1,9 @@
 """Checks that the zones of masters, nodes and the bastion offer their instance types.
 
 Not every zone of a region has every type, older zones lack newer types most of all. A master and the bastion have one
-zone each, so their launch would fail, and with it the creation or their replacement. Nodes are launched in those zones
-of their group that offer the type, so only a group without any such zone is a problem.
+zone each, so their launch would fail, and with it the creation or their replacement. An Auto Scaling group tries all of
+its zones, and CloudFormation ends the creation of a group at its first failed launch (eksctl-io/eksctl#8383), even if
+another zone has the type. So each zone of a node group must offer one of the group's types, whether it has one or more.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from cfngen.cluster.instances.group_types import types_key, types_of
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import NodeGroupId
 from cfngen.cluster.naming.network_ids import ZoneId, zone_id
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.instance_types import read_offerings
@@ -23,7 +25,7 @@ from cfngen.text import join_and, verb_form
 
 
 class InstanceTypesNotOfferedError(FindingsError):
-    """No zone of some instances offers their instance type."""
+    """Some zones do not offer the instance types of their instances."""
 
     code = "instance-types-not-offered"
     advice = "nothing was changed; correct the keys, or the parameters that override them."
@@ -45,7 +47,7 @@ class _Demand:
 
 @dataclass(frozen=True)
 class _Choice:
-    """Instance types of which each of some zones must offer one.
+    """Instance types of a node group, of which each of its zones must offer one.
 
     Attributes:
         zones: names of Availability Zones or Local Zones.
@@ -57,14 +59,14 @@ class _Choice:
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str], report: Report) -> None:
-    """Check that each instance type is offered in a zone of its instances.
+    """Check that each instance type is offered in a zone of its instances, and each zone offers one of its instances.
 
     Args:
         values: values of the root's parameters, among them types and zones that differ from the cluster file's.
         report: receives a notice if the offered types cannot be read.
 
     Raises:
-        InstanceTypesNotOfferedError: a type is offered in none of its zones.
+        InstanceTypesNotOfferedError: no zone offers a type, or a zone offers no type of its node group.
     """
     demands = list(_demands(cluster, values))
     choices = list(_choices(cluster, values))
@@ -99,10 +101,14 @@ def _find_zones_without_choice(choices: list[_Choice], zones_by_type: Mapping[st
         offering_zones = set[str]().union(*(zones_by_type.get(name, set()) for name in choice.types))
         missing_zones = [zone for zone in choice.zones if zone not in offering_zones]
         if missing_zones and (choice.key.endswith("Requirements") or len(missing_zones) < len(choice.zones)):
-            asks_for_less = choice.key.endswith("Requirements")
-            remedy = "ask for less" if asks_for_less else "add a type that is offered there"
+            if choice.key.endswith(".instanceType"):
+                missing, remedy = f"no {choice.types[0]}", "use another type"
+            elif choice.key.endswith("Requirements"):
+                missing, remedy = "none of the types", "ask for less"
+            else:
+                missing, remedy = "none of the types", "add a type that is offered there"
             verb = verb_form(len(missing_zones), "offer")
-            text = f"{join_and(missing_zones)} {verb} none of the types; {remedy}, or remove the zone from the group"
+            text = f"{join_and(missing_zones)} {verb} {missing}; {remedy}, or remove the zone from the group"
             yield refusal(choice.key, text)
 
 
@@ -118,17 +124,23 @@ def _demands(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Demand]:
         zones = tuple(_chosen_zone(zone, values) for zone in group.zones)
         for position, node_type in enumerate(group.instance_types):
             yield _Demand(f"nodeGroups[{index}].instanceTypes[{position}]", node_type, zones)
-        if not group.instance_types and not group.instance_requirements:
-            node_type = values.get(str(NodeGroupId(group.name, "InstanceType")), group.instance_type)
-            yield _Demand(f"nodeGroups[{index}].instanceType", node_type, zones)
+        if types_key(group) == "instanceType":
+            yield _Demand(f"nodeGroups[{index}].instanceType", _single_type(group, values), zones)
 
 
 def _choices(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Choice]:
-    """Yield the types of each node group that has several."""
+    """Yield the types of each node group: one, or several."""
     for index, group in enumerate(cluster.node_groups):
         zones = tuple(_chosen_zone(zone, values) for zone in group.zones)
-        if group.instance_types or group.instance_requirements:
-            yield _Choice(f"nodeGroups[{index}].{types_key(group)}", types_of(cluster, group), zones)
+        types = types_of(cluster, group)
+        if types_key(group) == "instanceType":
+            types = (_single_type(group, values),)
+        yield _Choice(f"nodeGroups[{index}].{types_key(group)}", types, zones)
+
+
+def _single_type(group: NodeGroup, values: Mapping[str, str]) -> str:
+    """Return the type of a node group that has one, which a parameter may name in place of the cluster file."""
+    return values.get(str(NodeGroupId(group.name, "InstanceType")), group.instance_type)
 
 
 def _chosen_zone(zone: str, values: Mapping[str, str]) -> str:

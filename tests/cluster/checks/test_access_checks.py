@@ -215,3 +215,19 @@ def test_a_text_that_cloudformation_would_fill_in() -> None:
     assert refusals({"ssh": {"keyName": "a{{resolve:ssm:b}}"}}) == [f"ssh.keyName: {reason}"]
     assert refusals({"ssh": {"publicKey": "ssh-rsa AAAA {{resolve:ssm:b}}"}}) == [f"ssh.publicKey: {reason}"]
     assert refusals({"ssh": {"keyName": "{{resolve}}"}}) == []
+    statement = {
+        "actions": ["s3:GetObject"],
+        "resources": ["*", "arn:aws:s3:::{{resolve:ssm:b}}/*"],
+        "conditions": {
+            "StringEquals": {
+                "aws:PrincipalTag/{{resolve:ssm:b}}": "a",
+                "aws:PrincipalTag/b": ["a", "{{resolve:ssm:b}}"],
+            }
+        },
+    }
+    statements = "nodeGroups[0].policyStatements[0]"
+    assert refusals({"nodeGroups": [{"name": "nodes", "policyStatements": [statement]}]}) == [
+        f"{statements}.resources[1]: {reason}",
+        f"{statements}.conditions.StringEquals.aws:PrincipalTag/{{{{resolve:ssm:b}}}}: {reason}",
+        f"{statements}.conditions.StringEquals.aws:PrincipalTag/b[1]: {reason}",
+    ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import cfngen
 from cfngen.cluster.load import parse
 from cfngen.cluster.network.address_plan import AddressRange, address_plan
 
@@ -89,3 +92,24 @@ def test_each_range_of_the_vpc_is_followed_by_what_lies_in_it() -> None:
         ("100.64.16.0/20", "subnet"),
         ("100.64.32.0-100.64.255.255", "free"),
     ]
+
+
+# Where the primary range alone is meant; everything else asks for all ranges of the VPC (`topology.vpc_ranges`).
+OF_THE_PRIMARY_RANGE = {
+    "cluster/checks/addresses.py": "its path in the cluster file, and that subnets get their default ranges in it",
+    "cluster/network/topology.py": "the ranges of the VPC begin with it",
+    "deploy/preflight/network/ranges.py": "whether it is a range of the existing VPC",
+    "templates/vpc.py": "the parameter for it",
+    "userdata/pod_network.py": "the VPC's DNS server has an address in it",
+}
+
+
+def test_where_the_vpc_is_meant_all_of_its_ranges_are() -> None:
+    package = Path(cfngen.__file__).parent
+    files = {
+        str(file.relative_to(package))
+        for file in package.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and ast.unparse(node).endswith(".vpc.cidr")
+    }
+    assert files == OF_THE_PRIMARY_RANGE.keys()

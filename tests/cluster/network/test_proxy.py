@@ -115,6 +115,12 @@ def test_services_in_china_have_another_domain() -> None:
     assert ".cn-north-1.compute.internal" in hosts
 
 
+def test_every_range_of_the_vpc_is_direct() -> None:
+    """Also one without a subnet of the cluster: databases of the VPC may be in it."""
+    hosts = variables({"vpc": {"cidr": "10.1.0.0/16", "additionalCidrs": ["10.2.0.0/16"]}})["NO_PROXY"].split(",")
+    assert {"10.1.0.0/16", "10.2.0.0/16"} <= set(hosts)
+
+
 def test_users_exceptions_come_last_and_once() -> None:
     added = {"proxy": {**PROXY, "noProxy": [".corp.example.com", "10.200.0.0/16", "localhost"]}}
     hosts = variables(added)["NO_PROXY"].split(",")

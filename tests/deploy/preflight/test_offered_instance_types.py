@@ -42,7 +42,7 @@ def test_a_type_in_every_zone_is_no_problem(aws: Answers) -> None:
     assert call["Filters"] == [{"Name": "instance-type", "Values": ["c7i.large", "m5.large", "m7i.large"]}]
 
 
-def test_every_master_needs_its_zone_and_a_group_needs_one(aws: Answers) -> None:
+def test_every_master_needs_its_zone_and_a_group_all_of_its_zones(aws: Answers) -> None:
     cluster = offered(aws, m7i_large="ab", m5_large="b", c7i_large="d")
     with pytest.raises(InstanceTypesNotOfferedError) as error:
         check(aws.account, cluster, {}, ignore)
@@ -55,7 +55,21 @@ def test_every_master_needs_its_zone_and_a_group_needs_one(aws: Answers) -> None
             "nodeGroups[1].instanceType: c7i.large is not offered in us-west-2a, us-west-2b and us-west-2c; use "
             "another type, or a zone that has it: us-west-2d"
         ),
+        (
+            "nodeGroups[0].instanceType: us-west-2a and us-west-2c offer no m5.large; use another type, or remove the "
+            "zone from the group"
+        ),
     )
+
+
+@pytest.mark.parametrize("types", [{"instanceType": "m7a.large"}, {"instanceTypes": ["m7a.large", "m7i.large"]}])
+def test_one_type_and_several_are_judged_by_one_rule(aws: Answers, types: dict[str, Any]) -> None:
+    cluster = parse({**SEVERAL, "nodeGroups": [{"name": "general", **types}]})
+    offered(aws, t3_medium="ab", m7a_large="ab", m7i_large="ab")
+    check(aws.account, cluster, {}, ignore)
+    offered(aws, t3_medium="ab", m7a_large="a", m7i_large="a")
+    with pytest.raises(InstanceTypesNotOfferedError, match=r": us-west-2b offers no"):
+        check(aws.account, cluster, {}, ignore)
 
 
 def test_a_type_that_the_region_does_not_have(aws: Answers) -> None:
@@ -73,7 +87,7 @@ def test_a_bastion_needs_its_zone(aws: Answers) -> None:
 
 
 def test_types_and_zones_of_the_parameters_count(aws: Answers) -> None:
-    cluster = offered(aws, m7i_large="abd", m5_large="abc", c7i_large="abc", m6i_large="abc")
+    cluster = offered(aws, m7i_large="abd", m5_large="abcd", c7i_large="abcd", m6i_large="abc")
     check(aws.account, cluster, {"MasterInstanceType": "m6i.large"}, ignore)
     check(aws.account, cluster, {"ZoneC": "us-west-2d"}, ignore)
     with pytest.raises(InstanceTypesNotOfferedError, match=r"^nodeGroups\[0\].instanceType: r5.large is not offered"):

@@ -83,6 +83,8 @@ def _checks(
         ("the secrets' key", services.find_key_problems(account, cluster)),
         ("the hosted zones", services.find_zone_problems(account, cluster)),
         ("the roles for pods", roles.find_pod_role_problems(account, cluster, deployed)),
+        ("the records of hosted zones", services.find_record_problems(account, cluster, deployed)),
+        ("the names of load balancers", services.find_load_balancer_problems(account, cluster, deployed)),
     ]
     if deployed is None and not vpc_id:
         checks += [

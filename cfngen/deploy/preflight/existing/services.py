@@ -13,6 +13,7 @@ from typing import Any
 
 from cfngen.cluster.iam.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.names import load_balancer_name
 from cfngen.cluster.naming.network_ids import ZoneId, zone_id
 from cfngen.cluster.network.endpoints import (
     endpoint_zones,
@@ -21,12 +22,21 @@ from cfngen.cluster.network.endpoints import (
     service_name,
     settings_of,
 )
+from cfngen.cluster.network.topology import has_internal_load_balancer, has_public_load_balancer
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
-from cfngen.deploy.aws.load_balancers import find_target_group
+from cfngen.deploy.aws.load_balancers import find_load_balancer_arn, find_target_group
 from cfngen.deploy.aws.network import EndpointServiceView, list_endpoint_services
-from cfngen.deploy.aws.services import KeyView, find_hosted_zone, find_key, is_bucket_missing, read_key_policy
+from cfngen.deploy.aws.services import (
+    KeyView,
+    find_hosted_zone,
+    find_key,
+    has_record,
+    is_bucket_missing,
+    read_key_policy,
+)
+from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.findings import Finding, refusal, unread
@@ -125,6 +135,23 @@ def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) 
             yield refusal(key, f"{arn} belongs to {group.vpc_id}, and the cluster is in {vpc_id}")
 
 
+def find_load_balancer_problems(account: Account, cluster: Cluster, deployed: StackTree | None) -> Iterator[Finding]:
+    """Yield a problem for each load balancer of the API whose name another one has: names are unique in a region."""
+    for is_wanted, is_public in (
+        (has_public_load_balancer(cluster), True),
+        (has_internal_load_balancer(cluster), False),
+    ):
+        name = load_balancer_name(cluster, is_public=is_public)
+        arn = find_load_balancer_arn(account, name) if is_wanted else ""
+        if arn and (deployed is None or arn not in deployed.physical_ids.values()):
+            yield refusal(
+                "name",
+                f"account {account.id} has a load balancer {name} in {account.region} already, which is not this "
+                f"stack's; delete it with `aws elbv2 delete-load-balancer --region {account.region} "
+                f"--load-balancer-arn {arn}` if nothing uses it, or choose another name of the cluster",
+            )
+
+
 def find_older_than_vpc(cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each target group in the cluster file, since the stack has yet to create the VPC."""
     for key, arn in _target_groups(cluster):
@@ -180,6 +207,23 @@ def _find_zone_problem(account: Account, name: str, zone_id: str, *, is_private:
     if name != zone.domain and not name.endswith(f".{zone.domain}"):
         return f"{zone_id} is the zone of {zone.domain}, and {name} is not in it"
     return ""
+
+
+def find_record_problems(account: Account, cluster: Cluster, deployed: StackTree | None) -> Iterator[Finding]:
+    """Yield a problem for each existing zone that has a record of the API's name, which Route 53 would not replace."""
+    dns = cluster.api.dns
+    if dns is None:
+        return
+    for zone, logical_id in ((dns.public_zone, "ApiPublicRecord"), (dns.private_zone, "ApiPrivateRecord")):
+        if zone is None or not zone.id or not has_record(account, zone.id, dns.name, "A"):
+            continue
+        # The physical id of a record is its name.
+        if deployed is None or deployed.physical_ids.get(logical_id) != dns.name:
+            yield refusal(
+                "api.dns.name",
+                f"{zone.id} has a record {dns.name} of the type A already, which is not this stack's; delete the "
+                "record if nothing uses it, or choose another name",
+            )
 
 
 def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:

@@ -1,0 +1,110 @@
+"""Names that are fixed, and that something else in the account may have: looked up before anything is created."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from answers import Answers
+from cloud import Cloud
+from deployments import Operator
+from recorded import RefusedError
+
+from cfngen.cluster.load import parse
+from cfngen.deploy.aws.stacks import StackTree
+from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
+from cfngen.deploy.preflight.existing.services import find_load_balancer_problems, find_record_problems
+
+ARN = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/net/{}/0123456789abcdef"
+SEVERAL: dict[str, Any] = {
+    "name": "one",
+    "controlPlane": {"count": 3},
+    "network": {"subnets": [{"zone": f"us-west-2{letter}"} for letter in "abc"]},
+}
+
+
+def taken(aws: Answers, file: dict[str, Any], *names: str, own: tuple[str, ...] = ()) -> list[str]:
+    """What is told of a cluster where load balancers have these names, some of them the stack's own."""
+
+    def answer(arguments: dict[str, Any]) -> Any:
+        asked = set(arguments["Names"])
+        found = [{"LoadBalancerName": name, "LoadBalancerArn": ARN.format(name)} for name in names if name in asked]
+        return {"LoadBalancers": found} if found else RefusedError("LoadBalancerNotFound")
+
+    aws.given["elbv2:DescribeLoadBalancers"] = answer
+    tree = SimpleNamespace(physical_ids={name: ARN.format(name) for name in own}) if own else None
+    return list(map(str, find_load_balancer_problems(aws.account, parse(file), cast("StackTree | None", tree))))
+
+
+def test_a_load_balancer_of_another_has_the_name_of_the_apis(aws: Answers) -> None:
+    [problem] = taken(aws, SEVERAL, "one-api", "one-int")
+    assert problem.startswith("name: account 123456789012 has a load balancer one-api in us-west-2 already, which is")
+    assert f"--load-balancer-arn {ARN.format('one-api')}` if nothing uses it, or choose another name" in problem
+    both = {**SEVERAL, "api": {"internal": True}}
+    assert len(taken(aws, both, "one-api", "one-int")) == 2
+    [problem] = taken(aws, both, "one-api", "one-int", own=("one-api",))
+    assert "has a load balancer one-int" in problem
+
+
+@pytest.mark.parametrize(("names", "own"), [((), ()), (("one-api",), ("one-api",)), (("two-api",), ())])
+def test_a_name_that_is_free_or_the_stacks_own_is_no_problem(
+    aws: Answers, names: tuple[str, ...], own: tuple[str, ...]
+) -> None:
+    assert taken(aws, SEVERAL, *names, own=own) == []
+
+
+def test_a_cluster_without_load_balancers_is_not_looked_for(aws: Answers) -> None:
+    assert taken(aws, {"name": "one"}, "one-api") == []
+    assert not aws.named("elbv2:DescribeLoadBalancers")
+
+
+def test_a_plan_refuses_a_name_that_is_taken(cloud: Cloud) -> None:
+    operator = Operator(cloud)
+    account = operator.account
+    subnets = account.client("ec2").describe_subnets()["Subnets"]
+    account.client("elbv2").create_load_balancer(
+        Name="one-api", Type="network", Scheme="internal", Subnets=[subnets[0]["SubnetId"]]
+    )
+    with pytest.raises(ForeignObjectsError, match=r"^name: account .* has a load balancer one-api"):
+        operator.plan(SEVERAL)
+
+
+NAME = "api.k8s.example.com"
+
+
+@pytest.mark.parametrize(
+    ("record", "kind", "own", "count"),
+    [
+        (f"{NAME}.", "A", "", 1),
+        (f"{NAME}.", "A", "api.old.example.com", 1),
+        (f"{NAME}.", "A", NAME, 0),
+        (f"{NAME}.", "TXT", "", 0),
+        ("b.k8s.example.com.", "A", "", 0),
+        (None, "A", "", 0),
+    ],
+)
+def test_a_record_of_the_apis_name_in_an_existing_zone(
+    aws: Answers, record: str | None, kind: str, own: str, count: int
+) -> None:
+    records = [{"Name": record, "Type": kind}] if record else []
+    answer = {"ResourceRecordSets": records, "IsTruncated": False, "MaxItems": "1"}
+    aws.given["route53:ListResourceRecordSets"] = answer
+    cluster = parse({"api": {"dns": {"name": NAME, "publicZone": {"id": "Z0123456789ABC"}}}})
+    tree = cast("StackTree | None", SimpleNamespace(physical_ids={"ApiPublicRecord": own}) if own else None)
+    problems = list(map(str, find_record_problems(aws.account, cluster, tree)))
+    expected = f"api.dns.name: Z0123456789ABC has a record {NAME} of the type A already, which is not this stack's; "
+    assert [problem.startswith(expected) for problem in problems] == [True] * count
+
+
+def test_a_plan_refuses_a_record_that_is_there(cloud: Cloud) -> None:
+    operator = Operator(cloud)
+    route53 = operator.account.client("route53")
+    zone = route53.create_hosted_zone(Name="k8s.example.com", CallerReference="one")["HostedZone"]["Id"].rpartition(
+        "/"
+    )[2]
+    record = {"Name": NAME, "Type": "A", "TTL": 60, "ResourceRecords": [{"Value": "203.0.113.1"}]}
+    changes = {"Changes": [{"Action": "CREATE", "ResourceRecordSet": record}]}
+    route53.change_resource_record_sets(HostedZoneId=zone, ChangeBatch=changes)
+    with pytest.raises(ForeignObjectsError, match=r"^api\.dns\.name: .* has a record api"):
+        operator.plan({"name": "one", "api": {"dns": {"name": NAME, "publicZone": {"id": zone}}}})

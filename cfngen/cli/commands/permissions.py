@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from cfngen.cli.display.messages import show_message
-from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.input import shell_completion
 from cfngen.cli.input.deployment import role_option
 from cfngen.cli.input.source import Source, source_options
@@ -242,7 +242,7 @@ def _print_policies(policies: Sequence[Policy]) -> None:
             click.secho(f"==> {policy.name}: {policy.purpose} <==", bold=True)
         show_message(policy, json=False)
         if len(policies) > 1:
-            click.echo()
+            echo()
     policies_by_grantee: dict[str, list[Policy]] = {}
     for policy in policies:
         policies_by_grantee.setdefault(policy.grantee, []).append(policy)
@@ -258,4 +258,4 @@ def _print_policies(policies: Sequence[Policy]) -> None:
 
 
 def _print_note(text: str) -> None:
-    click.echo(click.style("note: ", bold=True) + text, err=True)
+    echo(click.style("note: ", bold=True) + text, err=True)

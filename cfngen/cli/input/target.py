@@ -16,7 +16,7 @@ import click
 
 from cfngen.cli.display.messages import show_message
 from cfngen.cli.display.suggested_commands import complete_commands
-from cfngen.cli.display.terminal import show_warning
+from cfngen.cli.display.terminal import echo, show_warning, visible
 from cfngen.cli.input.options import Option, OptionGroup
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.render.layout import bullets, line_width
@@ -198,11 +198,11 @@ class Target:
             if not sys.stdin or not sys.stdin.isatty():
                 raise NobodyToAskError(question)
             for line in bullets(question.consequences, line_width()):
-                click.echo(line, err=True)
+                echo(line, err=True)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
             # The consent to the most serious changes is to type the cluster's name.
             if not question.name:
-                return click.confirm(text, default=False, err=True)
+                return click.confirm(visible(text), default=False, err=True)
             answer: str = click.prompt(
                 f"{text}\nType {question.name} to continue", default="", show_default=False, err=True
             )

@@ -6,6 +6,7 @@ With `--sandbox`, an emulated account on this machine takes the place of AWS.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -238,12 +239,20 @@ def _remember_output(context: click.Context, parameter: click.Parameter, output:
     return output
 
 
+def check_account(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Return the number of an account unchanged, if it can be one; a click callback."""
+    if value and not re.fullmatch(r"[0-9]{12}", value):
+        raise click.BadParameter(f"{value!r} is not an account number, which has 12 digits.")
+    return value
+
+
 profile_option = Option("--profile", metavar="NAME", default="", help="Profile in your AWS configuration.")
 account_option = Option(
     "--account",
     "account_number",
     metavar="NUMBER",
     default="",
+    callback=check_account,
     help="Fail unless the credentials belong to this AWS account.",
 )
 sandbox_option = Option(

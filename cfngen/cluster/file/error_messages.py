@@ -17,6 +17,11 @@ _EXPLAINED_KEYS: Mapping[Path, str] = {
     # "Access logs for your Network Load Balancer", Elastic Load Balancing User Guide, November 2026.
     ("api", "accessLogs"): "the API's load balancers pass TLS through (TCP listeners), and network load balancers log "
     "TLS listeners only; remove the key, and use VPC flow logs, or Kubernetes' audit log (controlPlane.auditLog)",
+    (
+        "etcd",
+        "external",
+    ): "etcd runs on the masters, on volumes that outlive them, and cfngen makes its certificates "
+    "and snapshots; an etcd of your own cannot be used: remove the key, and size controlPlane.volume for it",
     _DASHBOARD_PATH: "Kubernetes Dashboard has ended (its repository is archived since January 2026); "
     "use addons.headlamp, its successor, and remove this key",
 }

@@ -133,6 +133,9 @@ def _parse(file: str, path: Path) -> _Outputs:
 def _item(value: object, match: re.Match[str], reached: str, file: str) -> object:
     """Return the item of a list or map that a match of `_ITEM` selects; `reached` is the expression before it."""
     if match["index"] is not None:
+        if isinstance(value, str) and "," in value:
+            # A list that Terraform's `join` has made one text, as outputs for other tools often are.
+            value = value.split(",")
         if not isinstance(value, list):
             raise TerraformOutputError(f"{reached} in {file} is {_describe(value)} and not a list")
         if int(match["index"]) >= len(value):

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from cfngen import __version__
+from cfngen.cli.display.terminal import echo
 from cfngen.cli.display.typography import ascii_fallback
 from cfngen.cli.error_reporting import run_and_report
 from cfngen.cli.exit_codes import BROKEN_PIPE, EXIT_CODE_MEANINGS, USAGE_ERROR
@@ -114,5 +115,5 @@ def application(context: click.Context, debug: bool, color: bool | None) -> None
         settings.color = color
     context.color = settings.color
     if context.invoked_subcommand is None:
-        click.echo(context.get_help(), err=True)
+        echo(context.get_help(), err=True)
         context.exit(USAGE_ERROR)

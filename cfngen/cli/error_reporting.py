@@ -15,6 +15,7 @@ from typing import ClassVar
 import click
 
 from cfngen.cli.display.json_output import print_json
+from cfngen.cli.display.terminal import echo
 from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, USAGE_ERROR, error_exit_code
 from cfngen.cli.settings import Settings
 from cfngen.cli.usage import message_and_hint
@@ -101,10 +102,10 @@ def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
     except click.ClickException as failure:
         # A group without a subcommand shows its help, and has not failed. click has this class since 8.2.
         if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
-            click.echo(failure.format_message(), err=True)
+            echo(failure.format_message(), err=True)
             return USAGE_ERROR
         if isinstance(failure, click.UsageError) and failure.ctx:
-            click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
+            echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
         message, hint = message_and_hint(failure)
         code = "usage" if isinstance(failure, click.UsageError) else CfngenError.code
         return _report_failure(code, [message], hint=settings.render_hint(hint), settings=settings)
@@ -162,12 +163,12 @@ def _report_failure(
 def _print_failure(failure: BaseException | None, messages: Sequence[str], hint: str, settings: Settings) -> None:
     """Show the messages and the hint, and in debug mode the traceback before them."""
     if settings.debug and failure is not None:
-        click.echo("".join(traceback.format_exception(failure)), err=True, nl=False)
+        echo("".join(traceback.format_exception(failure)), err=True, nl=False)
     for message in messages:
         _print_error(message, settings)
     if hint:
-        click.echo(click.style("hint: ", bold=True) + hint, err=True, color=settings.color)
+        echo(click.style("hint: ", bold=True) + hint, err=True, color=settings.color)
 
 
 def _print_error(message: str, settings: Settings) -> None:
-    click.echo(click.style("error: ", fg="red", bold=True) + message, err=True, color=settings.color)
+    echo(click.style("error: ", fg="red", bold=True) + message, err=True, color=settings.color)

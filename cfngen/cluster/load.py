@@ -46,6 +46,9 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     merged = layers.MergedValues(file_content, file_name=file.name if file else "")
     environment_assignments, environment_problems = assignments_of_environment(environ)
     flag_assignments, flag_problems = layers.parse_overrides(overrides)
+    if file_content and "name" in file_content.data and file_content.data["name"] is None:
+        # Of the keys without a value, which stand for their defaults, this one would name another cluster.
+        environment_problems.append(Problem(("name",), "has no value; write the cluster's name, or remove the key"))
     # Flags are applied last: they replace values of the environment.
     problems = [*environment_problems, *merged.apply(environment_assignments)]
     problems += [*flag_problems, *merged.apply(flag_assignments)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from cfngen.errors import CfngenError
 
 NO_KEY: Path = ()
 """Path of a problem that is not about a key, but about the whole file, a variable or a flag."""
+_PASSWORD = re.compile(r"(://[^\s/:@]*:)[^\s@]+@")
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,12 @@ class Problem:
     source: Source | None = None
 
     def __str__(self) -> str:
-        """Return one line such as `cluster.yaml:12: network.subnets[0].cidr: what is wrong; what to do`."""
+        """Return one line such as `cluster.yaml:12: network.subnets[0].cidr: what is wrong; what to do`.
+
+        The password of a URL in a value is left out.
+        """
         parts = (str(self.source) if self.source else "", dotted(self.path), self.message)
-        return ": ".join(part for part in parts if part)
+        return _PASSWORD.sub(r"\1…@", ": ".join(part for part in parts if part))
 
 
 class ClusterFileError(CfngenError):

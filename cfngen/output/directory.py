@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from cfngen.bounded_files import check_nesting, parse_json, read_bytes
 from cfngen.errors import CfngenError
 from cfngen.output.readme import MARKER, README, files_listed_in
 
@@ -49,7 +49,7 @@ _TEMPLATE_SUFFIXES = (".json", ".yaml")
 def read(path: Path) -> bytes | None:
     """Return a file's content, or None if there is no such file."""
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except FileNotFoundError:
         return None
     except IsADirectoryError:
@@ -95,19 +95,21 @@ def _has_cfngen_metadata(path: Path) -> bool:
     if b"cfngen" not in content or b"Resources" not in content:
         return False
     try:
-        body = json.loads(content) if path.suffix == ".json" else _parse_yaml(content)
+        text = content.decode("utf-8-sig")
+        body = parse_json(text) if path.suffix == ".json" else _parse_yaml(text)
     except ValueError:
         return False
     metadata = body.get("Metadata") if isinstance(body, Mapping) else None
     return isinstance(metadata, Mapping) and isinstance(metadata.get("cfngen"), Mapping)
 
 
-def _parse_yaml(content: bytes) -> object:
+def _parse_yaml(text: str) -> object:
     """Return the content of a YAML file, or raise ValueError, as `json.loads` does for a malformed JSON file."""
     import yaml
 
+    check_nesting(text)
     try:
-        return yaml.safe_load(content)
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
 

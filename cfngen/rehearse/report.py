@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from cfngen.atomic_files import replace_file
+from cfngen.bounded_files import parse_json, read_text
 from cfngen.deploy.messages.message import Message
 from cfngen.errors import CfngenError
 from cfngen.rehearse.assumptions import JudgedAssumption
@@ -155,7 +155,7 @@ def propose_facts(file: Path) -> ProposedFacts:
         UnreadableReportError: the file cannot be read, or is no such report.
     """
     try:
-        report = json.loads(file.read_text("utf-8"))
+        report = parse_json(read_text(file))
         judged = [JudgedAssumption(**assumption) for assumption in report["assumptions"]]
         source = f"cfngen rehearse {report['version']} in {report['region']}"
         settled = tuple(assumption for assumption in judged if assumption.shown)

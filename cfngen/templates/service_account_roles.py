@@ -31,10 +31,14 @@ def add_service_account_roles(stack: Stack, cluster: Cluster, references: Refere
     """Add the OIDC provider and the roles to the IAM stack; nothing if the file has no `serviceAccountIssuer`."""
     if cluster.service_account_issuer is None:
         return
-    issuer = issuer_without_scheme(stack)
-    url = cluster.service_account_issuer.url or Sub("https://${Issuer}", Issuer=issuer)
-    provider = _add_provider(stack, cluster, url)
-    for made_role in made_roles(cluster, references):
+    url = cluster.service_account_issuer.url
+    issuer: PropertyValue = "" if url else issuer_without_scheme(stack)
+    roles = tuple(made_roles(cluster, references))
+    if url and roles:
+        # Only roles need the parameter then, and lint refuses one that nothing uses.
+        issuer = issuer_without_scheme(stack)
+    provider = _add_provider(stack, cluster, url or Sub("https://${Issuer}", Issuer=issuer))
+    for made_role in roles:
         _add_role(stack, cluster, made_role, provider, issuer)
 
 

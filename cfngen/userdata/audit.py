@@ -31,7 +31,8 @@ def policy(cluster: Cluster) -> JsonObject:
     make it many times larger.
     """
     if cluster.control_plane.audit_log.policy:
-        return dict(cluster.control_plane.audit_log.policy)
+        # The API server refuses a policy without these two.
+        return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", **cluster.control_plane.audit_log.policy}
     return {
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",

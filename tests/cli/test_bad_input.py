@@ -6,7 +6,10 @@ import errno
 import os
 from pathlib import Path
 
+import click
 import pytest
+
+from cfngen.cli.application import application
 
 BAD_FILES = {
     "empty": (b"", "the file is empty"),
@@ -84,7 +87,7 @@ def test_a_file_without_permission_is_a_failure_and_not_a_wrong_command_line(cfn
     def refuse(path, *_, **__):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     ran = cfngen("config", "-f", "own.yaml")
     assert ran.code == 1
     assert ran.err == "error: own.yaml: the file cannot be read; give yourself permission to read it\n"
@@ -172,3 +175,91 @@ def test_a_file_of_somebody_else_is_not_replaced(cfngen, directory, tree):
     assert ran.code == 1
     assert "was not written by cfngen" in ran.err
     assert tree() == {"output/vpc.json": b'{"mine": true}'}
+
+
+HOSTILE_FILES = {
+    "brackets": b"[" * 100_000,
+    "objects": b'{"a":' * 100_000,
+    "deep template": b'{"Resources": {"A": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_002,
+    "deep outputs": b'{"vpc": {"value": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
+    "deep YAML": b"- " * 100_000,
+    "deep by aliases": b"a: &a0 [x]\n" + b"".join(b"b%d: &a%d [*a%d]\n" % (n + 1, n + 1, n) for n in range(3000)),
+    "many by aliases": b"a: &a0 [x]\n"
+    + b"".join(b"b%d: &a%d [%s]\n" % (n + 1, n + 1, b", ".join([b"*a%d" % n] * 9)) for n in range(30)),
+    "controls in JSON": b'{"\\u001b[2J\\u202e\\u007f\\u0000\\ud800": "\\u001b]0;x\\u0007\\u009b"}',
+    "controls": "\x1b[2J\x7f\u202e\u2066\x9b: [".encode(),
+    "NUL": b"a: \x00\x01\n",
+}
+"""Content that no parser, and no terminal, should meet as it is."""
+FILE_OPTIONS = {
+    "--cluster": ("config", "-f", "FILE"),
+    "lint files": ("lint", "FILE"),
+    "graph --templates": ("graph", "--templates", "FILE"),
+    "terraform": ("config", "--defaults", "--set", "network.vpc.id=terraform:FILE#vpc"),
+    "--parameter-file": ("plan", "--defaults", "--parameter-file", "FILE"),
+    "--prices": ("plan", "--sandbox", "--defaults", "--prices", "FILE"),
+    "rehearse --offline-report": ("rehearse", "--offline-report", "FILE"),
+    "templates --output-dir": ("templates", "--defaults", "-d", "."),
+}
+"""A command line for each option that names a file which is read and understood."""
+WRITTEN_FILES = {
+    "init file", "graph --output", "userdata --unpack", "plan --graph", "rehearse --report",
+}  # fmt: skip
+"""Options that name files which are written, and not read before."""
+ELSEWHERE = {"kubeconfig --file", "delete --authorities-file"}
+"""Options that need a deployed cluster: the tests of these commands have them."""
+
+
+def test_every_option_that_names_a_file_is_known_here():
+    def options(command, name):
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for child in command.list_commands(context):
+                yield from options(command.get_command(context, child), f"{name} {child}".strip())
+        for parameter in command.params:
+            if isinstance(parameter.type, (click.Path, click.File)):
+                long_name = max(parameter.opts, key=len)
+                yield {f"{name} {long_name}", long_name}
+
+    known = FILE_OPTIONS.keys() | WRITTEN_FILES | ELSEWHERE
+    assert [names for names in options(application, "") if not names & known] == []
+
+
+def assert_refused_politely(ran):
+    assert ran.code in (1, 64), ran.err[:2000]
+    assert [character for character in ran.out + ran.err if not (character.isprintable() or character in "\n\t")] == []
+
+
+@pytest.mark.parametrize("kind", HOSTILE_FILES)
+@pytest.mark.parametrize("option", [option for option in FILE_OPTIONS if option != "templates --output-dir"])
+def test_a_hostile_file_is_refused_politely(cfngen, directory, monkeypatch, option, kind):
+    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
+    (directory / "hostile.json").write_bytes(HOSTILE_FILES[kind])
+    assert_refused_politely(cfngen(*(word.replace("FILE", "hostile.json") for word in FILE_OPTIONS[option])))
+
+
+@pytest.mark.parametrize("option", [option for option in FILE_OPTIONS if option != "templates --output-dir"])
+def test_a_device_without_end_is_not_read_to_its_end(cfngen, directory, monkeypatch, option):
+    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
+    (directory / "zeros.json").symlink_to("/dev/zero")
+    ran = cfngen(*(word.replace("FILE", "zeros.json") for word in FILE_OPTIONS[option]))
+    assert_refused_politely(ran)
+    assert "more than" in ran.err
+
+
+@pytest.mark.parametrize("option", [option for option in FILE_OPTIONS if option != "templates --output-dir"])
+def test_a_name_is_printed_without_its_control_characters(cfngen, monkeypatch, option):
+    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
+    arguments = [word.replace("FILE", "no\x1b[2J\u202e\x7f\rfile.json") for word in FILE_OPTIONS[option]]
+    assert_refused_politely(cfngen(*arguments))
+    assert_refused_politely(cfngen(*arguments, "--nonsense\x1b[2J\x7f"))
+
+
+@pytest.mark.parametrize("kind", HOSTILE_FILES)
+def test_hostile_files_in_the_directory_that_is_written_stay(cfngen, directory, monkeypatch, kind):
+    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
+    for name in ("own.json", "own.yaml", "cluster.schema.json"):
+        (directory / name).write_bytes(HOSTILE_FILES[kind] + b" cfngen Resources")
+    assert cfngen(*FILE_OPTIONS["templates --output-dir"]).code == 0
+    assert cfngen("init").code in (0, 1)
+    assert (directory / "own.json").read_bytes() == HOSTILE_FILES[kind] + b" cfngen Resources"

@@ -245,6 +245,10 @@ def test_the_authorities_are_written_where_one_says(cloud: Cloud, cluster: Any, 
     path = tmp_path / "kept.json"
     wrong = deleted(cfngen, "--yes", "--authorities", "destroy", "--authorities-file", str(path))
     assert (wrong.code, "writes no file" in wrong.err) == (64, True)
+    path.write_bytes(b"\xff\x1b[2J")
+    other = deleted(cfngen, "--yes", "--authorities-file", str(path))
+    assert (other.code, "it exists, with other content" in other.err) == (1, True)
+    path.unlink()
     ran = deleted(cfngen, "--yes", "--authorities-file", str(path))
     assert ran.code == 0, ran.err
     assert (path.read_text(), path.stat().st_mode & 0o777) == (text, 0o600)

@@ -22,6 +22,7 @@ from shell import Shell
         ("--tag", "AWS:owner=x", "AWS reserves tags that start with aws:"),
         ("--role-arn", "admin", "'admin' is not the ARN of a role"),
         ("--role-arn", "arn:aws:iam::123456789012:user/admin", "is not the ARN of a role"),
+        ("--account", "abc", "'abc' is not an account number, which has 12 digits"),
         ("--notify", "topic", "'topic' is not the ARN of a topic"),
         ("--notify", "arn:aws:sqs:us-west-2:123456789012:queue", "is not the ARN of a topic"),
     ],

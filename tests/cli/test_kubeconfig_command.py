@@ -168,6 +168,20 @@ def test_a_broken_kubeconfig_is_left_alone(run: Command, tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config"]
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["[" * 100_000, "a: " + "[" * 90 + "]" * 90 + "\nclusters: 1", "\x1b[2J: [", "a: &a0 [x]\n" + "- " * 9_000],
+    ids=["brackets", "deep", "controls", "dashes"],
+)
+def test_a_hostile_kubeconfig_is_refused_politely(run: Command, tmp_path: Path, content: str) -> None:
+    file = tmp_path / "config"
+    file.write_text(content)
+    ran = run("kubeconfig", "--file", str(file))
+    assert ran.code == 1, ran.err
+    assert "\x1b" not in ran.err
+    assert file.read_text() == content
+
+
 def test_no_cluster_says_how_to_get_one(run: Command) -> None:
     ran = run("kubeconfig", stack="nothing")
     assert ran.code == 1

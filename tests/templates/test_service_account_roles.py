@@ -9,6 +9,7 @@ import pytest
 from parliament import analyze_policy_string
 from test_policies import accepted, resolved
 
+from cfngen.cluster.load import parse
 from cfngen.deploy.plan.publishing.publish import capabilities
 from cfngen.templates import generate
 
@@ -224,3 +225,24 @@ def test_a_long_cluster_name_leaves_room_for_the_origin_access_control(templates
     generated = templates({**PODS, "name": "a-cluster-of-28-letters-long", "region": "ap-southeast-3"})
     [control] = generated.of_type("AWS::CloudFront::OriginAccessControl").values()
     assert len(control["Properties"]["OriginAccessControlConfig"]["Name"]) <= 64
+
+
+@pytest.mark.parametrize("roles", [{}, {"addonRoles": False}, {"addonRoles": False, "serviceAccounts": [WEB]}])
+@pytest.mark.parametrize(
+    "issuer", [{}, {"discovery": "bucket"}, URL, {**URL, "bucket": "documents-of-blue"}], ids=lambda issuer: str(issuer)
+)
+@pytest.mark.parametrize("backups", [True, False])
+def test_no_stack_has_a_parameter_that_nothing_uses(
+    issuer: dict[str, Any], roles: dict[str, Any], backups: bool
+) -> None:
+    cluster = parse(
+        {"name": "blue", "serviceAccountIssuer": issuer, "iam": roles, "etcd": {"backups": {"enabled": backups}}}
+    )
+    for document in generate(cluster):
+        sections = json.dumps([document.body["Resources"], document.body.get("Outputs", {})])
+        unused = [
+            name
+            for name in document.body.get("Parameters", {})
+            if f'"{name}"' not in sections and f"${{{name}}}" not in sections
+        ]
+        assert (document.name, unused) == (document.name, [])

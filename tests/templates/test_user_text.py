@@ -85,7 +85,11 @@ INSIDE = {
     "kubeletConfiguration": lambda text: {"kubeReservedCgroup": text},
     "clusterConfiguration": lambda text: {"controllerManager": {"extraArgs": [{"name": "x", "value": text}]}},
     "conditions": lambda text: {"StringEquals": {"aws:PrincipalTag/given": text}},
-    "policy": lambda text: {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": text}]},
+    "policy": lambda text: {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "rules": [{"level": "None", "users": [text]}],
+    },
 }
 
 

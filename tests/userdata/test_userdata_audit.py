@@ -127,3 +127,8 @@ def test_every_file_that_the_api_server_is_told_of_is_mounted() -> None:
 
 def test_api_server_reads_the_file_that_the_boot_program_writes() -> None:
     assert kubeadm.ENCRYPTION_FILE == encryption.CONFIGURATION_FILE
+
+
+def test_an_own_policy_needs_no_header() -> None:
+    own = {"rules": [{"level": "Metadata"}]}
+    assert audit.policy(cluster(policy=own)) == {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", **own}

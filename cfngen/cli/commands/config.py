@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.display.typography import print_verbatim
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.render.layout import align_columns
@@ -109,12 +109,12 @@ def _show_values(source: Source, output_format: str) -> None:
     if output_format == "yaml":
         print_verbatim("\n".join([f"# {source.description}", *_yaml_lines(cluster_values, origin_texts, ())]))
     else:
-        click.echo(f"# {source.description}")
+        echo(f"# {source.description}")
         rows = [
             (dotted(path), _yaml_on_one_line(value), origin_texts[dotted(path)])
             for path, value in leaves(cluster_values)
         ]
-        click.echo("\n".join(align_columns(rows, indent="")))
+        echo("\n".join(align_columns(rows, indent="")))
 
 
 def _show_addresses(cluster: Cluster, output_format: str) -> None:
@@ -132,7 +132,7 @@ def _show_addresses(cluster: Cluster, output_format: str) -> None:
             )
             for item in ranges
         ]
-        click.echo("\n".join(align_columns([("range", "tier", "zone", "usable", "for"), *rows], indent="")))
+        echo("\n".join(align_columns([("range", "tier", "zone", "usable", "for"), *rows], indent="")))
         return
     document = {
         "addresses": [
@@ -158,7 +158,7 @@ def _show_egress(cluster: Cluster, output_format: str) -> None:
             )
             for item in destinations
         ]
-        click.echo("\n".join(align_columns([("host", "port", "from", "VPC endpoint", "for"), *rows], indent="")))
+        echo("\n".join(align_columns([("host", "port", "from", "VPC endpoint", "for"), *rows], indent="")))
         return
     _print_document({"egress": [dataclasses.asdict(item) for item in destinations]}, output_format)
 
@@ -187,11 +187,9 @@ def _show_instance_types(cluster: Cluster, output_format: str) -> None:
 
     rows = [row(owner, name, facts_of(name)) for owner, types in types_by_owner.items() for name in types]
     header = ("for", "type", "vCPUs", "memory", "local disks", "GPUs")
-    click.echo("\n".join(align_columns([header, *rows], indent="")))
+    echo("\n".join(align_columns([header, *rows], indent="")))
     if any(group.instance_requirements for group in cluster.node_groups):
-        click.echo(
-            "\nOf the types that match instanceRequirements AWS decides; it knows prices, and types of the future."
-        )
+        echo("\nOf the types that match instanceRequirements AWS decides; it knows prices, and types of the future.")
 
 
 def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
@@ -200,7 +198,7 @@ def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
     rules = needed_rules(cluster)
     if output_format == "text":
         if not rules:
-            click.echo("cfngen creates all security groups with their rules: network.securityGroups names none.")
+            echo("cfngen creates all security groups with their rules: network.securityGroups names none.")
             return
         rows = [
             (
@@ -213,9 +211,9 @@ def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
             for rule in rules
         ]
         header = ("group", "direction", "traffic", "source or destination", "for")
-        click.echo("\n".join(align_columns([header, *rows], indent="")))
+        echo("\n".join(align_columns([header, *rows], indent="")))
         if not all(rule.command(cluster.region) for rule in rules):
-            click.echo(
+            echo(
                 "\nThe cluster file has references in place of ids: "
                 "`cfngen check network` prints the rules that are missing, and their commands, with ids."
             )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.display.screen import screen
-from cfngen.cli.display.terminal import examples_epilog, progress_line
+from cfngen.cli.display.terminal import echo, examples_epilog, progress_line
 from cfngen.cli.exit_codes import SUCCESS, operation_exit_code
 from cfngen.cli.input.options import Option, OptionGroup, yes_option
 from cfngen.cli.input.paths import PathArgument
@@ -247,7 +247,7 @@ def _ask_copy_method(display: Screen, copy_file: Path, *, yes: bool) -> Authorit
     display.close()
     if yes or not (sys.stdin and sys.stdin.isatty()):
         return AuthorityCopy("recovery-window")
-    click.echo(
+    echo(
         "The secret with the certificate authorities is deleted, too. Without a copy, no snapshot can be restored:\n"
         f"  f  keep a copy in {copy_file}, which only you can read\n"
         f"  r  keep a copy in a secret that can be restored for {RECOVERY_WINDOW_DAYS} days\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.input.target import Target, target_options
 
 
@@ -44,4 +44,4 @@ def command(target: Target, failures: bool, all_operations: bool, verbose: bool)
         for event in events:
             target.show(event)
     else:
-        click.echo("\n".join(history_lines(events)))
+        echo("\n".join(history_lines(events)))

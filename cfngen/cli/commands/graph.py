@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cfngen.bounded_files import read_bytes
 from cfngen.cli.display import pictures
-from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.display.typography import print_verbatim
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
@@ -103,7 +104,7 @@ def command(
         print_verbatim(text.removesuffix("\n"))
         return
     pictures.write(output_path, text)
-    click.echo(f"{output_path}: written.")
+    echo(f"{output_path}: written.")
 
 
 def _read_templates(path: Path) -> Sequence[Document]:
@@ -132,4 +133,4 @@ def _read_templates(path: Path) -> Sequence[Document]:
 
 def _may_be_template(path: Path) -> bool:
     """Return whether a file of a folder may be a template; others, such as a cluster file, may lie beside them."""
-    return path.suffix.lower() in _TEMPLATE_SUFFIXES and path.is_file() and b"Resources" in path.read_bytes()
+    return path.suffix.lower() in _TEMPLATE_SUFFIXES and path.is_file() and b"Resources" in read_bytes(path)

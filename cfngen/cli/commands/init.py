@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -13,7 +12,8 @@ from pathlib import Path
 import click
 
 from cfngen.atomic_files import replace_file
-from cfngen.cli.display.terminal import examples_epilog, show_warning
+from cfngen.bounded_files import parse_json, read_text
+from cfngen.cli.display.terminal import echo, examples_epilog, show_warning
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import DEFAULT_FILE
 from cfngen.cli.usage import did_you_mean
@@ -128,16 +128,14 @@ def command(file: Path, example: str, name: str, region: str) -> None:  # noqa: 
         examples.cluster_of(text)
         if region:
             for instance_type, similar_type in examples.replaced_types(text, region).items():
-                click.echo(f"{region} does not offer {instance_type}: the file has {similar_type} instead.")
+                echo(f"{region} does not offer {instance_type}: the file has {similar_type} instead.")
             text = examples.with_region(text, region)
             _show_what_to_change(text, region)
     schema = file.with_name(SCHEMA_FILE)
     has_own_schema = _write_with_schema(file, text, schema)
     option = "" if file == DEFAULT_FILE else f" -f {file}"
-    click.echo(f"Wrote {file}" + (f", and {schema} for editors." if has_own_schema else "."))
-    click.echo(
-        f"Next: edit it, and run `cfngen templates{option}`; `cfngen config{option}` shows every value in effect."
-    )
+    echo(f"Wrote {file}" + (f", and {schema} for editors." if has_own_schema else "."))
+    echo(f"Next: edit it, and run `cfngen templates{option}`; `cfngen config{option}` shows every value in effect.")
 
 
 def _show_what_to_change(text: str, region: str) -> None:
@@ -148,7 +146,7 @@ def _show_what_to_change(text: str, region: str) -> None:
         for problem in error.problems:
             show_warning(f"change this in the file: {problem}")
     else:
-        click.echo(f"Its zones are {', '.join(zones)}; not every region has these letters, so check them.")
+        echo(f"Its zones are {', '.join(zones)}; not every region has these letters, so check them.")
 
 
 def _write_with_schema(file: Path, text: str, schema: Path) -> bool:
@@ -178,7 +176,7 @@ def _is_schema(path: Path) -> bool:
     from cfngen.cluster.documents.schema import SCHEMA_ID
 
     try:
-        schema = json.loads(path.read_text(encoding="utf-8"))
+        schema = parse_json(read_text(path))
     except (OSError, ValueError):
         return False
     return isinstance(schema, dict) and schema.get("$id") == SCHEMA_ID
@@ -216,7 +214,7 @@ def ask_for_cluster_file() -> str:
     Raises:
         click.Abort: the user has pressed Ctrl-C or ended the input.
     """
-    click.echo("\n".join(["Start from which example?", *example_lines(numbered=True)]), err=True)
+    echo("\n".join(["Start from which example?", *example_lines(numbered=True)]), err=True)
     text = _ask("Number or name", examples.names().index(examples.DEFAULT) + 1, _example_text)
     cluster = examples.cluster_of(text)
     text = _ask("Name of the cluster", cluster.name, lambda answer: examples.with_name(text, answer))
@@ -225,7 +223,7 @@ def ask_for_cluster_file() -> str:
     zones = ", ".join(subnet.zone for subnet in cluster.network.subnets)
     text = _ask("Availability Zones", zones, lambda answer: examples.with_zones(text, _words(answer)))
     cidrs = examples.real_cidrs(cluster)
-    click.echo(
+    echo(
         "Who may reach the Kubernetes API? Address ranges such as 203.0.113.7/32, with commas between them"
         + ("." if cidrs else "; press Enter to decide when you deploy."),
         err=True,

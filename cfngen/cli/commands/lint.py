@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.display.terminal import examples_epilog, show_warning
+from cfngen.cli.display.terminal import echo, examples_epilog, show_warning
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.pipeline import generate, lint_documents, lint_or_fail, no_cache_option
@@ -63,7 +63,7 @@ def command(
     if print_rules_directory:
         from cfngen.lint.linter import RULES
 
-        click.echo(RULES)
+        echo(str(RULES))
         return
     if files:
         template_count, regions = _lint_files(files, source, region, use_cache=use_lint_cache)
@@ -75,7 +75,7 @@ def command(
         generated = generate(source)
         lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=use_lint_cache)
         template_count, regions = len(generated.documents), [generated.cluster.region]
-    click.echo(f"{pluralize(template_count, 'template')} linted for {', '.join(regions)}: nothing found.")
+    echo(f"{pluralize(template_count, 'template')} linted for {', '.join(regions)}: nothing found.")
 
 
 def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, use_cache: bool) -> tuple[int, list[str]]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from cfngen.cli.display.messages import show_message
-from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.input import shell_completion
 from cfngen.cli.input.deployment import role_option
 from cfngen.cli.input.source import Source, source_options
-from cfngen.cli.input.target import Target, output_option, stack_name_option
+from cfngen.cli.input.target import Target, check_account, output_option, stack_name_option
 from cfngen.cli.usage import did_you_mean
 from cfngen.text import pluralize
 
@@ -24,12 +23,6 @@ if TYPE_CHECKING:
 
 
 _ISSUER_NOTE = "ISSUER stands for the stack's output ServiceAccountIssuer"
-
-
-def _check_account(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    if value and not re.fullmatch(r"[0-9]{12}", value):
-        raise click.BadParameter(f"{value!r} is not an account number, which has 12 digits.")
-    return value
 
 
 HELP = """Print the IAM policies that this cluster needs, narrowed to its region, its stacks and its name.
@@ -76,7 +69,7 @@ alone. AWS is not called.
     "--account",
     metavar="NUMBER",
     default="",
-    callback=_check_account,
+    callback=check_account,
     help="The AWS account that the policies are for. Default: that of --role-arn, or of existing roles, else any.",
 )
 @click.option(
@@ -242,7 +235,7 @@ def _print_policies(policies: Sequence[Policy]) -> None:
             click.secho(f"==> {policy.name}: {policy.purpose} <==", bold=True)
         show_message(policy, json=False)
         if len(policies) > 1:
-            click.echo()
+            echo()
     policies_by_grantee: dict[str, list[Policy]] = {}
     for policy in policies:
         policies_by_grantee.setdefault(policy.grantee, []).append(policy)
@@ -258,4 +251,4 @@ def _print_policies(policies: Sequence[Policy]) -> None:
 
 
 def _print_note(text: str) -> None:
-    click.echo(click.style("note: ", bold=True) + text, err=True)
+    echo(click.style("note: ", bold=True) + text, err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.display.messages import show_message
-from cfngen.cli.display.terminal import examples_epilog, show_warning
+from cfngen.cli.display.terminal import echo, examples_epilog, show_warning
 from cfngen.cli.exit_codes import FAILED, SUCCESS
 from cfngen.cli.input.options import Option
 from cfngen.cli.input.target import output_option
@@ -95,9 +95,9 @@ def start(speed: float | None, answers: str) -> None:
         sandbox = running.start(
             os.environ, DEFAULT_SPEED if speed is None else speed, answers=answers, accept_lost_stacks=True
         )
-        click.echo(f"The sandbox listens on {sandbox.endpoint}, as process {sandbox.pid}.")
+        echo(f"The sandbox listens on {sandbox.endpoint}, as process {sandbox.pid}.")
     else:
-        click.echo(f"The sandbox is already running: {sandbox.endpoint}, process {sandbox.pid}.")
+        echo(f"The sandbox is already running: {sandbox.endpoint}, process {sandbox.pid}.")
 
 
 @command.command(
@@ -125,7 +125,7 @@ def stop() -> None:
     from cfngen.sandbox.process import running
 
     was_running = running.stop(os.environ)
-    click.echo("The sandbox has been stopped." if was_running else "No sandbox is running.")
+    echo("The sandbox has been stopped." if was_running else "No sandbox is running.")
 
 
 @command.command(
@@ -177,7 +177,7 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
         show_warning(f"no stack in {region} has a group {group} yet; the failure applies once a stack has one.")
     subject = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
     verb = "fails" if times == 1 else "fail"
-    click.echo(f"{subject} of {group} {verb} at the step {step!r}; `cfngen sandbox heal` stops this.")
+    echo(f"{subject} of {group} {verb} at the step {step!r}; `cfngen sandbox heal` stops this.")
 
 
 @command.command(
@@ -215,9 +215,9 @@ def interrupt(group: str, region: str, notice: str, times: int) -> None:
         )
     subject = f"{pluralize(len(instance_ids), 'Spot Instance')} of {group}"
     if notice == "rebalance":
-        click.echo(f"EC2 recommends to rebalance {subject}: {', '.join(instance_ids)}")
+        echo(f"EC2 recommends to rebalance {subject}: {', '.join(instance_ids)}")
     else:
-        click.echo(f"EC2 interrupts {subject} in two minutes: {', '.join(instance_ids)}")
+        echo(f"EC2 interrupts {subject} in two minutes: {', '.join(instance_ids)}")
 
 
 @command.command("heal", epilog=examples_epilog("cfngen sandbox heal"))
@@ -225,7 +225,7 @@ def interrupt(group: str, region: str, notice: str, times: int) -> None:
 def heal(region: str) -> None:
     """Remove injected failures: instances that are launched from now on boot normally."""
     _require_running().remove_faults(region)
-    click.echo("From now on instances boot normally.")
+    echo("From now on instances boot normally.")
 
 
 @command.command(
@@ -248,7 +248,7 @@ def env(region: str) -> None:
         "AWS_EC2_METADATA_DISABLED": "true",
     }
     for name, value in environment.items():
-        click.echo(f"export {name}={shlex.quote(value)}")
+        echo(f"export {name}={shlex.quote(value)}")
 
 
 def _require_running() -> RunningSandbox:

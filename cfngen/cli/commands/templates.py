@@ -9,7 +9,7 @@ import click
 
 from cfngen.cli.commands.userdata import size_lines
 from cfngen.cli.display.suggested_commands import complete_commands
-from cfngen.cli.display.terminal import examples_epilog, show_warning
+from cfngen.cli.display.terminal import echo, examples_epilog, show_warning
 from cfngen.cli.exit_codes import OUTPUT_IS_STALE, SUCCESS
 from cfngen.cli.input import shell_completion
 from cfngen.cli.input.paths import PathArgument
@@ -136,25 +136,23 @@ def command(
         _print_differences(differences, files, directory)
         context.exit(OUTPUT_IS_STALE if differences else SUCCESS)
     report = output.write(directory, files)
-    click.echo("\n".join([*_origin_lines(source, generated), ""]))
-    click.echo("\n".join(_size_lines(generated, files, report, file_format)))
-    click.echo(f"{pluralize(len(generated.documents), 'template')} linted, nothing found.")
+    echo("\n".join([*_origin_lines(source, generated), ""]))
+    echo("\n".join(_size_lines(generated, files, report, file_format)))
+    echo(f"{pluralize(len(generated.documents), 'template')} linted, nothing found.")
     counts = f"{len(report.unchanged)} unchanged, {len(report.removed)} removed."
-    click.echo(f"{directory}: {pluralize(len(report.written), 'file')} written, {counts}")
+    echo(f"{directory}: {pluralize(len(report.written), 'file')} written, {counts}")
     for line in _next_lines(source, files, directory, file_format):
-        click.echo(line)
+        echo(line)
 
 
 def _print_differences(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
     if not differences:
-        click.echo(f"{directory} is up to date: {pluralize(len(files), 'file')}.")
+        echo(f"{directory} is up to date: {pluralize(len(files), 'file')}.")
         return
     for difference in differences:
-        click.echo(str(difference))
-    click.echo()
-    click.echo(
-        f"{directory} is not up to date: {pluralize(len(differences), 'file')} would change. Nothing was written."
-    )
+        echo(str(difference))
+    echo()
+    echo(f"{directory} is not up to date: {pluralize(len(differences), 'file')} would change. Nothing was written.")
 
 
 def _check_stack_names(generated: GeneratedTemplates, stack_names: Sequence[str], file_format: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.display.typography import print_verbatim
 from cfngen.cli.input import shell_completion
 from cfngen.cli.input.paths import PathArgument
@@ -67,14 +67,14 @@ def command(role: str | None, source: Source, size_only: bool, file_name: str | 
             f"no role {role!r} in this cluster; the roles are {', '.join(userdata.role for userdata in all_userdata)}."
         )
     if size_only:
-        click.echo("\n".join(size_lines(selected)))
+        echo("\n".join(size_lines(selected)))
     elif directory is not None:
         from cfngen import output
 
         output.write(directory, {path: text.encode() for path, text in selected[0].instance_files.items()})
-        click.echo(f"{directory}: {pluralize(len(selected[0].instance_files), 'file')} of the role {role}.")
+        echo(f"{directory}: {pluralize(len(selected[0].instance_files), 'file')} of the role {role}.")
     elif role is None:
-        click.echo("\n".join(userdata.role for userdata in selected))
+        echo("\n".join(userdata.role for userdata in selected))
     else:
         _print_files(selected[0], file_name)
 
@@ -83,7 +83,7 @@ def _print_files(userdata: UserData, file_name: str | None) -> None:
     if file_name is None:
         for path, text in userdata.files.items():
             click.secho(f"==> {path} <==", bold=True)
-            click.echo(text.rstrip("\n") + "\n")
+            echo(text.rstrip("\n") + "\n")
     elif file_name in userdata.files:
         print_verbatim(userdata.files[file_name].removesuffix("\n"))
     else:

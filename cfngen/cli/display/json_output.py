@@ -16,6 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
 
+from cfngen.cli.display.terminal import INVISIBLE
 from cfngen.cli.display.typography import print_verbatim
 from cfngen.hints import CommandText, SuggestedCommand
 
@@ -24,7 +25,8 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 
 def print_json(value: object) -> None:
     """Print a dataclass as one line of JSON on standard output."""
-    print_verbatim(json.dumps(to_json_value(value), ensure_ascii=False))
+    text = json.dumps(to_json_value(value), ensure_ascii=False)
+    print_verbatim(INVISIBLE.sub(lambda match: json.dumps(match[0])[1:-1], text))
 
 
 def to_json_value(value: object) -> Json:

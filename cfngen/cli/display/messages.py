@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-import click
-
 from cfngen.cli.display.json_output import print_json
+from cfngen.cli.display.terminal import echo
 from cfngen.cli.display.typography import print_verbatim
 from cfngen.hints import Line
 
@@ -230,4 +229,4 @@ def show_message(
     if type_.is_verbatim:
         print_verbatim(lines)
     else:
-        click.echo(lines, err=type_.is_progress)
+        echo(lines, err=type_.is_progress)

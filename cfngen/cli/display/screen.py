@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from cfngen.cli.display.terminal import echo
 from cfngen.cli.exit_codes import TERMINATED
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Screen:
         self.close()
         if not sys.stdin or not sys.stdin.isatty():
             return InterruptChoice.DETACH
-        click.echo("\nCloudFormation continues whether cfngen watches or not.", err=True)
+        echo("\nCloudFormation continues whether cfngen watches or not.", err=True)
         choice_by_letter = {"w": InterruptChoice.WAIT, "d": InterruptChoice.DETACH}
         question = "Continue (w)atching, or (d)etach and let it continue"
         if not self._stack_status or StackStatus(self._stack_status).can_be_ended:

@@ -12,6 +12,27 @@ from contextlib import contextmanager
 import click
 
 _ERASE_LINE = "\r\x1b[2K"
+# Controls, marks of direction and other characters without a form of their own; but not tabs and line ends, and not the
+# colours that `click.style` makes here, none of which hides anything.
+INVISIBLE = re.compile(
+    "(?P<style>\x1b\\[(?:[0124]|[39][1-7])m)"
+    "|[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    """Return a text in which characters that a terminal obeys or hides are written as escapes, by their number."""
+    return text if text.isprintable() else INVISIBLE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match["style"] or match[0].encode("unicode_escape").decode()
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True, color: bool | None = None) -> None:
+    """Print a text, whoever wrote what is in it; every text for people is printed here."""
+    click.echo(visible(text), err=err, nl=nl, color=color)
 
 
 @contextmanager
@@ -24,7 +45,7 @@ def progress_line(text: str) -> Iterator[None]:
         yield
         return
     # Cut to one row: only the last row of a longer text would be erased.
-    click.echo(text[: shutil.get_terminal_size().columns - 1], err=True, nl=False)
+    echo(visible(text)[: shutil.get_terminal_size().columns - 1], err=True, nl=False)
     try:
         yield
     finally:
@@ -34,7 +55,7 @@ def progress_line(text: str) -> Iterator[None]:
 
 def show_warning(text: str) -> None:
     """Show a warning on standard error."""
-    click.echo(click.style("warning: ", fg="yellow", bold=True) + text, err=True)
+    echo(click.style("warning: ", fg="yellow", bold=True) + text, err=True)
 
 
 def examples_epilog(*lines: str) -> str:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from cfngen.atomic_files import replace_file
+from cfngen.bounded_files import read_bytes
+from cfngen.cli.display.terminal import echo, visible
 from cfngen.cli.input.source import Source
 from cfngen.cli.input.target import Target
 
@@ -86,9 +88,9 @@ def _missing(parameter: str, source: Source) -> MissingParameterError:
 
 
 def _ask_for_range(target: Target) -> str:
-    click.echo(f"It is not set who may reach the Kubernetes API of {target.cluster.name}.", err=True)
+    echo(f"It is not set who may reach the Kubernetes API of {target.cluster.name}.", err=True)
     if target.source.file is None:
-        click.echo("There is no cluster file to write it into; `cfngen init` makes one.", err=True)
+        echo("There is no cluster file to write it into; `cfngen init` makes one.", err=True)
     text = click.style(f"Address range that may reach it (such as {_EXAMPLE}, for one address)", bold=True)
     answer: str = click.prompt(text, default="", show_default=False, value_proc=_parse_range, err=True)
     return answer
@@ -96,7 +98,9 @@ def _ask_for_range(target: Target) -> str:
 
 def _was_written(path: Path | None, cidr: str) -> bool:
     """Offer to write a range into the cluster file; return whether that was wanted and done."""
-    if path is None or not click.confirm(f"Write it into {path} as {_KEY_TEXT}?", default=False, err=True):
+    if path is None or not click.confirm(
+        f"Write it into {visible(str(path))} as {_KEY_TEXT}?", default=False, err=True
+    ):
         return False
     return _write(path, cidr)
 
@@ -114,7 +118,7 @@ def _parse_range(answer: str) -> str:
     text = answer.strip()
     if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", text):
         text += "/32"
-        click.echo(f"One address is the range {text}.", err=True)
+        echo(f"One address is the range {text}.", err=True)
     try:
         return str(parse_cidr(text)) if text else ""
     except PydanticCustomError as error:
@@ -126,7 +130,7 @@ def _write(path: Path, cidr: str) -> bool:
     from cfngen.cluster.file.edit import NotEditableError, lines, set_key
 
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_bytes(path).decode("utf-8")
         byte_order_mark = "\ufeff" if text.startswith("\ufeff") else ""
         edited_text = set_key(text.removeprefix(byte_order_mark), _KEY, [cidr])
         replace_file(path, byte_order_mark + edited_text)
@@ -134,8 +138,8 @@ def _write(path: Path, cidr: str) -> bool:
         reason = (
             f"it cannot be written: {error.strerror or error}" if isinstance(error, OSError) else "its form is unusual"
         )
-        click.echo(f"{path} was not changed, since {reason}. Add these lines to it:", err=True)
-        click.echo("\n".join(lines(_KEY, [cidr], indentation="  ")), err=True)
+        echo(f"{path} was not changed, since {reason}. Add these lines to it:", err=True)
+        echo("\n".join(lines(_KEY, [cidr], indentation="  ")), err=True)
         return False
-    click.echo(f"Wrote {_KEY_TEXT}: [{cidr}] into {path}.", err=True)
+    echo(f"Wrote {_KEY_TEXT}: [{cidr}] into {path}.", err=True)
     return True

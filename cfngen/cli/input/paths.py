@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path, PosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,15 +24,15 @@ class StandardInput(PosixPath):
     def __str__(self) -> str:
         return "<standard input>"
 
-    def read_bytes(self) -> bytes:
-        """Read standard input up to its end.
+    def open(self, *_: Any, **__: Any) -> Any:
+        """Return standard input in bytes, which stays open after a `with` block.
 
         Raises:
-            OSError: it cannot be read, or the process was started without one.
+            OSError: the process was started without one.
         """
         if sys.stdin is None:
             raise OSError("it is closed")
-        return sys.stdin.buffer.read()
+        return nullcontext(sys.stdin.buffer)
 
 
 class PathArgument(click.Path):

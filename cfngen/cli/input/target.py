@@ -6,6 +6,7 @@ With `--sandbox`, an emulated account on this machine takes the place of AWS.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import click
 
 from cfngen.cli.display.messages import show_message
 from cfngen.cli.display.suggested_commands import complete_commands
-from cfngen.cli.display.terminal import show_warning
+from cfngen.cli.display.terminal import echo, show_warning, visible
 from cfngen.cli.input.options import Option, OptionGroup
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.render.layout import bullets, line_width
@@ -198,11 +199,11 @@ class Target:
             if not sys.stdin or not sys.stdin.isatty():
                 raise NobodyToAskError(question)
             for line in bullets(question.consequences, line_width()):
-                click.echo(line, err=True)
+                echo(line, err=True)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
             # The consent to the most serious changes is to type the cluster's name.
             if not question.name:
-                return click.confirm(text, default=False, err=True)
+                return click.confirm(visible(text), default=False, err=True)
             answer: str = click.prompt(
                 f"{text}\nType {question.name} to continue", default="", show_default=False, err=True
             )
@@ -238,12 +239,20 @@ def _remember_output(context: click.Context, parameter: click.Parameter, output:
     return output
 
 
+def check_account(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Return the number of an account unchanged, if it can be one; a click callback."""
+    if value and not re.fullmatch(r"[0-9]{12}", value):
+        raise click.BadParameter(f"{value!r} is not an account number, which has 12 digits.")
+    return value
+
+
 profile_option = Option("--profile", metavar="NAME", default="", help="Profile in your AWS configuration.")
 account_option = Option(
     "--account",
     "account_number",
     metavar="NUMBER",
     default="",
+    callback=check_account,
     help="Fail unless the credentials belong to this AWS account.",
 )
 sandbox_option = Option(

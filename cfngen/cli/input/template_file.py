@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cfngen.bounded_files import NestingError, check_nesting, read_text
 from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
@@ -69,9 +70,12 @@ def _read_template(file: Path) -> TemplateFile:
     from cfngen.templates.document import Document
 
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_text(file)
+        check_nesting(text)
     except UnicodeDecodeError as error:
         raise TemplateFileError([f"{file}: is not UTF-8 text (byte {error.start})"]) from None
+    except NestingError as error:
+        raise TemplateFileError([f"{file}:{error.line}: {error}"]) from None
     except OSError as error:
         raise TemplateFileError([f"{file}: cannot be read: {(error.strerror or str(error)).lower()}"]) from error
     if not text.strip():

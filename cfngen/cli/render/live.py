@@ -16,6 +16,7 @@ from enum import IntEnum
 
 import click
 
+from cfngen.cli.display.terminal import visible
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.events import event_lines
 from cfngen.cli.render.layout import Piece, Style
@@ -60,14 +61,14 @@ class TreeLine:
     @property
     def text(self) -> str:
         """The text without styles."""
-        return "".join(text for text, _ in self.pieces)
+        return "".join(visible(text) for text, _ in self.pieces)
 
     def styled(self, width: int) -> str:
         """Return the styled line, cut to this number of characters."""
         width_left = width
         styled_texts: list[str] = []
         for text, style in self.pieces:
-            visible_text = text[:width_left]
+            visible_text = visible(text)[:width_left]
             width_left -= len(visible_text)
             if style and visible_text:
                 visible_text = click.style(visible_text, **style)
@@ -130,10 +131,10 @@ class LiveScreen:
             self._update_operation_start(message)
             if is_worth_showing(message):
                 self._last_output = now
-                self._write("\n".join(event_lines(message, self._operation_start)) + "\n")
+                self._write(visible("\n".join(event_lines(message, self._operation_start))) + "\n")
         elif isinstance(message, Progress) and (now - self._last_output).total_seconds() >= HEARTBEAT_SECONDS:
             self._last_output = now
-            self._write(heartbeat_line(message) + "\n")
+            self._write(visible(heartbeat_line(message)) + "\n")
 
     def _update_operation_start(self, event: Event) -> None:
         """Take the time of an event as the start of the operation, if the event is the first one of an operation.

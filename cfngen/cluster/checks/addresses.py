@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 from itertools import combinations
 
+from pydantic.alias_generators import to_snake
+
 from cfngen.cluster.checks.sections import KeyCheck, subnet_path
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
@@ -160,7 +162,9 @@ def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
 def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
     for (first_path, first), (second_path, second) in combinations(_cluster_ranges(cluster), 2):
         if first.overlaps(second):
-            message = f"{second} overlaps {dotted(first_path)} ({first}); choose another range"
+            is_written = len(second_path) > 2 or to_snake(str(second_path[-1])) in cluster.network.model_fields_set
+            origin = "" if is_written else ", the default,"
+            message = f"{second}{origin} overlaps {dotted(first_path)} ({first}); choose another range"
             yield Problem(second_path, message, related_paths=(first_path,))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from cfngen.cluster.checks import kubeadm_v1beta4, kubelet_v1beta1
 from cfngen.cluster.checks.sections import all_instances
+from cfngen.cluster.checks.upstream_fields import AUDIT_TYPES, CLOUD_CONFIG_TYPES, Table, faults
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, leaves, lookup
 from cfngen.cluster.problems import Problem
@@ -149,6 +151,27 @@ def _check_extra_arg(path: Path, component: Path, argument: object) -> Iterator[
         yield Problem((*path, "name"), f"cfngen sets --{argument['name']} itself; {instead}")
 
 
+def _check_types(cluster: Cluster) -> Iterator[Problem]:
+    """Refuse values that Kubernetes or cloud-init cannot read into their own types, so that a boot would fail."""
+    kubernetes = cluster.kubernetes
+    own_keys = {path[1:] for path in KEYS_SET_BY_CFNGEN}
+    kubeadm_types, kubelet_types = kubeadm_v1beta4.TYPES, kubelet_v1beta1.TYPES
+    documents: list[tuple[Path, object, str, Table]] = [
+        (("controlPlane", "auditLog", "policy"), cluster.control_plane.audit_log.policy, "Policy", AUDIT_TYPES),
+        (_CLUSTER_CONFIGURATION_PATH, kubernetes.cluster_configuration, "ClusterConfiguration", kubeadm_types),
+        (_KUBELET_CONFIGURATION_PATH, kubernetes.kubelet_configuration, "KubeletConfiguration", kubelet_types),
+    ]
+    for path, instances in all_instances(cluster):
+        kubelet = instances.kubelet_configuration
+        documents.append(((*path, "kubeletConfiguration"), kubelet, "KubeletConfiguration", kubelet_types))
+        documents.append(((*path, "cloudConfig"), instances.cloud_config, "CloudConfig", CLOUD_CONFIG_TYPES))
+    for path, document, kind, table in documents:
+        for key_path, fault in faults(document, kind, table, path):
+            # Other checks speak of these.
+            if "extraArgs" not in key_path and key_path[len(path) - 1 :] not in own_keys:
+                yield Problem(key_path, fault)
+
+
 def _check_labels(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
         for key in group.labels:
@@ -270,6 +293,7 @@ PROBLEM_CHECKS = (
     _check_version,
     _check_no_keys_of_cfngen,
     _check_extra_args,
+    _check_types,
     _check_labels,
     _check_taints,
     _check_kubelet_configuration,

@@ -17,9 +17,16 @@ _EXPLAINED_KEYS: Mapping[Path, str] = {
     # "Access logs for your Network Load Balancer", Elastic Load Balancing User Guide, November 2026.
     ("api", "accessLogs"): "the API's load balancers pass TLS through (TCP listeners), and network load balancers log "
     "TLS listeners only; remove the key, and use VPC flow logs, or Kubernetes' audit log (controlPlane.auditLog)",
+    (
+        "etcd",
+        "external",
+    ): "etcd runs on the masters, on volumes that outlive them, and cfngen makes its certificates "
+    "and snapshots; an etcd of your own cannot be used: remove the key, and size controlPlane.volume for it",
     _DASHBOARD_PATH: "Kubernetes Dashboard has ended (its repository is archived since January 2026); "
     "use addons.headlamp, its successor, and remove this key",
 }
+# Of a section with at most as many keys, they are listed where it has another form.
+_MAX_KEYS_LISTED = 4
 _SPOT = "for Spot Instances write `instancesDistribution: {onDemandPercentage: 0}` in the node group"
 _PORTS = "a port is opened by your own security group: write it in additionalSecurityGroups"
 _FIXED_NUMBER = "write minSize and maxSize; both are the same for a fixed number"
@@ -107,6 +114,9 @@ def describe_error(error: ErrorDetails) -> str:
         if section and "enabled" in fields(section):
             value = describe_value(error["input"])
             return f"must be keys with values, not {value}; write {{enabled: {value}}}"
+    if kind.startswith("model_") and (section := section_at(error["loc"])):
+        advice = f"; the keys are {', '.join(fields(section))}" if len(fields(section)) <= _MAX_KEYS_LISTED else ""
+        return _write_mapping_message(error["input"], {}) + advice
     write_message = _MESSAGE_WRITERS.get(kind)
     if write_message is None:
         return str(error["msg"])

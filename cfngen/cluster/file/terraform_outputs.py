@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from cfngen.bounded_files import NestingError, parse_json, read_text
 from cfngen.cluster.paths import Path as KeyPath
 from cfngen.cluster.paths import is_free_form
 from cfngen.cluster.sections.references import TERRAFORM_PATTERN
@@ -110,11 +111,13 @@ def _parse(file: str, path: Path) -> _Outputs:
     """
     advice = f"`terraform output -json > {file}` writes it"
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = parse_json(read_text(path))
     except FileNotFoundError:
         raise TerraformOutputError(f"there is no file {file} beside the cluster file; {advice}") from None
     except OSError as error:
         raise TerraformOutputError(f"{file} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except NestingError as error:
+        raise TerraformOutputError(f"{file}:{error.line}: {error}; {advice}") from None
     except ValueError as error:
         raise TerraformOutputError(f"{file} is not JSON ({error}); {advice}") from None
     is_state = isinstance(content, Mapping) and "terraform_version" in content
@@ -130,6 +133,9 @@ def _parse(file: str, path: Path) -> _Outputs:
 def _item(value: object, match: re.Match[str], reached: str, file: str) -> object:
     """Return the item of a list or map that a match of `_ITEM` selects; `reached` is the expression before it."""
     if match["index"] is not None:
+        if isinstance(value, str) and "," in value:
+            # A list that Terraform's `join` has made one text, as outputs for other tools often are.
+            value = value.split(",")
         if not isinstance(value, list):
             raise TerraformOutputError(f"{reached} in {file} is {_describe(value)} and not a list")
         if int(match["index"]) >= len(value):

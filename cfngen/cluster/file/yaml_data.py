@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import yaml
 
+from cfngen.bounded_files import MAX_DEPTH
 from cfngen.cluster.paths import Path, is_free_form
 
 # What an unquoted scalar means in YAML 1.2 if it is neither a number nor text.
@@ -30,8 +31,6 @@ _FRACTION = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[
 MAX_VALUES = 20_000
 # Items of one list, or keys of one mapping.
 _MAX_ITEMS = 1_000
-# Levels of nested lists and mappings. Kubernetes' own objects have some ten; pydantic serialises at most 255.
-MAX_DEPTH = 100
 TOO_DEEP_MESSAGE = f"lists and mappings are nested more than {MAX_DEPTH} levels deep here, and no key is that deep"
 
 

@@ -6,6 +6,7 @@ PyYAML parses the file; the types of scalars are decided here. `yes`, `010`, `12
 
 from __future__ import annotations
 
+import errno
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -15,7 +16,8 @@ from typing import Any
 
 import yaml
 
-from cfngen.cluster.file.yaml_data import MAX_DEPTH, MAX_VALUES, TOO_DEEP_MESSAGE, DataBuilder, SizeLimitError
+from cfngen.bounded_files import NestingError, read_bytes, yaml_events
+from cfngen.cluster.file.yaml_data import MAX_VALUES, TOO_DEEP_MESSAGE, DataBuilder, SizeLimitError
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import NO_KEY, ClusterFileError, Problem, Source
 
@@ -151,7 +153,7 @@ def _read_text(file: FilePath, file_name: str) -> str:
         ClusterFileError: the file cannot be read, is too large or not UTF-8, or has characters that hide its meaning.
     """
     try:
-        content = file.read_bytes()
+        content = read_bytes(file, _MAX_BYTES)
     except FileNotFoundError:
         raise _file_error("there is no such file; `cfngen init` writes one to start from", file_name) from None
     except IsADirectoryError:
@@ -159,9 +161,10 @@ def _read_text(file: FilePath, file_name: str) -> str:
     except PermissionError:
         raise _file_error("the file cannot be read; give yourself permission to read it", file_name) from None
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            message = f"the file has more than {_MAX_BYTES:,} bytes, and no cluster file has as many; shorten it"
+            raise _file_error(message, file_name) from None
         raise _file_error(f"the file cannot be read: {error.strerror or error}", file_name) from None
-    if len(content) > _MAX_BYTES:
-        raise _file_error(f"the file has {len(content):,} bytes; a cluster file has at most {_MAX_BYTES:,}", file_name)
     return _decoded(content, file_name)
 
 
@@ -219,37 +222,20 @@ def root_node(text: str, file_name: str) -> yaml.Node | None:
 def _check_size_limits(text: str) -> None:
     """Check that a text is not nested too deeply and has not too many values, before its nodes are composed.
 
-    PyYAML composes nodes recursively, and deep nesting would exceed Python's recursion limit; parsing is not recursive.
-
     Raises:
         SizeLimitError: the text exceeds a limit.
         yaml.YAMLError: the text is not YAML.
     """
-    depth = 0
     node_count = 0
     try:
-        for event in yaml.parse(text, Loader=_Parser):
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-            if isinstance(event, yaml.NodeEvent):
-                node_count += 1
-            if depth > MAX_DEPTH:
-                raise SizeLimitError(TOO_DEEP_MESSAGE, _line_number(event))
+        for event in yaml_events(text):
+            node_count += isinstance(event, yaml.NodeEvent)
             # Twice, since each key of a mapping is a node, too.
             if node_count > 2 * MAX_VALUES:
                 message = f"the file goes on beyond {MAX_VALUES:,} values, and no cluster needs as many; shorten it"
-                raise SizeLimitError(message, _line_number(event))
-    except yaml.MarkedYAMLError as error:
-        # libyaml in PyYAML 6.0.4 looks ahead over up to 1,000 brackets, and refuses more before the first event.
-        if error.problem_mark and "nesting depth" in str(error.problem):
-            raise SizeLimitError(TOO_DEEP_MESSAGE, error.problem_mark.line + 1) from None
-        raise
-
-
-def _line_number(event: yaml.Event) -> int:
-    return event.start_mark.line + 1 if event.start_mark else 1
+                raise SizeLimitError(message, event.start_mark.line + 1 if event.start_mark else 1)
+    except NestingError as error:
+        raise SizeLimitError(TOO_DEEP_MESSAGE, error.line) from None
 
 
 def _describe_yaml_error(error: yaml.YAMLError, text: str) -> str:

@@ -53,12 +53,14 @@ _INSTANCE_SECTIONS = ("controlPlane", "nodeGroups[]")
 
 
 def _convert_docker_storage(value: str) -> Sequence[Setting]:
-    snapshotters = {"overlay": "overlayfs", "overlay2": "overlayfs", "btrfs": "btrfs", "zfs": "zfs"}
-    if value not in snapshotters:
-        raise ValueError(f"must be one of {', '.join(snapshotters)}, not {value!r}")
-    return [
-        Setting(path_of(f"{section}.containerd.snapshotter"), snapshotters[value]) for section in _INSTANCE_SECTIONS
-    ]
+    if value in ("btrfs", "zfs"):
+        raise ValueError(
+            f"the disk with the images is not {value}; unset it, or mount a {value} file system on /var/lib/containerd "
+            f"by preBootCommands and write `containerd: {{snapshotter: {value}}}` beside them"
+        )
+    if value not in ("overlay", "overlay2"):
+        raise ValueError(f"must be overlay or overlay2, not {value!r}")
+    return [Setting(path_of(f"{section}.containerd.snapshotter"), "overlayfs") for section in _INSTANCE_SECTIONS]
 
 
 def _convert_aws_storage(value: str) -> Sequence[Setting]:
@@ -103,7 +105,8 @@ VARIABLES: tuple[Variable, ...] = (
         "DOCKER_STORAGE",
         ("controlPlane.containerd.snapshotter", "nodeGroups[].containerd.snapshotter"),
         convert=_convert_docker_storage,
-        explanation="`overlay` and `overlay2` become `overlayfs`; aufs and devicemapper no longer exist.",
+        explanation="`overlay` and `overlay2` become `overlayfs`; btrfs and zfs are refused, since no disk has them by "
+        "itself; aufs and devicemapper no longer exist.",
     ),
     unsupported_variable("EXTRA_DOCKER_OPTS", "containerd runs the containers and has no such options; unset it"),
     variable_without_effect(

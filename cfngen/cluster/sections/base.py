@@ -44,12 +44,18 @@ NO_WINDOWS = (
 """Why Windows is refused, as the end of a message."""
 
 
-def refuse_windows(distribution: object) -> object:
-    """Return the value of a distribution unless it names Windows; pydantic then checks it.
+def refuse_other_systems(distribution: object) -> object:
+    """Return the value of a distribution unless the boot program cannot run on it; pydantic then checks the value.
 
     Raises:
-        PydanticCustomError: it is a Windows, such as `windows-2022`.
+        PydanticCustomError: it is a Windows, such as `windows-2022`, or a system without packages.
     """
+    if any(str(distribution).lower().startswith(name) for name in ("flatcar", "bottlerocket")):
+        reason = (
+            f"{distribution} has neither Python nor packages, which the boot program needs; choose a distribution with "
+            "packages, such as debian-13 or amazon-linux-2023"
+        )
+        raise PydanticCustomError("cfngen", "{reason}", {"reason": reason})
     if str(distribution).lower().startswith("windows"):
         raise PydanticCustomError("no_windows", "{value} {reason}", {"value": str(distribution), "reason": NO_WINDOWS})
     return distribution

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from cfngen.cluster.sections import field_types
-from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, refuse_windows
+from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, refuse_other_systems
 from cfngen.cluster.sections.capacity import (
     CapacityReservation,
     GroupAutoscaler,
@@ -23,7 +23,7 @@ from cfngen.cluster.sections.service_accounts import PolicyStatement
 class Image(Model):
     """The machine image of instances: a distribution's newest by its public SSM parameter, or one of your own."""
 
-    distribution: Annotated[Distribution, BeforeValidator(refuse_windows)] = Field(
+    distribution: Annotated[Distribution, BeforeValidator(refuse_other_systems)] = Field(
         "ubuntu-24.04", description="Operating system; also set it for your own image."
     )
     id: field_types.ImageId | None = Field(None, description="AMI id, instead of the distribution's newest image.")

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cfngen.atomic_files import replace_file
+from cfngen.bounded_files import read_bytes
 from cfngen.deploy.access.kubeconfig import KubeconfigError
 
 KUBECONFIG_VARIABLE = "KUBECONFIG"
@@ -45,7 +46,7 @@ def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
             return False
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _locked(path):
-            old_text = target.read_text(encoding="utf-8") if target.exists() else ""
+            old_text = read_bytes(target).decode("utf-8") if target.exists() else ""
             new_text = edit(old_text)
             if new_text != old_text:
                 replace_file(target, new_text, private=True)

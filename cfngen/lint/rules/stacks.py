@@ -318,9 +318,9 @@ def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, o
             continue
         file = Path(cfn.filename).parent / url
         try:
-            template = json.loads(file.read_bytes())
-        except (OSError, ValueError):
-            continue  # the file is missing or not JSON, which cfn-lint reports itself
+            template = json.loads(file.read_bytes()) if file.is_file() else None
+        except (OSError, ValueError, RecursionError):
+            continue  # the file is not JSON, which cfn-lint reports itself
         if isinstance(template, Mapping):
             yield ["Resources", name, "Properties", "TemplateURL"], template
 

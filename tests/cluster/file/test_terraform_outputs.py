@@ -16,6 +16,7 @@ OUTPUTS: dict[str, Any] = {
     "vpc_id": "vpc-0123456789abcdef0",
     "subnet_ids": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
     "zones": {"us-west-2a": {"cidr": "10.1.0.0/24", "id": "subnet-0123456789abcdef0"}},
+    "joined": "vpc-0123456789abcdef1,vpc-0123456789abcdef2",
     "port": 443,
     "nothing": None,
 }
@@ -50,6 +51,10 @@ def directory(tmp_path: Path) -> Directory:
     return Directory(tmp_path)
 
 
+def test_a_joined_output_has_items(directory: Directory) -> None:
+    assert directory.load("terraform:network.json#joined[1]").network.vpc.id == "vpc-0123456789abcdef2"
+
+
 def test_outputs_stand_for_values_of_any_key(directory: Directory) -> None:
     cidr = 'terraform:network.json#zones["us-west-2a"].cidr'
     cluster = directory.load("terraform:network.json#vpc_id", cidr, ("api.port=terraform:network.json#port",))
@@ -71,11 +76,15 @@ def test_free_form_sections_keep_their_text(directory: Directory) -> None:
     ("output", "says"),
     [
         ("vpc", "network.json has no output vpc; did you mean vpc_id?"),
-        ("load_balancer", "network.json has no output load_balancer; it has vpc_id, subnet_ids, zones, port, nothing"),
+        (
+            "load_balancer",
+            "network.json has no output load_balancer; it has vpc_id, subnet_ids, zones, joined, port, nothing",
+        ),
         ("subnet_ids", "is a list of 2; name one item, e.g. terraform:network.json#subnet_ids[0]"),
         ("subnet_ids[2]", "subnet_ids in network.json is a list of 2, so it has no [2]"),
         ("zones", 'is a map; name one item, e.g. terraform:network.json#zones["us-west-2a"]'),
         ('zones["us-west-2b"]', "zones in network.json has no us-west-2b; did you mean us-west-2a?"),
+        ("joined[2]", "is a list of 2, so it has no [2]"),
         ("zones[0]", "zones in network.json is a map and not a list"),
         ("vpc_id.name", 'vpc_id in network.json is the value "vpc-0123456789abcdef0" and not a map'),
         ("vpc_id[x]", "'[x]' after vpc_id is not an item"),

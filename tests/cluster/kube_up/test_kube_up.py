@@ -124,8 +124,8 @@ HONOURED: list[tuple[str, str, dict[str, Any]]] = [
     ),
     (
         "DOCKER_STORAGE",
-        "btrfs",
-        {"controlPlane.containerd.snapshotter": "btrfs", "nodeGroups[0].containerd.snapshotter": "btrfs"},
+        "overlay2",
+        {"controlPlane.containerd.snapshotter": "overlayfs", "nodeGroups[0].containerd.snapshotter": "overlayfs"},
     ),
     (
         "DOCKER_REGISTRY_MIRROR_URL",
@@ -248,7 +248,15 @@ BAD = [
         "must be none or calico, not 'nonsense'; network.plugin: cilium supports network policies too",
     ),
     ("KUBE_AWS_STORAGE", "local", "must be ebs, not 'local'; unset it to use the disks of the instance type"),
-    ("DOCKER_STORAGE", "aufs", "must be one of overlay, overlay2, btrfs, zfs, not 'aufs'"),
+    ("DOCKER_STORAGE", "aufs", "must be overlay or overlay2, not 'aufs'"),
+    (
+        "DOCKER_STORAGE",
+        "btrfs",
+        (
+            "the disk with the images is not btrfs; unset it, or mount a btrfs file system on /var/lib/containerd by "
+            "preBootCommands and write `containerd: {snapshotter: btrfs}` beside them"
+        ),
+    ),
     ("KUBE_ENABLE_CLUSTER_UI", "yes", "must be true, or false or none; not 'yes'"),
     ("FEATURE_GATES", "A", "must be gates such as `SomeGate=true,Other=false`, not 'A'"),
     (

@@ -121,7 +121,7 @@ HONOURED = {
     "NODE_ROOT_DISK_SIZE": "100",
     "NODE_SPOT_PRICE": "0.05",
     "KUBE_AWS_STORAGE": "ebs",
-    "DOCKER_STORAGE": "btrfs",
+    "DOCKER_STORAGE": "overlay",
     "DOCKER_REGISTRY_MIRROR_URL": "https://mirror.example.com",
     "KUBE_OS_DISTRIBUTION": "debian",
     "AWS_IMAGE": "ami-01234567",
@@ -241,9 +241,7 @@ def test_a_distribution_of_kube_ups_time(value: str) -> None:
     assert f"KUBE_OS_DISTRIBUTION: {value} cannot be used: " in refusal({"KUBE_OS_DISTRIBUTION": value})
 
 
-@pytest.mark.parametrize(
-    ("value", "snapshotter"), [("overlay", "overlayfs"), ("overlay2", "overlayfs"), ("btrfs", "btrfs"), ("zfs", "zfs")]
-)
+@pytest.mark.parametrize(("value", "snapshotter"), [("overlay", "overlayfs"), ("overlay2", "overlayfs")])
 def test_dockers_storage_is_a_snapshotter(value: str, snapshotter: str) -> None:
     settings = effective({"DOCKER_STORAGE": value})
     assert {settings[f"{instances}.containerd.snapshotter"] for instances in ("controlPlane", "nodeGroups[0]")} == {

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cfngen.bounded_files import read_bytes
 from cfngen.cluster.naming.names import authority_copy_prefix
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
@@ -115,7 +116,7 @@ def _copy_to_file(secret: AuthoritySecret, path: Path, report: Report) -> Retain
     try:
         _write_private_file(path, secret.text)
     except FileExistsError:
-        if path.read_text(encoding="utf-8") != secret.text:
+        if read_bytes(path) != secret.text.encode():
             raise CopyError(path, "it exists, with other content") from None
     except OSError as error:
         raise CopyError(path, error.strerror or str(error)) from error

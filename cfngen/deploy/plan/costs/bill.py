@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from cfngen.bounded_files import NestingError, check_nesting, read_text
 from cfngen.deploy.preflight.quotas.demand import LOAD_BALANCER, Demand
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount
 from cfngen.errors import CfngenError
@@ -256,13 +257,16 @@ def read_price_list(path: Path, region: str) -> PriceList:
         PriceListError: the file has problems; it lists all of them.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
+        check_nesting(text)
         node = yaml.compose(text, Loader=yaml.BaseLoader)
     except FileNotFoundError:
         raise PriceListError(str(path), [": there is no such file"]) from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise PriceListError(str(path), [f": cannot be read: {reason}"]) from None
+    except NestingError as error:
+        raise PriceListError(str(path), [f":{error.line}: {error}"]) from None
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise PriceListError(str(path), [f"{line}: is not YAML: {error.problem}"]) from None
@@ -316,7 +320,9 @@ def _describe(error: ValidationError, lines: Mapping[tuple[str, ...], int]) -> I
         path = tuple(str(part) for part in details["loc"])
         line = f":{lines[path]}" if path in lines else ""
         key = ".".join(path)
-        if details["type"] == "missing":
+        if not path:
+            yield ": holds half of a character (a surrogate) as a key; write keys as text"
+        elif details["type"] == "missing":
             yield f": {key}: is missing"
         elif details["type"] == "extra_forbidden":
             allowed_keys = sorted(field.alias or name for name, field in PriceList.model_fields.items())

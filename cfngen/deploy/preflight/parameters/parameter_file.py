@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cfngen.bounded_files import NestingError, check_nesting, read_text
 from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
@@ -200,10 +201,13 @@ def _parse(path: Path) -> _Node:
     """Return the syntax tree of a file, which is JSON if it starts with a brace or bracket, and else YAML."""
     name = str(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_text(path)
+        check_nesting(text)
     except UnicodeDecodeError as error:
         problem = f": byte 0x{error.object[error.start]:02x} is not UTF-8"
         raise ParameterFileError(name, [problem], hint="save the file as UTF-8.") from None
+    except NestingError as error:
+        raise ParameterFileError(name, [f":{error.line}: {error}"]) from None
     except OSError as error:
         problem = f": cannot be read: {(error.strerror or str(error)).lower()}"
         raise ParameterFileError(name, [problem], hint="choose an existing file that you can read.") from None

@@ -1,7 +1,7 @@
 """The fields of kubeadm.k8s.io/v1beta4.
 
 Facts of kubernetes/kubernetes, cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go and bootstraptoken/v1/types.go: for each
-type its fields by their kind (see `kubernetes_fields`).
+type its fields by their kind (see `upstream_fields`).
 """
 
 from __future__ import annotations

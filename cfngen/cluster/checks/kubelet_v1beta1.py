@@ -1,7 +1,7 @@
 """The fields of kubelet.config.k8s.io/v1beta1 and kubelet.config.k8s.io/v1, as of Kubernetes 1.36.
 
 Facts of kubernetes/kubelet, config/v1beta1/types.go and config/v1/types.go: for each type its fields by their kind (see
-`kubernetes_fields`). Fields of logging and tracing are other packages' and not looked into.
+`upstream_fields`). Fields of logging and tracing are other packages' and not looked into.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ TYPES: Mapping[str, Mapping[str, str]] = {
         containerLogMaxFiles containerLogMaxWorkers eventBurst eventRecordQPS evictionMaxPodGracePeriod
         healthzPort imageGCHighThresholdPercent imageGCLowThresholdPercent iptablesDropBit
         iptablesMasqueradeBit kubeAPIBurst kubeAPIQPS maxOpenFiles maxParallelImagePulls maxPods
-        memoryThrottlingFactor nodeLeaseDurationSeconds nodeStatusMaxImages oomScoreAdj podPidsLimit
+        nodeLeaseDurationSeconds nodeStatusMaxImages oomScoreAdj podPidsLimit
         podsPerCore port readOnlyPort registryBurst registryPullQPS""",
+        "fraction": "memoryThrottlingFactor",
         "text": """
         address cgroupDriver cgroupRoot clusterDomain configMapAndSecretChangeDetectionStrategy
         containerLogMaxSize containerRuntimeEndpoint contentType cpuManagerPolicy hairpinMode

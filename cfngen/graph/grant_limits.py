@@ -137,6 +137,8 @@ def _manner(templates: ClusterTemplates, condition: _Condition) -> str:
     if condition.key == "kms:ViaService":
         service = value.partition(".")[0]
         return f"through {_SERVICE_NAMES.get(service, service)}"
+    if condition.key == "kms:EncryptionContext:SecretARN":
+        return "for the cluster's secrets"
     if condition.key == "aws:SecureTransport":
         return "over TLS"
     if condition.key == "ec2:Vpc":

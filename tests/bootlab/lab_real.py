@@ -131,7 +131,8 @@ def wrapped(version: str) -> bytes:
 def files() -> dict[str, tuple[str, int]]:
     """Return files, with their permissions, that let a real kubelet run in a container with old control groups."""
     lines = ["#!/bin/sh", "# What the kubelet writes, which a container cannot: see lab_real.", "set -eu"]
-    lines += ['for each in /sys/fs/cgroup/*/; do mount -o remount,bind,rw "$each" || true; done', "mkdir -p /run/bootlab"]
+    lines += ['for each in /sys/fs/cgroup/*/; do mount -o remount,bind,rw "$each" || true; done']
+    lines += ["mkdir -p /run/bootlab"]
     for path, value in KERNEL.items():
         copy = f"/run/bootlab/{path.replace('/', '.')}"
         lines.append(f"[ ! -e /proc/sys/{path} ] || {{ echo {value} > {copy}; mount --bind {copy} /proc/sys/{path}; }}")

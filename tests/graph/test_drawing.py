@@ -72,8 +72,8 @@ def test_what_roles_may_do_in_the_default_cluster() -> None:
     assert (ec2.parent, ec2.logical_ids) == ("MasterRole", ("MasterRole", "AddonsPolicy"))
     assert ec2.lines[:3] == ("read", "change what has the cluster's tag", "create, tag with the cluster's tag")
     assert {
-        "secretsmanager -> CA secret: read, write",
-        "secretsmanager -> join secret: read",
+        "secretsmanager -> CA secret: read, write what has the cluster's tag",
+        "secretsmanager -> join secret: read what has the cluster's tag",
         "s3 -> backup bucket: read, write",
         "CA secret -> secrets key: encrypted with",
     } <= arrows(drawn)
@@ -116,7 +116,7 @@ def test_limits_of_permissions_are_plain_words() -> None:
     drawn = picture(CASES / "pod-roles" / "cluster.yaml", "iam")
     assert box(drawn, "MasterRole:kms").lines == ("read, decrypt, encrypt, create grants through EC2",)
     assert box(drawn, "MasterRole:cloudformation").lines == ("read, change on its own stacks",)
-    assert "kms -> secrets key: decrypt through Secrets Manager" in arrows(drawn)
+    assert "kms -> secrets key: decrypt through Secrets Manager for the cluster's secrets" in arrows(drawn)
     lines = {line for drawn_box in drawn.boxes for line in drawn_box.lines}
     assert {
         "create service-linked roles of elasticloadbalancing",

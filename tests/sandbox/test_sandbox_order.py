@@ -25,8 +25,9 @@ DURATIONS = {kind: create for kind, (create, *_) in SECONDS_BY_RESOURCE_TYPE.ite
     GROUP: UNAWAITED_GROUP_SECONDS,
     CONDITION: 0,
 }
-# Instances differ by some seconds from each other, by the order of their launch.
-SPREAD = 10.0
+# Instances differ by some seconds from each other, by the order of their launch; and load balancers come after the
+# masters' interfaces.
+SPREAD = 20.0
 
 
 class Placed(NamedTuple):

@@ -82,6 +82,8 @@ NOTHING = plan_of()
         ),
         ([event("AStack", "UPDATE_IN_PROGRESS", of=NESTED), event("", "UPDATE_IN_PROGRESS", "AStack", of=NESTED)], []),
         ([event("", "UPDATE_ROLLBACK_IN_PROGRESS"), event("Vpc", "UPDATE_IN_PROGRESS", "AStack")], []),
+        # The next operation, which somebody else has begun.
+        ([event("", "UPDATE_COMPLETE"), event("", "UPDATE_IN_PROGRESS"), event("Vpc", "UPDATE_IN_PROGRESS", "A")], []),
         (
             [
                 event("", "UPDATE_ROLLBACK_IN_PROGRESS", "AStack"),

@@ -158,6 +158,7 @@ FREE: Mapping[str, Any] = {
     "network.routes": [{"destination": "203.0.113.0/24", "transitGateway": "tgw-0123456789abcdef0"}],
     "api.internal": True, "api.dns": {"name": "api.example.com", "publicZone": {"id": "Z0123456789ABCDEFGHIJ"}},
     "network.endpoints.create": False, "network.endpoints.additional": ["kms"],
+    "network.endpoints.services": [{"service": "ec2", "zones": ["us-west-2a"]}],
     "network.vpc.name": "other", "network.dhcpOptions": "default", "network.nonMasqueradeCidr": "10.0.0.0/9",
     "api.allowedCidrs": ["198.51.100.0/24"],
     "api.allowedPrefixLists": [{"id": "pl-00000001", "maxEntries": 9}],
@@ -351,6 +352,7 @@ def test_every_key_is_known_here() -> None:
     known = {*REFUSED, *DANGEROUS, *FREE, *TOGETHER, *ANOTHER_CLUSTER}
     # A list whose items have keys is changed as a whole.
     known |= {f"{of}.{key}" for of in ("controlPlane", "nodeGroups") for key in ("files", "units")}
+    known |= {f"network.endpoints.services.{key}" for key in ("service", "privateDns", "zones")}
     known |= {f"{of}.allowedPrefixLists.{key}" for of in ("api", "ssh") for key in ("id", "maxEntries")}
     assert keys - known == set(), "say of these whether an update may change them"
 

@@ -36,16 +36,18 @@ class PlanWitness:
         named = {(stack.path, change.logical_id) for stack in stacks for change in stack.changes}
         # A plan need not list what is in a stack that is created or deleted as a whole.
         whole_stacks = {stack.path for stack in stacks if stack.action != "update"}
-        reverted_stacks: set[tuple[str, ...]] = set()
+        # Stacks that go back to what they were; the root also once it has ended, as another operation may follow.
+        ignored_stacks: set[tuple[str, ...]] = set()
 
         def report(message: Message) -> None:
             self._report(message)
             if not isinstance(message, Event):
                 return
-            if message.of_stack and message.status in _REVERTING_STATUSES:
-                reverted_stacks.add(message.path)
+            has_ended = not message.path and not message.status.endswith("_IN_PROGRESS")
+            if message.of_stack and (has_ended or message.status in _REVERTING_STATUSES):
+                ignored_stacks.add(message.path)
             enclosing = {message.path[:length] for length in range(len(message.path) + 1)}
-            is_expected = (message.path, message.logical_id) in named or enclosing & (whole_stacks | reverted_stacks)
+            is_expected = (message.path, message.logical_id) in named or enclosing & (whole_stacks | ignored_stacks)
             if not is_expected and not message.of_stack and message.type != NESTED_STACK:
                 self._add(message)
 

@@ -12,7 +12,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.network.endpoints import required_services
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.messages.message import Message
-from cfngen.deploy.preflight.findings import NetworkCheck, Severity
+from cfngen.deploy.preflight.findings import Finding, NetworkCheck, Severity
 from cfngen.deploy.preflight.network.checks import ensure_network
 from cfngen.sandbox.services.quotas import ROUTES
 

@@ -82,15 +82,17 @@ def faults(
         for index, item in enumerate(value):
             yield from faults(item, kind[1:-1], table, (*path, index), any_field=any_field)
     elif " or " in kind:
-        found = [list(faults(value, part, table, path, any_field=any_field)) for part in _alternatives(kind)]
-        if all(found):
+        faults_by_kind = [list(faults(value, part, table, path, any_field=any_field)) for part in _alternatives(kind)]
+        if all(faults_by_kind):
             # Of the alternatives, the one that gets furthest is meant.
-            yield from max(found, key=lambda problems: len(problems[0][0]))
+            yield from max(faults_by_kind, key=lambda faults_of_kind: len(faults_of_kind[0][0]))
     elif kind[0] == "{" or kind in table:
         if not isinstance(value, Mapping):
             yield path, "must be keys and values"
             return
-        kinds_by_field = {name: each for each, names in table.get(kind, {}).items() for name in names.split()}
+        kinds_by_field = {
+            name: field_kind for field_kind, names in table.get(kind, {}).items() for name in names.split()
+        }
         for key, item in value.items():
             item_kind = kind[1:-1] if kind[0] == "{" else kinds_by_field.get(key, "any")
             if kind in table and key not in kinds_by_field and not any_field:

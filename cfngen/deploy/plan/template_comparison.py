@@ -296,7 +296,8 @@ def _detail(change: ResourceChange, path: str, *, before: ShownValue, after: Sho
     name = rest.partition("/")[0] if attribute == "Properties" else ""
     listed = [detail for detail in change.details if _is_of(detail, attribute, name)]
     # The worst that CloudFormation says of changes of the property.
-    recreations = [recreation for recreation in _RECREATIONS if recreation in {each.recreation for each in listed}]
+    listed_recreations = {detail.recreation for detail in listed}
+    recreations = [recreation for recreation in _RECREATIONS if recreation in listed_recreations]
     return ChangeDetail(
         attribute,
         name,

@@ -35,7 +35,6 @@ EXIT_CODE_MEANINGS = {
 }
 
 EXIT_CODE_BY_ERROR: Mapping[str, int] = {
-    "failed-creation": PLAN_HAS_CHANGES,  # a plan that deletes the failed stack first has changes
     "internal-error": INTERNAL_ERROR,
     "interrupted": INTERRUPTED,
     "operation-in-progress": OPERATION_IN_PROGRESS,

@@ -53,9 +53,7 @@ def clean_up(account: Account, interaction: Interaction, request: RehearsalReque
     """
     stack, retained = cleanup.find_rehearsal_stack(account), cleanup.deleted_stacks_with_leftovers(account)
     if stack or retained:
-        interaction.require_consent(
-            Question(f"Remove the leftovers of rehearsals in {account.region} of {account.id}?")
-        )
+        interaction.require_consent(Question("Remove the leftovers of rehearsals?"))
         # The user has agreed to all of it: answer the deletion's questions with yes, and drop its warnings, which are
         # meant for clusters with data.
         quiet = Interaction(only_shown(interaction.report), lambda question: True, interaction.on_interrupt)
@@ -170,9 +168,8 @@ class _RehearsalRun:
             )
         details.append("everything is removed again; the minutes are estimates, and AWS takes its own time")
         profile = f" (profile {self.request.profile})" if self.request.profile else ""
-        location = f"{account.region} of account {account.id}, as {account.caller}{profile}"
         self.interaction.require_consent(
-            Question(f"Rehearse {pluralize(len(steps), 'step')} in {location}?", tuple(details))
+            Question(f"Rehearse {pluralize(len(steps), 'step')} as {account.caller}{profile}?", tuple(details))
         )
 
     def _remove_earlier(self) -> None:

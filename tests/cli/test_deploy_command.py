@@ -59,7 +59,7 @@ def deployed(run: Command, stack: str) -> Ran:
 def test_from_the_plan_to_no_change(run: Command) -> None:
     planned = run("plan", *ALLOWED, stack="life")
     assert planned.code == 4
-    assert "New cluster in the stack life" in planned.out
+    assert "New cluster in the stack life us-west-2, account 123456789012" in planned.out
     assert "Plan: 41 to add in 7 stacks." in planned.out
 
     created = deployed(run, "life")
@@ -150,7 +150,7 @@ def test_an_api_that_cannot_be_reached_from_here_is_only_told(run: Command, monk
 def test_nobody_to_ask_is_said_before_anything_is_created(run: Command, where: Place) -> None:
     ran = run("deploy", *ALLOWED, "--ignore-quotas", stack="nobody")
     assert ran.code == 1
-    assert "standard input is not a terminal: Deploy nobody?" in ran.err
+    assert "standard input is not a terminal: Deploy nobody? (account 123456789012, us-west-2)" in ran.err
     assert "--yes" in ran.err
     assert not [
         stack for stack in where.world.cloud.stacks() if stack.name == "nobody" and stack.status != "DELETE_COMPLETE"
@@ -174,6 +174,27 @@ def test_a_failed_update_says_why_and_what_to_do(run: Command, where: Place) -> 
     nothing = run("rollback", "--yes", stack="fails")
     assert nothing.code == 1
     assert "in which there is nothing to roll back" in nothing.err
+
+
+def test_a_failed_creation_has_a_plan_and_what_deletes_it_needs_a_word_of_its_own(run: Command, where: Place) -> None:
+    where.world.cloud.fail("MasterAVolume", "no capacity", times=2)
+    deploy = ("deploy", *ALLOWED, "--yes", "--ignore-quotas")
+    assert run(*deploy, stack="again").code == 1
+    planned = run("plan", *ALLOWED, "--graph", "plan.svg", stack="again")
+    assert planned.code == 4
+    assert planned.out.startswith("The creation of the stack again failed: it is in ROLLBACK_COMPLETE.\n")
+    assert "A deployment asks, deletes the empty stack, and creates the cluster again" in planned.out
+    assert "error:" not in planned.err
+    assert "no picture is written" in planned.err
+    assert lines(run("plan", "--output", "json", stack="again").out)[-1]["type"] == "recreationPlan"
+
+    assert run(*deploy, "--on-failure", "keep", stack="again").code == 1
+    refused = run("rollback", "--yes", stack="again")
+    assert refused.code == 1
+    assert "error: --yes does not confirm what may lose data" in refused.err
+    assert "; the creation never succeeded, so rolling back deletes everything" in refused.err
+    assert refused.err.endswith("or confirm in advance with --yes --allow-danger.\n")
+    assert run("rollback", "--yes", "--allow-danger", stack="again").code == 0
 
 
 def test_being_terminated_says_what_sets_the_lifted_protection(run: Command, where: Place) -> None:

@@ -65,13 +65,13 @@ def test_no_history():
 
 def test_resources_have_names_in_the_words_of_a_cluster():
     assert resource_name("NodeGroupNodesAutoScalingGroup") == "node group nodes"
-    assert resource_name("MasterAAutoScalingGroup") == "master A"
-    assert resource_name("MasterAVolume") == "master A volume"
+    assert resource_name("MasterAAutoScalingGroup") == "master a"
+    assert resource_name("MasterAVolume") == "master a volume"
     assert resource_name("ApiElasticIpAssociation") == "API elastic IP association"
     assert resource_name("MasterDnsTcpFromNodes") == "master DNS TCP from nodes"
     assert resource_name("NodeGroupGpu2LaunchTemplate") == "node group gpu2 launch template"
     assert resource_name("AutoScalingGroup") == "auto scaling group"
-    assert resource_name("MasterAWaitCondition") == "master A"
+    assert resource_name("MasterAWaitCondition") == "master a"
     assert stack_title(("NodeGroupNodesStack",), "k8s-x") == "node group nodes"
     assert stack_title((), "k8s") == "k8s"
 

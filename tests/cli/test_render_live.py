@@ -118,7 +118,7 @@ def test_a_wait_condition_is_the_master_that_it_waits_for():
     )
     master = replace(PROGRESS.stacks[2], resources=(waiting,))
     assert heartbeat_line(replace(PROGRESS, stacks=(master,))).endswith(
-        ": master B: waiting for its signal, 1 min 30 s of about 5 min"
+        ": master b: waiting for its signal, 1 min 30 s of about 5 min"
     )
 
 

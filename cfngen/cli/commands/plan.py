@@ -10,7 +10,7 @@ from cfngen.cli.display import pictures
 from cfngen.cli.display.pictures import write_plan_graph
 from cfngen.cli.display.screen import screen
 from cfngen.cli.display.terminal import examples_epilog
-from cfngen.cli.exit_codes import plan_exit_code
+from cfngen.cli.exit_codes import PLAN_HAS_CHANGES, plan_exit_code
 from cfngen.cli.input.api_range import with_api_range
 from cfngen.cli.input.deployment import DeploymentOptions, deployment_options
 from cfngen.cli.input.paths import PathArgument
@@ -57,19 +57,27 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
         pictures.require_writable(graph_path)
         pictures.format_of(graph_path)
     request = deployment.request(target)
+    from cfngen.deploy.messages.message import Notice
     from cfngen.deploy.operations.deployment.deploy import prepare_plan
+    from cfngen.deploy.operations.recovery import FailedCreationError
 
     account = target.connect(with_existing_parts=True)
     with screen(target, account, full=deployment.full) as display:
         interaction = display.interaction(target.consent(yes=False))
-        request, preparation = with_api_range(
-            lambda request: (request, prepare_plan(account, request, interaction)),
-            request,
-            target,
-            display.report,
-            may_ask=True,
-            request_of=deployment.request,
-        )
+        try:
+            request, preparation = with_api_range(
+                lambda request: (request, prepare_plan(account, request, interaction)),
+                request,
+                target,
+                display.report,
+                may_ask=True,
+                request_of=deployment.request,
+            )
+        except FailedCreationError as failure:
+            if graph_path is not None:
+                display.report(Notice("no picture is written, since the cluster must be created again first"))
+            display.report(failure.plan)
+            context.exit(PLAN_HAS_CHANGES)
         result = preparation.plan
         if graph_path is not None:
             write_plan_graph(graph_path, account, request, preparation, interaction)

@@ -85,6 +85,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "deploy.preflight.findings.NetworkCheck", ("check network", "plan", "deploy"), "checks.network_check_lines"
     ),
     "plan": MessageType("deploy.plan.plan.Plan", ("plan", "deploy"), "plan.plan_lines", renderer_takes_full=True),
+    "recreationPlan": MessageType("deploy.plan.plan.RecreationPlan", ("plan",), "plan.recreation_lines"),
     "unplannedChange": MessageType(
         "deploy.messages.message.UnplannedChange", ("deploy",), "operations.unplanned_change_lines", is_progress=True
     ),

@@ -6,6 +6,7 @@ Progress is a tree that is redrawn in place on a terminal, one line for each eve
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import signal
@@ -78,7 +79,9 @@ class Screen:
 
         def ask_below_tree(question: Question) -> bool:
             self.close()
-            return consent(question)
+            place = "the sandbox" if self._target.sandbox else f"account {self._account.id}"
+            text = f"{question.text} ({place}, {self._account.region})"
+            return consent(dataclasses.replace(question, text=text))
 
         return Interaction(report=self.report, consent=ask_below_tree, on_interrupt=self.interrupted)
 

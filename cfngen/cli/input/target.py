@@ -43,16 +43,21 @@ which begins with the root's name, and CloudFormation truncates the names of nes
 
 
 class NobodyToAskError(CfngenError):
-    """Consent is needed, but standard input is not a terminal."""
+    """Consent is needed that the command line does not give, and standard input is not a terminal."""
 
     code = "consent-required"
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, *, yes: bool) -> None:
         context = click.get_current_context(silent=True)
         has_allow_danger = context is not None and any(param.name == "allow_danger" for param in context.command.params)
         flags = "--yes --allow-danger" if question.dangerous and has_allow_danger else "--yes"
+        if yes:
+            reason = "--yes does not confirm what may lose data, addresses or the cluster"
+            details = "".join(f"; {consequence}" for consequence in question.consequences)
+        else:
+            reason, details = "confirmation is needed", ""
         super().__init__(
-            f"confirmation is needed, but standard input is not a terminal: {question.text}",
+            f"{reason}, and standard input is not a terminal: {question.text}{details}",
             hint=f"run the command on a terminal, or confirm in advance with {flags}.",
         )
 
@@ -197,7 +202,7 @@ class Target:
             if yes and (allow_danger or not question.dangerous):
                 return True
             if not sys.stdin or not sys.stdin.isatty():
-                raise NobodyToAskError(question)
+                raise NobodyToAskError(question, yes=yes)
             for line in bullets(question.consequences, line_width()):
                 echo(line, err=True)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)

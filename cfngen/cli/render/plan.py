@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, aligned_rows, flow, hanging, line_width, paragraph
 from cfngen.cli.render.plan_changes import CHANGE_STYLES, CHANGE_SYMBOLS, change_lines, effect_in_words, impact_lines
-from cfngen.cli.render.plan_costs import bill_lines, cost_and_quota_lines, creation_lines
+from cfngen.cli.render.plan_costs import bill_lines, cost_and_quota_lines, creation_lines, stack_heading
 from cfngen.cli.render.resource_names import stack_path
+from cfngen.hints import CommandText, Line, suggest
 from cfngen.text import join_and, pluralize
 
 if TYPE_CHECKING:
-    from cfngen.deploy.plan.plan import Change, Plan, StackPlan
+    from cfngen.deploy.plan.plan import Change, Plan, RecreationPlan, StackPlan
     from cfngen.deploy.preflight.quotas.quota import Quota
     from cfngen.userdata.downloads import Downloads
 
@@ -28,6 +30,23 @@ _ON_FAILURE_SENTENCES = {
 def plan_lines(plan: Plan, *, width: int | None = None, full: bool = False) -> list[str]:
     """Return a plan as styled lines; `full` shows long values completely, and boot programs."""
     return list(_plan_lines(plan, line_width(width, without_terminal=100), full=full))
+
+
+def recreation_lines(plan: RecreationPlan) -> list[Line]:
+    """Return what a deployment does to a stack whose creation failed."""
+    width = line_width(without_terminal=100)
+    remains = f"what is left of it ({', '.join(plan.remains)})" if plan.remains else "the empty stack"
+    return [
+        *paragraph(f"The creation of the stack {plan.stack} failed: it is in {plan.status}.", width, style=BOLD),
+        *paragraph(
+            f"A deployment asks, deletes {remains}, and creates the cluster again; it then shows the plan of the "
+            "creation, which CloudFormation cannot make before. Nothing was changed.",
+            width,
+        ),
+        "",
+        next_line(suggest("deploy", stack=plan.stack), "   deletes it and creates the cluster again."),
+        CommandText("      ", suggest("delete", stack=plan.stack), "   only deletes it.", quote=""),
+    ]
 
 
 def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
@@ -65,7 +84,7 @@ def _change_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
     elif plan.creation is not None:
         yield from creation_lines(plan, plan.creation, width)
     else:
-        yield from paragraph(f"Update of the stack {plan.stack}", width, style=BOLD)
+        yield from stack_heading("Update of the stack", plan, width)
         yield from _update_lines(plan, width)
         for impact in plan.predicted:
             yield from impact_lines(impact, width, indent=2)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def creation_lines(plan: Plan, creation: CreationSummary, width: int) -> Iterator[str]:
     """Yield the plan of a new cluster: what it consists of, its stacks, costs and quotas."""
-    yield from paragraph(f"New cluster in the stack {plan.stack}", width, style=BOLD)
+    yield from stack_heading("New cluster in the stack", plan, width)
     items = [
         (f"{item.count:,}", item.what if item.count == 1 else plural_form(item.what), item.detail)
         for item in creation.items
@@ -75,6 +75,11 @@ def cost_and_quota_lines(plan: Plan, width: int) -> Iterator[str]:
         yield from _quota_lines(doubtful_quotas, width)
 
 
+def stack_heading(words: str, plan: Plan, width: int) -> Iterator[str]:
+    """Yield what a plan is about: the stack, and where it is."""
+    yield from flow([(f"{words} {plan.stack}", BOLD), (plan.place, PLAIN)], width, hanging=2)
+
+
 def bill_lines(bill: MonthlyBill, width: int, *, is_new: bool) -> Iterator[str]:
     """Yield what the cluster costs in a month: each item, the totals, and what has no price in the price list.
 
@@ -119,9 +124,8 @@ def _quota_lines(quotas: Sequence[Quota], width: int) -> Iterator[str]:
             _quota_verdict(quota),
         ]
         yield from flow(pieces, width, 2, 6)
-        # If it is not known whether the quota suffices for the maximum sizes, no hint is needed.
-        suffices = quota.sufficient and quota.room_to_grow is not False
-        if quota.hint and not suffices:
+        # The warnings at the end of the plan repeat what does not suffice, with its hint.
+        if quota.hint and quota.sufficient is None:
             yield from paragraph(str(quota.hint), width, 6, style=FAINT)
 
 

@@ -12,7 +12,7 @@ _ACRONYMS |= {"Mtu": "MTU", "Tcp": "TCP", "Udp": "UDP", "Vpc": "VPC"}
 
 
 def resource_name(logical_id: str) -> str:
-    """Return a logical id as words, e.g. `master A volume` for `MasterAVolume`.
+    """Return a logical id as words, e.g. `master a volume` for `MasterAVolume`.
 
     The suffixes of resources that CloudFormation waits for, such as `WaitCondition`, are dropped.
     """
@@ -44,13 +44,10 @@ def stack_path(path: Sequence[str], root_name: str) -> str:
 
 
 def _words(logical_id: str) -> str:
-    """Return a logical id as words: `MasterAVolume` as `master A volume`, `VpcId` as `VPC id`."""
+    """Return a logical id as words: `MasterAVolume` as `master a volume`, `VpcId` as `VPC id`."""
     return " ".join(_spelled(word) for word in _WORD_PATTERN.findall(logical_id))
 
 
 def _spelled(word: str) -> str:
-    """Return a word of a logical id in lower case, unless it is an acronym or a single letter."""
-    # A single letter names an availability zone or a master.
-    if len(word) == 1:
-        return word
+    """Return a word of a logical id in lower case, as the names of masters and zones are, unless it is an acronym."""
     return _ACRONYMS.get(word, word.lower())

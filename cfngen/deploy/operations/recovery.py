@@ -29,6 +29,7 @@ from cfngen.deploy.messages.next_steps import as_hint, next_steps
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.operations import leftovers
 from cfngen.deploy.operations.interaction import Interaction
+from cfngen.deploy.plan.plan import RecreationPlan
 from cfngen.deploy.preflight import stack_checks
 from cfngen.deploy.preflight.stack_checks import busy_error, check_stack_owner
 from cfngen.deploy.watching.watch import WatchResult, watch
@@ -64,24 +65,20 @@ class ImportRollbackFailedError(CfngenError):
 
 
 class FailedCreationError(CfngenError):
-    """The stack's creation failed, so no plan can be made: a deployment would delete the stack first."""
+    """The stack's creation failed, so no change set can be created: a deployment would delete the stack first.
+
+    Attributes:
+        plan: what a deployment would do instead.
+    """
 
     code = "failed-creation"
 
-    def __init__(self, stack: StackView, remains: tuple[str, ...]) -> None:
-        deleted_remains = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
+    def __init__(self, plan: RecreationPlan) -> None:
         super().__init__(
-            f"the stack {stack.name} is in {stack.status}: its creation failed, so that no change set can be created "
-            f"for it. A deployment asks, deletes {deleted_remains} and creates the cluster again; nothing was changed",
-            hint=CommandText(
-                suggest("deploy", stack=stack.name),
-                " shows the plan of the creation once the stack is deleted, and ",
-                suggest("delete", stack=stack.name),
-                " only deletes it.",
-            ),
+            f"the stack {plan.stack} is in {plan.status}: its creation failed, and a deployment would delete it first",
+            hint=CommandText(suggest("delete", stack=plan.stack), " deletes it."),
         )
-        self.stack = stack
-        self.remains = remains
+        self.plan = plan
 
 
 class NothingToRollBackError(CfngenError):
@@ -283,7 +280,8 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
         resource for resource in list_resources(account, stack.id) if not resource.status.startswith("DELETE_COMPLETE")
     ]
     if account.only_planning:
-        raise FailedCreationError(stack, tuple(resource.logical_id for resource in remaining))
+        remains = tuple(resource.logical_id for resource in remaining)
+        raise FailedCreationError(RecreationPlan(stack.name, stack.id, stack.status.name, remains))
     if remaining:
         content = f"it still contains: {', '.join(resource.logical_id for resource in remaining)}"
     else:

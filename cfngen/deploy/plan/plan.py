@@ -256,6 +256,12 @@ class Plan(Message):
     _executed: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @property
+    def place(self) -> str:
+        """Region and account of the stack, in words; empty if the stack has no ARN yet."""
+        arn_parts = self.stack_id.split(":")
+        return f"{arn_parts[3]}, account {arn_parts[4]}" if len(arn_parts) > 4 else ""
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
         return self.leaves_stack and not self.subnet_tags
@@ -326,6 +332,26 @@ class Plan(Message):
         # A dictionary drops duplicates and keeps the order.
         dangerous_impacts = dict.fromkeys(impact for impact in impacts if impact.danger is not Danger.NONE)
         return tuple(sorted(dangerous_impacts, key=lambda impact: -impact.danger.rank))
+
+
+@dataclass(frozen=True)
+class RecreationPlan(Message):
+    """What a deployment will do to a stack whose creation failed: CloudFormation can only delete it.
+
+    There is no plan of the creation until then, since CloudFormation creates no change set for the stack.
+
+    Attributes:
+        stack: name of the root stack.
+        stack_id: its ARN.
+        status: its status.
+        remains: logical ids of the root's resources that still exist.
+    """
+
+    kind: ClassVar[str] = "recreationPlan"
+    stack: str
+    stack_id: str
+    status: str
+    remains: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,8 @@ class WatchResult:
             action=action,
             stack=self.stack,
             stack_id=self.stack_id,
-            status=stack.status.name if stack else self.status.name,
+            # Of an operation that continues, the status is the one that was last seen.
+            status=stack.status.name if stack and not self.detached else self.status.name,
             succeeded=self.succeeded,
             seconds=self.seconds,
             outputs=stack.outputs if stack else {},
@@ -211,9 +212,15 @@ class _OperationWatcher:
             choice = on_interrupt()
             if choice is InterruptChoice.CANCEL:
                 return self._cancel()
+            if choice is InterruptChoice.DETACH and self._ended_while_asking():
+                return self._outcome()
         except KeyboardInterrupt:
             choice = InterruptChoice.DETACH
         return self._outcome(detached=True) if choice is InterruptChoice.DETACH else None
+
+    def _ended_while_asking(self) -> bool:
+        """Read once more, and return whether the operation has ended; its last events may be missing."""
+        return self._read() and (self._has_ended() or self.has_final_status)
 
     def _read(self) -> bool:
         """Read status and events; return whether AWS answered."""

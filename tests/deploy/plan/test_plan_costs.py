@@ -100,6 +100,7 @@ PRIVATE = parse(
         "nodeGroups": [{"name": "small", "minSize": 2, "maxSize": 2, "publicIp": False}],
     }
 )
+ONLY_SPOT = {"InstancesDistribution": {"OnDemandBaseCapacity": 0, "OnDemandPercentageAboveBaseCapacity": 0}}
 
 
 def test_where_a_template_has_no_values_the_cluster_file_does() -> None:
@@ -146,6 +147,12 @@ def test_where_a_template_has_no_values_the_cluster_file_does() -> None:
             {"BlockDeviceMappings": [{"DeviceName": "/dev/sda1"}]},
             {"MinSize": "0", "MaxSize": "9"},
             ComponentCount(0, "node", "m5.large, group small, up to 9"),
+            {(21, "gp3 volumes")},
+        ),
+        (
+            {"BlockDeviceMappings": [{"DeviceName": "/dev/sda1"}]},
+            {"MinSize": "0", "MaxSize": "9", "MixedInstancesPolicy": ONLY_SPOT},
+            ComponentCount(0, "node", "m5.large, group small, spot, up to 9"),
             {(21, "gp3 volumes")},
         ),
     ],

@@ -46,6 +46,18 @@ def test_leaving_it_alone(operator: Operator):
     assert operator.root.status == "CREATE_COMPLETE"
 
 
+def test_leaving_what_has_ended_while_the_question_waited_says_how_it_ended(operator: Operator):
+    root_id = operator.create()
+    operator.faults.after("DescribeStackEvents", ctrl_c, nth=5)
+
+    def answer_late() -> InterruptChoice:
+        operator.engine.wait(operator.root)
+        return InterruptChoice.DETACH
+
+    outcome = operator.watch(root_id, on_interrupt=answer_late)
+    assert (outcome.detached, outcome.succeeded, outcome.status.name) == (False, True, "CREATE_COMPLETE")
+
+
 def test_another_ctrl_c_at_the_question_leaves_it_alone(operator: Operator):
     root_id = operator.create()
     operator.faults.after("DescribeStacks", ctrl_c, nth=3)

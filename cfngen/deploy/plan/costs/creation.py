@@ -230,14 +230,17 @@ def _launches(
     known_type = known_value(launch_template_data.get("InstanceType"))
     instance_type = str(known_type or instance_group.settings.instance_type)
     count = _initial_size(group_properties, node_group)
-    is_spot_template = bool(launch_template_data.get("InstanceMarketOptions"))
-    spot_count = count if is_spot_template else 0
+    is_spot = bool(launch_template_data.get("InstanceMarketOptions"))
+    spot_count = count if is_spot else 0
     policy = group_properties.get("MixedInstancesPolicy", {})
     if node_group and policy:
         if node_group.instance_types or node_group.instance_requirements:
             instance_type = type_list(types_of(cluster, node_group))
-        spot_count = count - on_demand_share(count, policy.get("InstancesDistribution", {}))
-    return _Launches(instance_type, count, spot_count, is_spot=is_spot_template or 0 < spot_count == count)
+        distribution = policy.get("InstancesDistribution", {})
+        spot_count = count - on_demand_share(count, distribution)
+        # A group that starts without instances is named after the first one that it will launch.
+        is_spot = on_demand_share(max(count, 1), distribution) == 0
+    return _Launches(instance_type, count, spot_count, is_spot)
 
 
 def _add_types(usage: _Usage, instance_group: _InstanceGroup, launches: _Launches) -> None:

@@ -22,7 +22,7 @@ TERMINATED = 143
 EXIT_CODE_MEANINGS = {
     SUCCESS: "done",
     FAILED: "refused or failed; the message says what to do",
-    PROBLEMS_FOUND: "validate, deploy, check: there are problems; rehearse: AWS differed from the emulator",
+    PROBLEMS_FOUND: "the cluster or its network has problems; rehearse: AWS differed from the emulator",
     OUTPUT_IS_STALE: "templates --check: the output directory is not up to date",
     PLAN_HAS_CHANGES: "plan: there are changes",
     PLAN_IS_DANGEROUS: "plan: there are changes that may lose data, addresses or the cluster",

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import click
 
+from cfngen.cli import verification
 from cfngen.cli.display.screen import screen
 from cfngen.cli.display.terminal import examples_epilog
-from cfngen.cli.exit_codes import operation_exit_code
 from cfngen.cli.input.options import allow_danger_option, yes_option
 from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.verification import verify_option
 
 
 @click.command(
@@ -33,6 +34,7 @@ from cfngen.cli.input.target import Target, target_options
 @click.option("--force", is_flag=True, help="Skip every resource that fails to roll back; the list is shown first.")
 @yes_option("Do not ask, unless something may be lost.")
 @allow_danger_option
+@verify_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -42,12 +44,15 @@ def command(
     force: bool,
     yes: bool,
     allow_danger: bool,
+    verify: bool,
 ) -> None:
     """Roll the stack back to its last successful state, after an operation or a rollback has failed.
 
     A stack in CREATE_FAILED or UPDATE_FAILED, as after `--on-failure keep`, is rolled back. In UPDATE_ROLLBACK_FAILED
     the rollback is continued; resources that fail again can be skipped, by name or with --force, and must then be
     repaired by hand.
+
+    Exits with 2 if the stack is rolled back but the cluster does not work.
     """
     from cfngen.deploy.aws.errors import translate_aws_errors
     from cfngen.deploy.aws.stacks import find_stack
@@ -69,4 +74,5 @@ def command(
             display.report(diagnose(account, outcome.stack_id))
         finished = outcome.finished("rollback", stack)
         display.report(finished)
-    context.exit(operation_exit_code(finished))
+        exit_code = verification.check_at_end(target, account, display, finished, verify=verify)
+    context.exit(exit_code)

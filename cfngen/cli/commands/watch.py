@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from cfngen.cli import verification
 from cfngen.cli.display.screen import screen
 from cfngen.cli.display.terminal import examples_epilog
-from cfngen.cli.exit_codes import operation_exit_code
 from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.verification import verify_option
 
 
 @click.command(
@@ -16,13 +17,15 @@ from cfngen.cli.input.target import Target, target_options
     epilog=examples_epilog("cfngen watch", "cfngen watch --stack-name prod --output json"),
 )
 @target_options
+@verify_option
 @click.pass_context
-def command(context: click.Context, target: Target) -> None:
+def command(context: click.Context, target: Target, *, verify: bool) -> None:
     """Watch the stack's operation in progress, whoever started it, until it ends.
 
     If you have detached from `cfngen deploy`, this completes it: after success the stack is protected as requested.
 
-    Exits like `cfngen deploy`: 0 if the operation succeeded, 1 if it failed, 6 if you detach before its end.
+    Exits like `cfngen deploy`: 0 if the operation succeeded, 1 if it failed, 2 if it succeeded but the cluster does not
+    work, 6 if you detach before its end.
     """
     from cfngen.deploy.operations.deployment.attaching import attach
 
@@ -32,4 +35,5 @@ def command(context: click.Context, target: Target) -> None:
             account, target.stack_name, target.cluster.name, display.interaction(target.consent(yes=False))
         )
         display.report(finished)
-    context.exit(operation_exit_code(finished))
+        exit_code = verification.check_at_end(target, account, display, finished, verify=verify)
+    context.exit(exit_code)

@@ -114,8 +114,6 @@ def _ending_lines(finished: Finished) -> list[Line]:
     if finished.action == "delete":
         purpose = "   deletes what Kubernetes created, and lists what is kept."
         return [*lines, "", next_line(suggest("delete", stack=name), purpose)]
-    if finished.action == "rollback" and finished.outputs:
-        lines += ["", next_line(suggest("validate cluster", stack=name), "   checks that everything runs.")]
-    elif endpoint := finished.outputs.get("ApiEndpoint"):
+    if finished.action != "rollback" and (endpoint := finished.outputs.get("ApiEndpoint")):
         lines += [f"Kubernetes API: {endpoint}", "", next_line(suggest("kubeconfig"), " && kubectl get nodes"), ""]
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
@@ -14,6 +14,7 @@ from cfngen.cluster.naming.logical_ids import (
     BASTION_GROUP,
     MasterId,
     NodeGroupId,
+    NodeGroupPart,
     auto_scaling_group_id,
     node_group_prefix,
 )
@@ -27,6 +28,7 @@ MAX_NAMES_PER_CALL = 50  # maximum number of names in a call of DescribeAutoScal
 IN_SERVICE = "InService"
 Role = Literal["master", "node", "bastion"]
 _ROLES = get_args(Role)
+_SIZE_PARTS: tuple[NodeGroupPart, NodeGroupPart] = ("MinSize", "MaxSize")
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class GroupView:
 
     Attributes:
         name: letter of the master's slot, or name of the node group; empty for the bastion.
+        logical_id: its logical id in its stack.
         instances: all instances, whatever their lifecycle state.
         missing: whether the Auto Scaling group does not exist, although it is a resource of the stack.
         kept: the sizes that it had before a pause, from its tag; None if it is not paused.
@@ -113,6 +116,7 @@ class GroupView:
     role: Role
     name: str
     id: str
+    logical_id: str = ""
     minimum: int = 0
     maximum: int = 0
     desired: int = 0
@@ -162,8 +166,62 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
     for group_name, resource in resources_by_name.items():
         role, name = _role_and_name(resource.logical_id, node_group_names)
         description = groups_by_name.get(group_name)
-        group_views.append(_build_group_view(role, name, group_name, description, instances))
+        view = _build_group_view(role, name, group_name, description, instances)
+        group_views.append(replace(view, logical_id=resource.logical_id))
     return tuple(sorted(group_views, key=lambda group: (_ROLES.index(group.role), group.name)))
+
+
+@dataclass(frozen=True)
+class ResizedGroup:
+    """A group whose minimum or maximum is not the stack's: somebody has changed it, and CloudFormation leaves it so.
+
+    Attributes:
+        minimum: its minimum in the stack.
+        maximum: its maximum in the stack.
+    """
+
+    group: GroupView
+    minimum: int
+    maximum: int
+
+    @property
+    def text(self) -> str:
+        """The difference, without the group's title."""
+        group = self.group
+        return (
+            f"may have {group.minimum} to {group.maximum} instances, where the stack says "
+            f"{self.minimum} to {self.maximum}"
+        )
+
+    @property
+    def hint(self) -> str:
+        """What puts the sizes back."""
+        desired = min(max(self.group.desired, self.minimum), self.maximum)
+        return (
+            f"unless it is meant so: aws autoscaling update-auto-scaling-group "
+            f"--auto-scaling-group-name {self.group.id} --min-size {self.minimum} --max-size {self.maximum} "
+            f"--desired-capacity {desired}"
+        )
+
+
+def find_resized_groups(groups: Iterable[GroupView], values: Mapping[str, str]) -> Iterator[ResizedGroup]:
+    """Yield the groups that have other sizes than in the stack, unless a pause keeps their sizes.
+
+    Args:
+        values: the values of the root stack's parameters; a group whose sizes they do not have is left out.
+    """
+    for group in groups:
+        if group.missing or group.kept:
+            continue
+        minimum, maximum = ONE_INSTANCE.minimum, ONE_INSTANCE.maximum
+        if group.role == "node":
+            node_group = NodeGroupId.parse(group.logical_id)
+            sizes = [values.get(str(replace(node_group, part=part)), "") for part in _SIZE_PARTS] if node_group else []
+            if not sizes or not all(size.isdigit() for size in sizes):
+                continue
+            minimum, maximum = map(int, sizes)
+        if (group.minimum, group.maximum) != (minimum, maximum):
+            yield ResizedGroup(group, minimum, maximum)
 
 
 def _role_and_name(logical_id: str, node_group_names: Mapping[str, str]) -> tuple[Role, str]:

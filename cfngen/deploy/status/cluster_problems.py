@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
-from cfngen.deploy.aws.groups import GroupView, InstanceView
+from cfngen.deploy.aws.groups import GroupView, InstanceView, find_resized_groups
 from cfngen.deploy.aws.issuer import IssuerView
 from cfngen.deploy.aws.pause import find_pause
 from cfngen.deploy.aws.pod_routes import InstanceRoute
@@ -15,7 +15,7 @@ from cfngen.deploy.aws.private_network import PrivateNetwork
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.next_steps import as_hint, next_steps, replace_command
 from cfngen.deploy.messages.stack_status import StackHealth
-from cfngen.hints import CommandText, Hint, suggest
+from cfngen.hints import CommandText, Hint, SuggestedCommand, suggest
 from cfngen.releases import exact_version
 
 API_SERVER = "API server"
@@ -114,7 +114,7 @@ def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem
 
     Problems of Nodes, pods and routes are only found if the Kubernetes API could be read.
     """
-    problems = list(_stack_problems(state.stack))
+    problems = [*_stack_problems(state.stack), *_size_problems(state)]
     if isinstance(state.kubernetes, Problem):
         problems.append(state.kubernetes)
         for group in state.groups:
@@ -136,6 +136,13 @@ def _stack_problems(stack: StackView) -> Iterator[Problem]:
     if not is_healthy and not stack.status.cleaning_up:
         hint = as_hint(next_steps(stack.status))
         yield Problem("stack", stack.name, f"is {stack.status}", detail=stack.reason, hint=hint)
+
+
+def _size_problems(state: ClusterState) -> Iterator[Problem]:
+    if state.stack.status.in_progress:
+        return  # the update changes sizes itself
+    for resized in find_resized_groups(state.groups, state.stack.values):
+        yield Problem("group", resized.group.title, resized.text, hint=resized.hint)
 
 
 def _api_problems(api: KubernetesReading, cluster: Cluster) -> Iterator[Problem]:
@@ -205,12 +212,14 @@ def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator
 
 
 def _node_problems(group: GroupView, instance: InstanceView, node: Node | None) -> Iterator[Problem]:
+    new_instance = CommandText("; ", SuggestedCommand(f"replace {instance.id}"), " launches another one.")
     if node is None:
-        hint = f"its boot log: aws ec2 get-console-output --latest --output text --instance-id {instance.id}"
+        console = f"its boot log: aws ec2 get-console-output --latest --output text --instance-id {instance.id}"
+        hint: Hint = CommandText(console, new_instance)
         text = f"of {group.title} is in service, but has no Node in the cluster"
         yield Problem("instance", instance.id, text, hint=hint)
     elif not node.ready:
-        hint = "on it: journalctl -u kubelet -u containerd"
+        hint = CommandText("on it: journalctl -u kubelet -u containerd", new_instance)
         yield Problem("node", node.name, f"of {group.title} is not Ready", detail=node.reason, hint=hint)
     elif not node.initialised:
         hint = "kubectl -n kube-system logs daemonset/cloud-controller-manager"

@@ -300,9 +300,9 @@ def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = Fals
     status = stack.status
     if status.health is StackHealth.HEALTHY and not status.succeeded:
         if cancelled:
-            purpose = "applies the change after all; until then the cluster is unchanged"
+            purpose = "applies the change after all; until then the stack is as it was before"
         else:
-            purpose = "retries, once the cause is fixed; until then the cluster is unchanged"
+            purpose = "retries, once the cause is fixed; until then the stack is as it was before"
         return (NextStep(suggest("deploy", stack=stack.name), purpose),)
     if status.health is StackHealth.ABSENT and failed:
         return (NextStep(suggest("deploy", stack=stack.name), "creates the cluster, once the cause is fixed"),)

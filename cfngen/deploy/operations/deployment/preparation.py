@@ -5,7 +5,7 @@ What AWS would refuse in the middle of a deployment is refused here, before anyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,6 +16,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws import operation_origin
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.groups import find_groups, find_resized_groups
 from cfngen.deploy.aws.pause import read_pause
 from cfngen.deploy.aws.stacks import StackTree, StackView
 from cfngen.deploy.aws.templates import read_deployed
@@ -245,6 +246,7 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
         else masters.VolumeFindings()
     )
     notices = [*settled.parameters.notices, *volumes.notices, *objects.notices(account, cluster, request.stack_name)]
+    notices += _resized_group_notices(account, settled)
     demand = count_demand(request.documents, values)
     current_demand = _read_current_demand(settled.deployed, notices)
     return _Checked(
@@ -363,6 +365,16 @@ def _check_pause(account: Account, deployed: StackTree, request: DeploymentReque
         raise PausedError(request.cluster.name, pause)
     text = f"the cluster {request.cluster.name} {pause.text}; a deployment is refused until it is resumed"
     interaction.report(Notice(text, pause.hint))
+
+
+def _resized_group_notices(account: Account, settled: _Settled) -> Iterator[Notice]:
+    """Yield that somebody has changed the sizes of a group: a change set does not show it, and may leave it so."""
+    deployed = settled.deployed
+    if deployed is None or deployed.root.status.in_progress:
+        return
+    groups = find_groups(account, settled.request.cluster, [resource.view for resource in deployed.resources])
+    for resized in find_resized_groups(groups, deployed.root.values):
+        yield Notice(f"{resized.group.title} {resized.text}", resized.hint)
 
 
 def _read_current_demand(deployed: StackTree | None, notices: list[Notice]) -> Demand | None:

@@ -86,7 +86,8 @@ def test_an_instance_that_never_joined_is_found(where):
     state.put("nodes", item)
     [problem] = [each for each in found.problems if each.area == "instance"]
     assert problem.text == "of node group nodes is in service, but has no Node in the cluster"
-    assert f"get-console-output --latest --output text --instance-id {node}" in problem.hint
+    assert f"get-console-output --latest --output text --instance-id {node}" in str(problem.hint)
+    assert f"cfngen replace {node}" in str(problem.hint)
 
 
 def route_problems(found: Validation) -> list[Problem]:

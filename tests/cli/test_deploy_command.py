@@ -152,6 +152,48 @@ def test_what_was_changed_by_hand_is_no_cluster_that_is_up_to_date(run: Command,
     assert run("deploy", "--yes", "--no-verify", stack="hand").code == 0
 
 
+@pytest.mark.parametrize(
+    ("count", "code", "text"),
+    [
+        (3, 5, "While master a and master b are replaced, etcd has 1 of 3 members and needs 2: the API is away"),
+        (5, 4, "etcd keeps its quorum if no other master fails while one is replaced"),
+    ],
+)
+def test_masters_are_not_replaced_unasked_while_one_does_not_work(
+    run: Command, where: Place, count: int, code: int, text: str
+) -> None:
+    name = f"quorum{count}"
+    zones = ", ".join(f"{{zone: us-west-2{letter}}}" for letter in "abc")
+    masters = ("--set", f"controlPlane.count={count}", "--set", f"network.subnets=[{zones}]")
+    assert run("deploy", *ALLOWED, "--yes", "--ignore-quotas", *masters, stack=name).code == 0
+    lose_master(where, f"{name}-MasterStack", "MasterCAutoScalingGroup")
+    larger = (*masters, "--set", "controlPlane.instanceType=t3.large")
+    planned = run("plan", *larger, "--ignore-quotas", stack=name)
+    said = " ".join(planned.out.split())
+    assert (planned.code, "master c does not work: it has no instance" in said, text in said) == (code, True, True)
+    assert "the API stays up while the others work" in said
+    refused = run("deploy", *larger, "--yes", "--ignore-quotas", "--no-verify", stack=name)
+    assert (refused.code, "--yes does not confirm what may lose" in refused.err) == (
+        (1, True) if code == 5 else (0, False)
+    )
+
+
+def lose_master(where: Place, stack: str, logical_id: str) -> None:
+    """Terminate a master whose group launches no other one."""
+    autoscaling = where.account.client("autoscaling")
+    [group] = [
+        group
+        for page in autoscaling.get_paginator("describe_auto_scaling_groups").paginate()
+        for group in page["AutoScalingGroups"]
+        if group["AutoScalingGroupName"].startswith(stack) and logical_id in group["AutoScalingGroupName"]
+    ]
+    autoscaling.suspend_processes(AutoScalingGroupName=group["AutoScalingGroupName"], ScalingProcesses=["Launch"])
+    autoscaling.terminate_instance_in_auto_scaling_group(
+        InstanceId=group["Instances"][0]["InstanceId"], ShouldDecrementDesiredCapacity=False
+    )
+    where.clock.sleep(600)
+
+
 def test_an_api_that_cannot_be_reached_from_here_is_only_told(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "cfngen.cli.input.target.Target.kubernetes_override", lambda self, endpoint: "https://127.0.0.1:9"

@@ -104,6 +104,7 @@ class DeploymentOptions:
             parallel_groups=self.parallel_groups,
             prices=read_price_list(self.prices, generated.cluster.region) if self.prices else None,
             generate=partial(_generate_linted, use_lint_cache=self.use_lint_cache),
+            find_url_override=target.kubernetes_override,
         )
 
 

@@ -185,7 +185,7 @@ def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, s
         )
     return Impact(
         f"{old_count} masters become {new_count}: the existing ones are replaced one at a time, then the new ones "
-        f"join; the API stays up. {advice}",
+        f"join; the API stays up while the others work. {advice}",
         Danger.DANGEROUS,
     )
 

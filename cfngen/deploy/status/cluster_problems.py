@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cfngen.cluster.model import Cluster
@@ -289,6 +289,45 @@ def _route_problems(state: ClusterState, nodes: dict[str, Node]) -> Iterator[Pro
             "exists, no Node gets a route to its pods",
             hint=hint,
         )
+
+
+def why_not_working(instance: InstanceView, reading: KubernetesReading) -> str:
+    """Return why a master's instance does not work; empty if its Node and its etcd member are ready."""
+    if not instance.in_service:
+        return f"its instance is {instance.lifecycle_and_health}"
+    node = reading.nodes_by_instance_id.get(instance.id)
+    if node is None:
+        return "it has not registered its Node yet"
+    if not node.ready:
+        return f"its Node is not Ready ({node.reason})"
+    etcd_pod = next((pod for pod in reading.pods if pod.name == f"etcd-{node.name}"), None)
+    if etcd_pod is None:
+        return "its etcd has no pod yet"
+    # The readiness probe of kubeadm's static pod asks the member itself.
+    return "" if etcd_pod.ready else f"its etcd is not ready ({etcd_pod.reason or etcd_pod.phase})"
+
+
+def find_failing_masters(masters: Iterable[GroupView], reading: KubernetesReading | Problem) -> dict[str, str]:
+    """Return why masters do not work, by slot; masters that work are left out.
+
+    Args:
+        reading: what the Kubernetes API says; if it could not be read, only Auto Scaling is asked.
+    """
+    reasons: dict[str, str] = {}
+    for group in masters:
+        instance = next((instance for instance in group.instances if not instance.leaving), None)
+        if instance is None:
+            reasons[group.name] = "it has no instance"
+        elif isinstance(reading, Problem):
+            reasons[group.name] = "" if instance.in_service else f"its instance is {instance.lifecycle_and_health}"
+        else:
+            reasons[group.name] = why_not_working(instance, reading)
+    return {slot: reason for slot, reason in reasons.items() if reason}
+
+
+def etcd_quorum(member_count: int) -> int:
+    """Return how many members have to work so that etcd, and with it the API, does."""
+    return member_count // 2 + 1
 
 
 MAX_MINOR_SKEW = 3  # https://kubernetes.io/releases/version-skew-policy/#kubelet

@@ -5,7 +5,7 @@ What AWS would refuse in the middle of a deployment is refused here, before anyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,15 +13,17 @@ from typing import Literal
 
 from cfngen.cluster.iam.issuer_stages import IssuerState
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.access.cluster_access import FindApiUrlOverride, no_api_url_override
 from cfngen.deploy.aws import operation_origin
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
-from cfngen.deploy.aws.groups import find_groups, find_resized_groups
+from cfngen.deploy.aws.groups import GroupView, find_groups, find_resized_groups
 from cfngen.deploy.aws.pause import read_pause
 from cfngen.deploy.aws.stacks import StackTree, StackView
 from cfngen.deploy.aws.templates import read_deployed
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Impact, Notice, Report, Step
+from cfngen.deploy.operations.deployment.quorum import judge_quorum
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.operations.recovery import ensure_deployable
 from cfngen.deploy.plan import change_sets, issuer_updates
@@ -69,6 +71,7 @@ class DeploymentRequest:
         parallel_groups: how many node groups whose nodes are replaced are updated at the same time.
         generate: generates the templates of a state between the deployed and the wanted cluster; see
             `cfngen.cluster.issuer_stages`.
+        find_url_override: see `cluster_access`; whether every master works is asked before masters are replaced.
     """
 
     cluster: Cluster
@@ -91,6 +94,7 @@ class DeploymentRequest:
     parallel_groups: int = 1
     prices: PriceList | None = None
     generate: Callable[[Cluster], Sequence[Document]] = generate
+    find_url_override: FindApiUrlOverride = no_api_url_override
 
 
 @dataclass(frozen=True)
@@ -230,6 +234,7 @@ class _Checked:
     current_demand: Demand | None
     quotas: tuple[Quota, ...]
     root_tags: Mapping[str, str]
+    groups: tuple[GroupView, ...]
 
 
 def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
@@ -246,7 +251,11 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
         else masters.VolumeFindings()
     )
     notices = [*settled.parameters.notices, *volumes.notices, *objects.notices(account, cluster, request.stack_name)]
-    notices += _resized_group_notices(account, settled)
+    deployed_resources = settled.deployed.resources if settled.deployed else ()
+    groups = find_groups(account, cluster, [resource.view for resource in deployed_resources])
+    if deployed_stack and not deployed_stack.status.in_progress:
+        resized_groups = find_resized_groups(groups, deployed_stack.values)
+        notices += [Notice(f"{resized.group.title} {resized.text}", resized.hint) for resized in resized_groups]
     demand = count_demand(request.documents, values)
     current_demand = _read_current_demand(settled.deployed, notices)
     return _Checked(
@@ -258,6 +267,7 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
         current_demand=current_demand,
         quotas=() if current_demand is None else check_quotas(account, demand, current_demand),
         root_tags=stack_checks.root_stack_tags(cluster.name, request.tags, deployed_stack),
+        groups=groups,
     )
 
 
@@ -307,6 +317,8 @@ def _plan(
         updates_reason=issuer_updates.why_several(settled.updates),
     )
     cleanup.callback(change_sets.discard, account, plan, report)
+    if deployed:
+        plan = judge_quorum(account, deployed.root, checked.groups, plan, request.find_url_override)
     preparation = Preparation(plan, settled.deployed_stack, settled.resolved.values, request, settled.removed_issuer)
     may_have_phases = plan.operation == "update" and plan.change_set_id and not plan.leaves_stack
     if deployed is None or all_at_once or not may_have_phases or plan.refusal_reason:
@@ -365,16 +377,6 @@ def _check_pause(account: Account, deployed: StackTree, request: DeploymentReque
         raise PausedError(request.cluster.name, pause)
     text = f"the cluster {request.cluster.name} {pause.text}; a deployment is refused until it is resumed"
     interaction.report(Notice(text, pause.hint))
-
-
-def _resized_group_notices(account: Account, settled: _Settled) -> Iterator[Notice]:
-    """Yield that somebody has changed the sizes of a group: a change set does not show it, and may leave it so."""
-    deployed = settled.deployed
-    if deployed is None or deployed.root.status.in_progress:
-        return
-    groups = find_groups(account, settled.request.cluster, [resource.view for resource in deployed.resources])
-    for resized in find_resized_groups(groups, deployed.root.values):
-        yield Notice(f"{resized.group.title} {resized.text}", resized.hint)
 
 
 def _read_current_demand(deployed: StackTree | None, notices: list[Notice]) -> Demand | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cfngen.deploy.aws.groups import GroupView, InstanceView
-from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem
+from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem, etcd_quorum, find_failing_masters
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import join_and, pluralize
@@ -97,22 +97,6 @@ class QuorumError(CfngenError):
     code = "quorum-would-be-lost"
 
 
-def why_not_working(instance: InstanceView, reading: KubernetesReading) -> str:
-    """Return why a master's instance does not work; empty if its Node and its etcd member are ready."""
-    if not instance.in_service:
-        return f"its instance is {instance.lifecycle_and_health}"
-    node = reading.nodes_by_instance_id.get(instance.id)
-    if node is None:
-        return "it has not registered its Node yet"
-    if not node.ready:
-        return f"its Node is not Ready ({node.reason})"
-    etcd_pod = next((pod for pod in reading.pods if pod.name == f"etcd-{node.name}"), None)
-    if etcd_pod is None:
-        return "its etcd has no pod yet"
-    # The readiness probe of kubeadm's static pod asks the member itself.
-    return "" if etcd_pod.ready else f"its etcd is not ready ({etcd_pod.reason or etcd_pod.phase})"
-
-
 def check_quorum(member: Member, masters: Sequence[GroupView], reading: KubernetesReading | Problem) -> None:
     """Refuse to terminate a master's instance if etcd would lose its quorum.
 
@@ -136,10 +120,10 @@ def check_quorum(member: Member, masters: Sequence[GroupView], reading: Kubernet
         )
     if not reading.readiness.ready:
         return  # the quorum is lost already, and a new instance may bring it back
-    reasons = _reasons_by_slot(member, masters, reading)
-    failing = {slot: reason for slot, reason in reasons.items() if reason}
-    needed = len(masters) // 2 + 1
-    working_count = len(reasons) - len(failing)
+    others = [group for group in masters if group.id != member.group.id]
+    failing = find_failing_masters(others, reading)
+    needed = etcd_quorum(len(masters))
+    working_count = len(others) - len(failing)
     if working_count < needed:
         details = join_and([f"master {slot}: {reason}" for slot, reason in failing.items()])
         raise QuorumError(
@@ -147,13 +131,3 @@ def check_quorum(member: Member, masters: Sequence[GroupView], reading: Kubernet
             f"{working_count} would work ({details}); nothing was changed",
             hint=CommandText("replace or repair the other one first; ", suggest("validate cluster"), " shows more."),
         )
-
-
-def _reasons_by_slot(member: Member, masters: Sequence[GroupView], reading: KubernetesReading) -> Mapping[str, str]:
-    reasons: dict[str, str] = {}
-    for group in masters:
-        if group.id == member.group.id:
-            continue
-        instance = next((instance for instance in group.instances if not instance.leaving), None)
-        reasons[group.name] = why_not_working(instance, reading) if instance else "it has no instance"
-    return reasons

@@ -31,7 +31,6 @@ from cfngen.deploy.operations.replacing.members import (
     UnknownInstanceError,
     check_quorum,
     find_member,
-    why_not_working,
 )
 from cfngen.deploy.operations.replacing.messages import (
     Replaced,
@@ -44,7 +43,7 @@ from cfngen.deploy.operations.replacing.replacement_watch import ReplacementWatc
 from cfngen.deploy.operations.runner import Operation
 from cfngen.deploy.preflight.pausing import ensure_not_paused
 from cfngen.deploy.preflight.stack_checks import require_idle_stack
-from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem
+from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem, why_not_working
 from cfngen.deploy.status.validation import read_kubernetes
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, SuggestedCommand, suggest

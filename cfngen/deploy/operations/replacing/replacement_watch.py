@@ -11,7 +11,6 @@ from cfngen.deploy.aws import consoles
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.groups import GroupView, InstanceView
 from cfngen.deploy.messages.message import Notice, Report
-from cfngen.deploy.operations.replacing.members import why_not_working
 from cfngen.deploy.operations.replacing.messages import (
     BOOTING,
     DRAINING,
@@ -22,7 +21,7 @@ from cfngen.deploy.operations.replacing.messages import (
     ReplacementProgress,
 )
 from cfngen.deploy.operations.runner import BootFailures, rounds
-from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem
+from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem, why_not_working
 from cfngen.deploy.watching.evidence import sold_out_hint
 from cfngen.deploy.watching.reasons import explain_reason, is_lack_of_capacity
 from cfngen.hints import CommandText, Hint, SuggestedCommand

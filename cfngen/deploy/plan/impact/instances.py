@@ -50,7 +50,7 @@ def _group_update_impact(context: ChangeContext, owner: str) -> Impact | None:
                 "Pods keep running meanwhile"
             )
         elif context.is_master:
-            text = f"{owner} {verb} replaced, one master at a time; the API stays up"
+            text = f"{owner} {verb} replaced, one master at a time; the API stays up while the others work"
         else:
             plural_verb = "are" if is_certain else "might be"
             text = (

@@ -176,7 +176,7 @@ def test_a_plan_of_a_rolling_update_says_that_the_api_stays(operator: Operator):
     said = {each.logical_id: each.impact.text for each in found.changes if each.impact}
     for letter in "abc":
         text = said[f"Master{letter.upper()}AutoScalingGroup"]
-        assert text == f"master {letter} is replaced, one master at a time; the API stays up"
+        assert text == f"master {letter} is replaced, one master at a time; the API stays up while the others work"
 
 
 def test_the_plan_of_a_creation_counts_masters_and_what_they_cost(operator: Operator):

@@ -35,7 +35,7 @@ def meaning(
 def test_a_rolling_update_leaves_the_api_up():
     impact = meaning("MasterBAutoScalingGroup", ASG, "/Properties/LaunchTemplate/Version")
     assert impact is not None
-    assert impact.text == "master b is replaced, one master at a time; the API stays up"
+    assert impact.text == "master b is replaced, one master at a time; the API stays up while the others work"
     assert impact.danger is Danger.DISRUPTIVE
 
 

@@ -42,7 +42,7 @@ def commanding(where: Place, cfngen: Shell, patch: pytest.MonkeyPatch) -> Comman
     """Return what runs a command of cfngen on the cluster, by its clock, where its API listens on this machine."""
     patch.setattr("cfngen.deploy.aws.types.SystemClock", lambda: where.clock)
     patch.setattr(Target, "kubernetes_override", lambda self, endpoint: where.override(endpoint))
-    patch.setattr(Target, "_session", lambda self: session())
+    patch.setattr(Target, "_session", lambda self, region: session())
 
     def run(name: str, *arguments: str, stack: str = STACK, **environ: str) -> Ran:
         return cfngen(name, *arguments, "--defaults", "--stack-name", stack, **environ)

@@ -72,7 +72,7 @@ class PagesAccount:
         for module in ("botocore.endpoint", "botocore.waiter"):
             patch.setattr(f"{module}.time", SimpleNamespace(sleep=clock.sleep))
         patch.setattr("cfngen.deploy.aws.types.SystemClock", lambda: clock)
-        patch.setattr(Target, "_session", lambda target: session())
+        patch.setattr(Target, "_session", lambda target, region: session())
         patch.setattr(Target, "kubernetes_override", lambda target, endpoint: self.kubernetes.get(endpoint, ""))
         patch.setattr("cfngen.sandbox.process.running.start", lambda environ, **options: self)
         patch.setattr(

@@ -207,7 +207,7 @@ class Walk:
         patch.chdir(home)
         patch.setattr("cfngen.deploy.aws.types.SystemClock", lambda: self.clock)
         patch.setattr(Target, "kubernetes_override", lambda target, endpoint: where.override(endpoint))
-        patch.setattr(Target, "_session", lambda target: self._clients)
+        patch.setattr(Target, "_session", lambda target, region: self._clients)
         patch.setattr("cfngen.lint.lint", lambda documents, **options: ())
         patch.setattr(sys, "stdin", io.StringIO())
         self._clients = clients

@@ -135,6 +135,26 @@ def test_a_cluster_that_does_not_work_is_an_exit_code_of_its_own(
     assert run("deploy", *named, "--no-verify", "--set", "nodeGroups[0].maxSize=6", stack="sick").code == 0
 
 
+def test_without_a_cluster_file_the_stack_says_which_cluster_it_is(
+    run: Command, cfngen: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prod = ("--set", "name=shop", "--set", "kubernetesVersion=1.35")
+    assert run("deploy", *ALLOWED, "--yes", "--ignore-quotas", *prod, stack="lost").code == 0
+    for region in ("", "us-west-2"):
+        monkeypatch.setenv("AWS_REGION", region)
+        status = cfngen("status", "--stack-name", "lost")
+        assert status.out.startswith("shop  us-west-2, account 123456789012\n")
+        assert re.search(r"1\.35\.\d+ in the stack, 1\.35\.\d+ running", status.out), status.out
+    assert (status.code, status.err) == (0, "")
+    assert cfngen("validate", "--stack-name", "lost").code == 0
+    kubeconfig = cfngen("kubeconfig", "--print", "--stack-name", "lost")
+    assert "current-context: shop" in kubeconfig.out
+    assert "there is no snapshot" not in cfngen("etcd", "list", "--stack-name", "lost").out
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    missing = cfngen("status", "--stack-name", "lots")
+    assert "in us-west-2 and eu-west-1 no stack lots of a cluster; -f names a cluster file" in missing.err
+
+
 def test_what_was_changed_by_hand_is_no_cluster_that_is_up_to_date(run: Command, where: Place) -> None:
     assert deployed(run, "hand").code == 0
     autoscaling = where.account.client("autoscaling")

@@ -22,7 +22,7 @@ def where(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """An account of its own, in which the commands work by its clock."""
     with place() as made:
         monkeypatch.setattr("cfngen.deploy.aws.types.SystemClock", lambda: made.clock)
-        monkeypatch.setattr(Target, "_session", lambda self: session())
+        monkeypatch.setattr(Target, "_session", lambda self, region: session())
         yield made
 
 

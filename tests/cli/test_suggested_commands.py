@@ -139,7 +139,7 @@ def test_an_error_repeats_what_the_caller_chose(run: Command) -> None:
     ran = run("watch", "--set", "kubernetesVersion=1.35", "--account", "123456789012", stack="missing")
     assert ran.code == 1
     options = "--defaults --set kubernetesVersion=1.35 --stack-name missing --account 123456789012"
-    assert f"hint: `cfngen deploy {options}` creates it" in ran.err
+    assert f"`cfngen deploy {options}` creates a new cluster of this name" in ran.err
 
 
 def test_the_next_command_of_a_status_does(run: Command) -> None:

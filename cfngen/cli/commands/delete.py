@@ -14,7 +14,7 @@ from cfngen.cli.display.terminal import echo, examples_epilog, progress_line
 from cfngen.cli.exit_codes import SUCCESS, operation_exit_code
 from cfngen.cli.input.options import Option, OptionGroup, yes_option
 from cfngen.cli.input.paths import PathArgument
-from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.input.target import Target, deployed_target_options
 
 if TYPE_CHECKING:
     from cfngen.cli.display.screen import Screen
@@ -113,7 +113,7 @@ _deletion_options = OptionGroup(
         "cfngen delete --authorities file           keep the certificate authorities in a file",
     ),
 )
-@target_options
+@deployed_target_options
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted, and what blocks the deletion.")
 @yes_option("Do not ask to type the cluster's name.")
 @_deletion_options

@@ -9,7 +9,7 @@ import click
 from cfngen.cli.display.screen import screen
 from cfngen.cli.display.terminal import examples_epilog, progress_line
 from cfngen.cli.input.options import wait_option, yes_option
-from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.input.target import Target, deployed_target_options
 from cfngen.cli.usage import SuggestingGroup
 
 
@@ -38,7 +38,7 @@ def command() -> None:
         "cfngen etcd list", "cfngen etcd list --all", "cfngen etcd list --output json | jq -r '.snapshots[0].key'"
     ),
 )
-@target_options
+@deployed_target_options
 @click.option("--all", "show_all", is_flag=True, help="Show every snapshot, not only the newest ones.")
 def listing(target: Target, show_all: bool) -> None:
     """List the snapshots, the newest first, and show whether one is being restored.
@@ -66,7 +66,7 @@ def listing(target: Target, show_all: bool) -> None:
     short_help="Take a snapshot now.",
     epilog=examples_epilog("cfngen etcd backup", "cfngen etcd backup && cfngen deploy --yes"),
 )
-@target_options
+@deployed_target_options
 @wait_option("How long to wait for the snapshot, e.g. 10m.", default="5m", minimum=timedelta(seconds=1))
 def backup(target: Target, timeout: timedelta) -> None:
     """Ask the masters for a snapshot, and wait until it is in the bucket.
@@ -95,7 +95,7 @@ def backup(target: Target, timeout: timedelta) -> None:
     ),
 )
 @click.argument("snapshot", default="latest")
-@target_options
+@deployed_target_options
 @yes_option("Do not ask to type the cluster's name.")
 @wait_option(
     "How long to wait for the masters. Default: the time limit for booting an instance, plus 15 minutes.",

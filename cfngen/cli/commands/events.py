@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cfngen.cli.display.terminal import echo, examples_epilog
-from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.input.target import Target, deployed_target_options
 
 
 @click.command(
@@ -18,7 +18,7 @@ from cfngen.cli.input.target import Target, target_options
         "cfngen events --output json | jq -r 'select(.status | endswith(\"FAILED\")).reason'",
     ),
 )
-@target_options
+@deployed_target_options
 @click.option("--failures", is_flag=True, help="Show only the cause of the last failure, and what to do about it.")
 @click.option("--all", "all_operations", is_flag=True, help="Show every operation, not only the last one.")
 @click.option("--verbose", is_flag=True, help="Also show events that add no information.")

@@ -12,7 +12,7 @@ import click
 from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.input.options import Duration
 from cfngen.cli.input.paths import PathArgument
-from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.input.target import Target, deployed_target_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ DEFAULT_DURATION = "12h"
         "cfngen kubeconfig --remove",
     ),
 )
-@target_options
+@deployed_target_options
 @click.option(
     "--context", "context_name", metavar="NAME", default="", help="Name of the context. Default: the cluster's name."
 )

@@ -9,7 +9,7 @@ import click
 from cfngen.cli.display.screen import screen
 from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.input.options import wait_option, yes_option
-from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.input.target import Target, deployed_target_options
 
 
 @click.command(
@@ -22,7 +22,7 @@ from cfngen.cli.input.target import Target, target_options
     ),
 )
 @click.argument("instance", metavar="INSTANCE|SLOT")
-@target_options
+@deployed_target_options
 @click.option(
     "--instance-type",
     metavar="TYPE",

@@ -9,7 +9,7 @@ import click
 from cfngen.cli.display.screen import screen
 from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.input.options import wait_option, yes_option
-from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.input.target import Target, deployed_target_options
 
 
 @click.command(
@@ -21,7 +21,7 @@ from cfngen.cli.input.target import Target, target_options
         "cfngen resume --yes --wait 0s      launch everything, and wait for nothing",
     ),
 )
-@target_options
+@deployed_target_options
 @yes_option("Do not ask.")
 @wait_option(
     "How long to wait for the masters, and then for the nodes; 0s waits for nothing. Default: the time limit for "

@@ -10,7 +10,7 @@ from cfngen.cli import verification
 from cfngen.cli.display.screen import screen
 from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.input.options import allow_danger_option, yes_option
-from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.input.target import Target, deployed_target_options
 from cfngen.cli.verification import verify_option
 
 
@@ -23,7 +23,7 @@ from cfngen.cli.verification import verify_option
         "cfngen rollback --force        skip whatever cannot be rolled back",
     ),
 )
-@target_options
+@deployed_target_options
 @click.option(
     "--skip",
     "skipped_resources",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from cfngen.cli.display.terminal import examples_epilog, progress_line
-from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.input.target import Target, deployed_target_options
 
 
 @click.command(
@@ -13,7 +15,7 @@ from cfngen.cli.input.target import Target, target_options
     short_help="Show the deployed cluster on one screen.",
     epilog=examples_epilog("cfngen status", "cfngen status --drift", "cfngen status --output json | jq .stack.status"),
 )
-@target_options
+@deployed_target_options
 @click.option(
     "--drift", is_flag=True, help="Also detect drift: compare every resource with its template. Takes about a minute."
 )
@@ -34,4 +36,4 @@ def command(target: Target, drift: bool) -> None:
             detect_drift=drift,
             report=target.show,
         )
-    target.show(cluster_status)
+    target.show(replace(cluster_status, target_source="stack" if target.describes_stack else "cluster file"))

@@ -10,7 +10,7 @@ import click
 from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import validation_exit_code
 from cfngen.cli.input.options import wait_option
-from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.input.target import Target, deployed_target_options
 
 
 @click.command(
@@ -23,7 +23,7 @@ from cfngen.cli.input.target import Target, target_options
     ),
 )
 @click.argument("what", metavar="[cluster]", type=click.Choice(("cluster",)), default="cluster")
-@target_options
+@deployed_target_options
 @wait_option(
     "Repeat the check until the cluster is valid, at most this long, e.g. 10m. Only changes are shown meanwhile."
 )

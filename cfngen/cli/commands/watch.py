@@ -7,7 +7,7 @@ import click
 from cfngen.cli import verification
 from cfngen.cli.display.screen import screen
 from cfngen.cli.display.terminal import examples_epilog
-from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.input.target import Target, deployed_target_options
 from cfngen.cli.verification import verify_option
 
 
@@ -16,7 +16,7 @@ from cfngen.cli.verification import verify_option
     short_help="Attach to an operation in progress.",
     epilog=examples_epilog("cfngen watch", "cfngen watch --stack-name prod --output json"),
 )
-@target_options
+@deployed_target_options
 @verify_option
 @click.pass_context
 def command(context: click.Context, target: Target, *, verify: bool) -> None:

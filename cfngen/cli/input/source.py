@@ -55,6 +55,13 @@ class Source:
         return tuple(options)
 
     @property
+    def is_default(self) -> bool:
+        """Whether nothing says anything about the cluster: neither a file, nor an option, nor a variable."""
+        if self.path is not None or self.is_explicit or self.overrides:
+            return False
+        return self.read().cluster == replace(self, environ={}).read().cluster
+
+    @property
     def description(self) -> str:
         """The source in words."""
         if self.path is not None:

@@ -9,8 +9,8 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
@@ -19,7 +19,7 @@ from cfngen.cli.display.messages import show_message
 from cfngen.cli.display.suggested_commands import complete_commands
 from cfngen.cli.display.terminal import echo, show_warning, visible
 from cfngen.cli.input.options import Option, OptionGroup
-from cfngen.cli.input.source import Source, source_options
+from cfngen.cli.input.source import DEFAULT_FILE, Source, source_options
 from cfngen.cli.render.layout import bullets, line_width
 from cfngen.cli.settings import Settings
 from cfngen.errors import CfngenError
@@ -79,6 +79,8 @@ class Target:
         account_number: number of the expected AWS account; empty means any account.
         sandbox: whether to use the emulated account on this machine.
         output: format of the results, from --output.
+        is_deployed: whether the command is about a cluster that exists: without a cluster file, its name, region and
+            version are those of the stack.
     """
 
     source: Source
@@ -87,11 +89,35 @@ class Target:
     account_number: str = ""
     sandbox: bool = False
     output: Literal["text", "json"] = "text"
+    is_deployed: bool = False
 
     @cached_property
     def cluster(self) -> Cluster:
-        """The complete cluster of the cluster file; loading shows its warnings."""
-        return self.source.load().cluster
+        """The complete cluster of the cluster file, or of the stack; loading shows the file's warnings."""
+        return (self._deployed_source() if self.describes_stack else self.source).load().cluster
+
+    @cached_property
+    def describes_stack(self) -> bool:
+        """Whether the cluster is that of the stack, since nothing else says anything about it."""
+        return self.is_deployed and self.source.is_default
+
+    def _deployed_source(self) -> Source:
+        """Return the source with what environment and stack say about the cluster that nobody has described."""
+        from cfngen.cli.input import deployed_source
+
+        default = self.source.load().cluster
+        session = self._session(default.region)
+        stack_name = self.explicit_stack_name or default.name
+        regions = [default.region, deployed_source.region_of(session, os.environ) or default.region]
+        # The default cluster is in the default region; who names a stack means the region of the environment.
+        for region in reversed(regions) if self.explicit_stack_name else regions:
+            if overrides := deployed_source.read_overrides(session, region, stack_name):
+                return replace(self.source, overrides=(f"region={region}", *overrides))
+        show_warning(
+            f"there is no {DEFAULT_FILE} here, and in {join_and(list(dict.fromkeys(regions)))} no stack {stack_name} "
+            "of a cluster; -f names a cluster file, --stack-name a stack, and AWS_REGION its region"
+        )
+        return replace(self.source, overrides=(f"region={regions[-1 if self.explicit_stack_name else 0]}",))
 
     @property
     def region(self) -> str:
@@ -168,11 +194,13 @@ class Target:
         if self.sandbox and with_existing_parts:
             self._make_existing_parts()
         with translate_aws_errors():
-            return connect(self._session(), self.region, clock=self.clock, expected_account=self.account_number)
+            return connect(
+                self._session(self.region), self.region, clock=self.clock, expected_account=self.account_number
+            )
 
-    def _session(self) -> Session:
+    def _session(self, region: str) -> Session:
         if self.sandbox:
-            return self._running_sandbox.session(self.region)
+            return self._running_sandbox.session(region)
         import boto3
 
         return boto3.Session(profile_name=self.profile or None)
@@ -304,6 +332,18 @@ target_options = OptionGroup(
     output_option,
 )
 """The options that choose cluster, stack and account; a command receives them as the argument `target`."""
+
+deployed_target_options = OptionGroup(
+    "target",
+    partial(make_target, is_deployed=True),
+    source_options,
+    stack_name_option,
+    profile_option,
+    account_option,
+    sandbox_option,
+    output_option,
+)
+"""The same for commands about a cluster that exists, which do without a cluster file: see `Target.is_deployed`."""
 
 
 def parse_key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:

@@ -112,6 +112,7 @@ def _operation_in_brackets(stack: StackState) -> str:
 
 
 def _api_lines(status: ClusterStatus) -> Iterator[str]:
+    target = f"Kubernetes  {status.target_version} in the {status.target_source}"
     url = status.endpoint.unknown if isinstance(status.endpoint, Unknown) else status.endpoint
     api = status.api
     if isinstance(api, ApiState):
@@ -120,15 +121,15 @@ def _api_lines(status: ClusterStatus) -> Iterator[str]:
         yield f"API         {url}  {readiness}"
         kubelets = status.kubelets if isinstance(status.kubelets, Mapping) else {}
         nodes = ", ".join(f"{pluralize(count, 'node')} with {version}" for version, count in sorted(kubelets.items()))
-        yield f"Kubernetes  {status.target_version} in the cluster file, {api.version} running; {nodes or 'no nodes'}"
+        yield f"{target}, {api.version} running; {nodes or 'no nodes'}"
     elif isinstance(status.endpoint, Unknown):
         yield f"API         {_unknown_text(status.endpoint)}"
-        yield f"Kubernetes  {status.target_version} in the cluster file"
+        yield target
     else:
         yield f"API         {url}  {_unknown_text(api) if api else ''}"
         if isinstance(api, Unknown) and api.hint and not _suggests_status(api.hint):
             yield f"            {click.style('hint:', bold=True)} {api.hint}"
-        yield f"Kubernetes  {status.target_version} in the cluster file"
+        yield target
     if isinstance(status.persistent_volumes, int):
         yield f"Storage     {pluralize(status.persistent_volumes, 'PersistentVolume')}"
 

@@ -31,7 +31,9 @@ class NoStackError(CfngenError):
     def __init__(self, account: Account, name: str) -> None:
         super().__init__(
             f"there is no stack {name} in {account.region} of account {account.id}",
-            hint=CommandText(suggest("deploy"), " creates it; --stack-name names another one."),
+            hint=CommandText(
+                "--stack-name names another one; ", suggest("deploy"), " creates a new cluster of this name."
+            ),
         )
 
 

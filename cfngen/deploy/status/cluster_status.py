@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from cfngen.deploy.aws.addresses import LostAddress
 from cfngen.deploy.aws.drift import Drift
@@ -275,7 +275,8 @@ class ClusterStatus(Message):
         time: when the status was read.
         stack: the root stack.
         next_command: the command to run next; empty if nothing needs to be done.
-        target_version: the Kubernetes version in the cluster file.
+        target_version: the Kubernetes version that the cluster should have.
+        target_source: what says so: `cluster file`, or `stack` if there is no file.
         endpoint: URL of the Kubernetes API.
         api: the API server.
         kubelets: number of nodes by kubelet version.
@@ -304,6 +305,7 @@ class ClusterStatus(Message):
     stack: StackState
     next_command: str | SuggestedCommand
     target_version: str
+    target_source: Literal["cluster file", "stack"] = "cluster file"
     endpoint: str | Unknown | None = None
     api: ApiState | Unknown | None = None
     kubelets: Mapping[str, int] | Unknown | None = None

@@ -47,7 +47,8 @@ def test_texts_wrap_on_a_narrow_screen(run: Command, where: Place, ill: str) -> 
     where.kubernetes.state.set_ready(ill, False, "KubeletNotReady", "no network plugin: " + "its file is missing " * 9)
     narrow = run("validate", "cluster", COLUMNS="60").out.splitlines()
     wide = run("validate", "cluster").out.splitlines()
-    assert max(map(len, narrow)) <= 60
+    # A command is not folded, since it is to be copied.
+    assert max(len(line) for line in narrow if "`cfngen" not in line) <= 60
     assert max(map(len, wide)) > 60
 
 

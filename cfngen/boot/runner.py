@@ -28,8 +28,6 @@ SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
 # Pattern of CloudFormation's message if a resource does not accept signals yet: it does not exist yet, or its creation
 # or deletion has failed and the operation may be repeated; or its whole stack was kept as it failed, to be continued.
 NOT_WAITING = re.compile(r"\w+ \S+ (does not exist|is in (\w+_FAILED|DELETE_))")
-# Pattern of CloudFormation's message if it has received this signal before.
-DUPLICATE = re.compile(r"Signal with ID \S+ for resource \S+ already exists")
 
 
 def main(arguments: list[str]) -> int:
@@ -41,11 +39,12 @@ def main(arguments: list[str]) -> int:
     machine = Machine()
     config = json.loads(machine.read(HOME + "/config.json"))
     facts = json.loads(machine.read(HOME + "/references.json"))
-    if not arguments:
-        return run(machine, Boot(config, facts), _lazy_steps(config["steps"]))
-    machine.prefix = f"cfngen-{arguments[0]}"
-    config.update(json.loads(machine.read(HOME + "/role.json")))
-    return run(machine, Boot(config, facts), _lazy_steps(config["tasks"][arguments[0]]), is_boot=False)
+    steps = config["steps"]
+    if arguments:
+        machine.prefix = f"cfngen-{arguments[0]}"
+        config.update(json.loads(machine.read(HOME + "/role.json")))
+        steps = config["tasks"][arguments[0]]
+    return run(machine, Boot(config, facts), _lazy_steps(steps), not arguments)
 
 
 def _lazy_steps(steps: Steps) -> dict[str, Step]:
@@ -96,7 +95,9 @@ def run(machine: Machine, boot: Boot, steps: dict[str, Step], is_boot: bool = Tr
             if is_boot or (outcome and name != "identity"):
                 machine.say(f"{title}: {outcome} ({machine.clock() - start:.1f} s)")
             continue
-        machine.say(f"{title} FAILED after {machine.clock() - start:.1f} s: {failure}. What to do: {hint}")
+        # Nor does one that fails as it did before, numbers such as seconds aside: the file holds how it failed.
+        if is_boot or machine.write(f"{HOME}/{machine.prefix}", re.sub(r"\d", "", failure)):
+            machine.say(f"{title} FAILED after {machine.clock() - start:.1f} s: {failure}. What to do: {hint}")
         if is_boot:
             try:
                 machine.say(signal(machine, boot, "FAILURE"))
@@ -106,6 +107,8 @@ def run(machine: Machine, boot: Boot, steps: dict[str, Step], is_boot: bool = Tr
         return 1
     if is_boot:
         machine.say(f"done in {machine.clock() - begin:.1f} s")
+    else:
+        machine.write(f"{HOME}/{machine.prefix}", "")
     return 0
 
 
@@ -157,8 +160,9 @@ def signal(machine: Machine, boot: Boot, status: str) -> str:
     # If nothing has accepted the signal and something may still wait for it, the next boot signals again.
     if "" in refusals or not NOT_WAITING.match(refusals[-1]):
         machine.write(SIGNALLED_FILE, f"{facts['instanceId']} {status}")
+    # "Signal with ID … for resource … already exists": CloudFormation has received it before.
     is_duplicate = (last_instance, last_status) != (facts["instanceId"], "FAILURE") and any(
-        map(DUPLICATE.match, refusals)
+        "already exists" in refusal for refusal in refusals
     )
     return f"signalled {status}" if "" in refusals or is_duplicate else refusals[-1]
 

@@ -30,6 +30,8 @@ MODES = {
     rf"{VOLUME}(etcd-member|joining|kubernetes-version|restored)": PUBLIC,
     # Notes on the instance.
     rf"{HOME}(approval\.json|certificates|established|first-pod|signalled|unpacked|update-pause)": PUBLIC,
+    # How a task failed last, and why the webhook is not registered.
+    rf"{HOME}(cfngen(-[a-z]+)?|webhook-not-registered)": PUBLIC,
     r"/var/lib/cfngen/backup\.json": PUBLIC,
     rf"{HOME}downloads/[\w.-]+\.unpacked": PUBLIC,
     # What is downloaded: archives and programs.

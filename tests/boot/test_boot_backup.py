@@ -260,6 +260,21 @@ def test_a_failure_is_loud_and_tried_again_soon(leader: Leader, pattern: str, an
     assert leader.comes_by(1) != ""
 
 
+def test_the_same_failure_is_on_the_console_once(leader: Leader) -> None:
+    healthy = list(leader.answers)
+    leader.on("etcdctl .*endpoint status", (0, "[]"))
+    for _ in range(3):
+        with pytest.raises(BootError, match="etcd has no leader"):
+            leader.comes_by(1)
+    assert len(leader.alarms) == 1
+    leader.answers = healthy
+    assert leader.comes_by(15) != ""
+    leader.on("etcdctl .*endpoint status", (0, "[]"))
+    with pytest.raises(BootError, match="etcd has no leader"):
+        leader.comes_by(15)
+    assert len(leader.alarms) == 2
+
+
 @pytest.mark.parametrize(
     ("operation", "code"),
     [("list_objects_v2", "AccessDenied"), ("head_object", "403"), ("copy_object", "AccessDenied")],

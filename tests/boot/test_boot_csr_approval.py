@@ -270,6 +270,20 @@ def test_request_that_is_left_alone_is_told_once_and_never_denied() -> None:
     assert machine.ran("kubectl .* deny") == []
 
 
+def test_further_requests_of_one_node_are_not_told_and_those_of_former_instances_only_in_the_log_file() -> None:
+    logged: list[str] = []
+    former = spec(username="system:node:i-0fedcba9876543210")
+    machine = Master(first=spec(usages=[]), second=spec(usages=[]), former=former, again=former)
+    machine.log = logged.append  # type: ignore[method-assign]
+    for _ in range(2):
+        approve(machine)
+    assert machine.said == [f"certificate request first of {USER} was not approved: its key usages are "]
+    assert logged == [
+        f"certificate request former of {former['username']} was not approved: {csr_approval.NOT_RUNNING}"
+    ]
+    assert machine.decided == []
+
+
 def test_many_nodes_are_asked_about_in_a_few_calls() -> None:
     requests = {f"r{each}": spec(username=f"system:node:i-{each:017x}") for each in range(250)}
     machine = Master(**requests)

@@ -191,6 +191,38 @@ def test_a_task_that_has_nothing_to_do_says_nothing() -> None:
     assert machine.said == ["[2/2] step: all is well (2.1 s)"]
 
 
+def test_a_task_that_fails_every_minute_says_so_once_until_it_fails_otherwise_or_has_worked() -> None:
+    machine = ScriptedMachine()
+    machine.prefix = "cfngen-approve"
+
+    def run(failure: str) -> list[str]:
+        def step(machine: ScriptedMachine, boot: Boot) -> str:
+            if failure:
+                raise BootError(failure, "look at it")
+            return ""
+
+        machine.said.clear()
+        assert runner.run(machine, config(), {"approve": step}, is_boot=False) == bool(failure)
+        return machine.said
+
+    assert run("waited 60 s for a master") == [
+        "[2/2] approve FAILED after 0.0 s: waited 60 s for a master. What to do: look at it"
+    ]
+    assert run("waited 123 s for a master") == []
+    assert len(run("waited 60 s for AWS")) == 1
+    assert len(run("waited 60 s for a master")) == 1
+    assert run("") == []
+    assert len(run("waited 60 s for a master")) == 1
+
+
+def test_a_boot_says_how_it_fails_each_time() -> None:
+    machine = ScriptedMachine()
+    for _ in range(2):
+        machine.said.clear()
+        assert runner.run(machine, config(), {"volume": bad}) == 1
+        assert machine.said[1].startswith("[2/3] volume FAILED after 1.0 s: vol-1 is gone")
+
+
 class Installed(ScriptedMachine):
     """An instance on which the program lies, as user data have left it."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import calendar
 import json
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,8 @@ def backup(machine: Machine, boot: MasterBoot) -> str:
     minute = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ")) // 60
     interval = boot.config["backups"]["interval"]
     # "next": the minute (since 1970) of the next scheduled snapshot. "asked": a list with the ETag of the last handled
-    # request, or an empty list; a new request replaces the object in the bucket, so the ETag differs.
+    # request, or an empty list; a new request replaces the object in the bucket, so the ETag differs. "failure": why
+    # the last run failed, without digits; the same failure is written to the console once.
     state = json.loads(machine.read(STATE_FILE) or "{}")
     handled_requests = state.get("asked", [])
     requests = handled_requests
@@ -70,9 +72,12 @@ def backup(machine: Machine, boot: MasterBoot) -> str:
     except BootError as error:
         # The requests count as handled, else they would be retried every minute. The next scheduled snapshot, after
         # RETRY_MINUTES at most, fulfils them.
-        machine.write(STATE_FILE, json.dumps({"next": minute + min(RETRY_MINUTES, interval), "asked": requests}))
-        text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint or FAILURE_HINT}\n"
-        machine.run("sh", "-c", "cat > /dev/console", stdin=text, expect=(0, 1, 2))
+        failure = re.sub(r"\d", "", str(error))
+        next_state = {"next": minute + min(RETRY_MINUTES, interval), "asked": requests, "failure": failure}
+        machine.write(STATE_FILE, json.dumps(next_state))
+        if failure != state.get("failure"):
+            text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint or FAILURE_HINT}\n"
+            machine.run("sh", "-c", "cat > /dev/console", stdin=text, expect=(0, 1, 2))
         raise
     machine.write(STATE_FILE, json.dumps({"next": (minute // interval + 1) * interval, "asked": requests}))
     return outcome

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
 SIGNER = "kubernetes.io/kubelet-serving"
-# File with the reason why each pending request was not approved, by the request's name, so that each reason is logged
-# only once.
+# File with a list of whose pending requests were not approved, and why, so that each reason is logged only once: a
+# kubelet makes another request every quarter of an hour.
 REPORTED_FILE = HOME + "/approval.json"
 TIMER = "cfngen-approve.timer"
 # Key usages that the signer requires and allows (Kubernetes documentation, "Certificates and Certificate Signing
@@ -37,6 +37,9 @@ EXTENSION_REQUEST = bytes.fromhex("2a864886f70d01090e")
 SEQUENCE, SET, OBJECT_IDENTIFIER, OCTET_STRING, ATTRIBUTES = 0x30, 0x31, 0x06, 0x04, 0xA0
 # Tags of subject alternative names (RFC 5280).
 DNS_NAME, IP_ADDRESS = 0x82, 0x87
+# Why the request of an instance is not approved that has been replaced. It stays pending for a day, at which each new
+# master would report it: it is only in the log file.
+NOT_RUNNING = "EC2 has no running instance of this cluster with that id"
 # Number of values in one filter of a request to EC2, which accepts at most 200.
 MAX_FILTER_VALUES = 100
 
@@ -66,17 +69,20 @@ def approve(machine: Machine, boot: MasterBoot) -> str:
         if not request.get("status", {}).get("conditions")
     }
     instances = _running_instances(machine, boot, [_node_name(spec) for spec in specs_by_name.values()])
-    reported_refusals = json.loads(machine.read(REPORTED_FILE) or "{}")
-    approved_nodes, refusals = [], {}
+    reported_refusals = json.loads(machine.read(REPORTED_FILE) or "[]")
+    approved_nodes: list[str] = []
+    refusals: list[str] = []
     for name, spec in specs_by_name.items():
         reason = reason_to_refuse(spec, instances)
         if not reason:
             kubectl(machine, "certificate", "approve", name)
             approved_nodes.append(_node_name(spec))
             continue
-        refusals[name] = reason
-        if reported_refusals.get(name) != reason:
-            machine.say(f"certificate request {name} of {spec.get('username')} was not approved: {reason}")
+        refusal = f"of {spec.get('username')} was not approved: {reason}"
+        if refusal not in [*reported_refusals, *refusals]:
+            report = machine.log if reason == NOT_RUNNING else machine.say
+            report(f"certificate request {name} {refusal}")
+        refusals.append(refusal)
     machine.write(REPORTED_FILE, json.dumps(refusals))
     return f"approved the certificate requests of {', '.join(approved_nodes)}" if approved_nodes else ""
 
@@ -119,7 +125,7 @@ def reason_to_refuse(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
         return f"its key usages are {', '.join(sorted(usages))}"
     instance = instances.get(_node_name(spec))
     if instance is None:
-        return "EC2 has no running instance of this cluster with that id"
+        return NOT_RUNNING
     try:
         subject, names, addresses = parse_csr(base64.b64decode(spec.get("request", ""), validate=True).decode("ascii"))
     except (ValueError, IndexError) as error:

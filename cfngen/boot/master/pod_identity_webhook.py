@@ -27,6 +27,8 @@ NAMESPACE = "kube-system"
 CONFIGURATION_ANNOTATION = "cfngen/configuration"
 LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "cfngen"}
 TIMER = "cfngen-webhook.timer"
+# File with the reason why the webhook was not registered last; it is empty if it was.
+REASON_FILE = HOME + "/webhook-not-registered"
 ADDRESS = "127.0.0.1"
 WAIT_SECONDS = 180
 FOLDER = HOME + "/webhook"
@@ -72,7 +74,8 @@ def apply(machine: Machine, boot: MasterBoot) -> str:
     is_renewed = _renew_certificate(machine, boot)
     reason = _register(machine, boot)
     outcomes = [f"made a certificate for {VALIDITY_DAYS} days"] if is_renewed else []
-    outcomes += [f"not registered: {reason}"] if reason else []
+    # The timer tries again every ten minutes; the reason is reported once.
+    outcomes += [f"not registered: {reason}"] if machine.write(REASON_FILE, reason) and reason else []
     return "; ".join(outcomes)
 
 

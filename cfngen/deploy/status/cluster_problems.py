@@ -79,6 +79,17 @@ class KubernetesReading:
         """The Nodes by instance id; a Node without a providerID is named after its instance."""
         return {node.instance_id or node.name: node for node in self.nodes}
 
+    @property
+    def pods_without_node(self) -> tuple[Pod, ...]:
+        """The pods that count as running, or as about to run, on a Node that does not exist."""
+        node_names = {"", *(node.name for node in self.nodes)}
+        has_ended = ("Succeeded", "Failed")
+        return tuple(
+            pod
+            for pod in self.pods
+            if pod.node not in node_names and pod.phase not in has_ended and not pod.being_deleted
+        )
+
 
 @dataclass(frozen=True)
 class ClusterState:
@@ -86,6 +97,7 @@ class ClusterState:
 
     Attributes:
         kubernetes: the data from the Kubernetes API, or the problem that prevented reading it.
+        gone: names of Nodes whose instance no longer exists.
         routes: routes to instances, in the route table of the pods.
         issuer: the issuer of service-account tokens; None if the cluster has none yet.
     """
@@ -93,9 +105,16 @@ class ClusterState:
     stack: StackView
     groups: tuple[GroupView, ...]
     kubernetes: KubernetesReading | Problem
+    gone: frozenset[str] = frozenset()
     routes: tuple[InstanceRoute, ...] = ()
     network: PrivateNetwork = field(default_factory=PrivateNetwork)
     issuer: IssuerView | None = None
+
+    @property
+    def leftovers(self) -> frozenset[str]:
+        """The names of Nodes without an instance and of pods without a Node, which Kubernetes still has to remove."""
+        pods = self.kubernetes.pods_without_node if isinstance(self.kubernetes, KubernetesReading) else ()
+        return self.gone | {pod.name for pod in pods}
 
 
 def find_cluster_problems(state: ClusterState, cluster: Cluster) -> list[Problem]:
@@ -125,7 +144,7 @@ def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem
     for group in state.groups:
         # The bastion is not a Node.
         problems += _group_problems(group, None if group.role == "bastion" else nodes)
-    problems += _node_and_pod_problems(state.kubernetes, state.groups)
+    problems += _node_and_pod_problems(state.kubernetes, state)
     problems += _route_problems(state, nodes)
     return problems
 
@@ -234,19 +253,28 @@ def _node_problems(group: GroupView, instance: InstanceView, node: Node | None) 
         yield Problem("node", node.name, "has no route to its pods (NetworkUnavailable)", hint=hint)
 
 
-def _node_and_pod_problems(api: KubernetesReading, groups: tuple[GroupView, ...]) -> Iterator[Problem]:
+def _node_and_pod_problems(api: KubernetesReading, state: ClusterState) -> Iterator[Problem]:
     """Yield the problems of Nodes that are not instances of a group, and of system pods."""
-    instance_ids = {instance.id for group in groups for instance in group.instances}
+    instance_ids = {instance.id for group in state.groups for instance in group.instances}
     for node in api.nodes:
-        if (node.instance_id or node.name) not in instance_ids and not node.ready:
+        # A Node counts as Ready until its kubelet has been silent for a while, however long the API server was away.
+        is_gone = node.ready and node.name in state.gone
+        if is_gone or ((node.instance_id or node.name) not in instance_ids and not node.ready):
+            text = "is not Ready, and is not an instance of any group"
+            if is_gone:
+                text = "counts as Ready, but its instance no longer exists"
             hint = f"the cloud controller manager removes it soon; by hand: kubectl delete node {node.name}"
-            yield Problem(
-                "node", node.name, "is not Ready, and is not an instance of any group", detail=node.reason, hint=hint
-            )
+            yield Problem("node", node.name, text, detail=node.reason, hint=hint)
+    for pod in api.pods_without_node:
+        hint = (
+            "Kubernetes removes it within minutes; by hand: kubectl -n kube-system delete pod --force --grace-period=0 "
+            f"{pod.name}"
+        )
+        yield Problem("pod", pod.name, f"counts as {pod.phase}, but its Node {pod.node} is gone", hint=hint)
     # The state of pods on a Node that is not Ready is unknown, and the Node is reported as a problem itself.
-    unready_nodes = {node.name for node in api.nodes if not node.ready}
+    reported = {node.name for node in api.nodes if not node.ready} | {pod.node for pod in api.pods_without_node}
     for pod in api.pods:
-        if not pod.ready and not pod.being_deleted and pod.node not in unready_nodes:
+        if not pod.ready and not pod.being_deleted and pod.node not in reported:
             reason = f" ({pod.reason})" if pod.reason else ""
             hint = f"kubectl -n kube-system describe pod {pod.name}"
             yield Problem(

@@ -19,7 +19,7 @@ from cfngen.deploy.access.cluster_access import FindApiUrlOverride, NoEndpointEr
 from cfngen.deploy.aws import stacks
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ThrottledError, UnreachableError, translate_aws_errors
-from cfngen.deploy.aws.groups import find_groups
+from cfngen.deploy.aws.groups import GroupView, describe_instances, find_groups
 from cfngen.deploy.aws.pod_routes import find_instance_routes
 from cfngen.deploy.aws.private_network import read_private_network
 from cfngen.deploy.aws.stacks import StackView, list_resource_tree
@@ -168,14 +168,29 @@ def read_cluster_state(
         routes = find_instance_routes(account, cluster, stack, stack_resources)
         network = read_private_network(account, cluster, stack, stack_resources)
         # Nodes are read after the routes: a Node that joins in between would otherwise be missing for its route.
+        kubernetes = read_kubernetes(account, stack, find_url_override)
         return ClusterState(
             stack=stack,
             groups=cluster_groups,
-            kubernetes=read_kubernetes(account, stack, find_url_override),
+            kubernetes=kubernetes,
+            gone=frozenset() if isinstance(kubernetes, Problem) else _find_gone(account, cluster_groups, kubernetes),
             routes=routes,
             network=network,
             issuer=read_cluster_issuer(account, cluster, stack),
         )
+
+
+def _find_gone(account: Account, groups: tuple[GroupView, ...], kubernetes: KubernetesReading) -> frozenset[str]:
+    """Return the names of Nodes whose instance no longer exists; those of instances outside of AWS are left out."""
+    members = {instance.id for group in groups for instance in group.instances}
+    nodes = kubernetes.nodes_by_instance_id
+    others = {instance_id for instance_id in nodes.keys() - members if instance_id.startswith("i-")}
+    existing = {
+        instance["InstanceId"]
+        for instance in describe_instances(account, {"instance-id": sorted(others)})
+        if instance.get("State", {}).get("Name") not in ("shutting-down", "terminated")
+    }
+    return frozenset(nodes[instance_id].name for instance_id in others - existing)
 
 
 def validate_state(state: ClusterState, cluster: Cluster, now: datetime) -> Validation:

@@ -93,6 +93,7 @@ class Machines:
         self.drain_seconds = DRAIN_SECONDS
         self._fault_rules: list[_FaultRule] = []
         self._stopped_at: dict[str, float] = {}  # by instance id: when it stopped, in seconds of the simulated clock
+        self._working_since: dict[str, float] = {}  # by join secret: when the masters got their present quorum
         self._foreign_ids: set[str] = set()  # ids of instances whose user data is not cfngen's
 
     def __call__(self, launched: LaunchedInstance) -> None:
@@ -262,17 +263,22 @@ class Machines:
             self._stopped_at[instance_id] = self.cloud.clock.now
             if instance_id in self._ids_in_state("terminated"):
                 release_interface(self.region, instance_id)
-        for cluster in self.clusters.values():
+        for name, cluster in self.clusters.items():
             if self.has_quorum(cluster):
-                self._update_nodes(cluster)
+                self._update_nodes(cluster, self._working_since.setdefault(name, self.cloud.clock.now))
                 cluster.back_up()
+            else:
+                self._working_since.pop(name, None)
 
-    def _update_nodes(self, cluster: KubernetesCluster) -> None:
-        """Set nodes of stopped instances not Ready, and later delete them, as the controllers of a cluster do."""
+    def _update_nodes(self, cluster: KubernetesCluster, working_since: float) -> None:
+        """Set nodes of stopped instances not Ready, and later delete them, as the controllers of a cluster do.
+
+        Controllers count the seconds of a kubelet's silence from their own start, e.g. after a pause.
+        """
         now = self.cloud.clock.now
         for node in cluster.state.list("nodes"):
             name = node["metadata"]["name"]
-            seconds_stopped = now - self._stopped_at.get(name, now)
+            seconds_stopped = now - max(self._stopped_at.get(name, now), working_since)
             if seconds_stopped >= NODE_REMOVED_AFTER_SECONDS:
                 cluster.controllers.remove_node(name)
             elif seconds_stopped >= NOT_READY_AFTER_SECONDS:

@@ -92,6 +92,9 @@ class KubernetesCluster:
                 issued.
         """
         previous_address = self.references.get("publicAddress")
+        former = self.members.get(references["volumeId"], instance_id)
+        if former != instance_id:
+            self.controllers.remove_node(former)  # as the boot program does, long before Kubernetes would
         self.members[references["volumeId"]] = instance_id
         self.references = dict(references)
         self.state.version = self._versions[references["volumeId"]] = _kubernetes_version(configuration)

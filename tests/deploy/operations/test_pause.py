@@ -281,6 +281,35 @@ def test_masters_that_do_not_come_are_told_and_waited_for_again(pauser: Pauser) 
     assert pauser.resume().waited
 
 
+def test_what_is_left_of_former_nodes_is_waited_for(pauser: Pauser) -> None:
+    """A Node counts as Ready, and its pods as running, until the new masters' controllers remove them."""
+    state, clock = pauser.where.kubernetes.state, pauser.where.clock
+    former = pauser.groups["node group general"].instances[0].id
+    pauser.pause()
+    spec = {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]}
+    node = {**state.get("nodes", former), "metadata": {"name": "i-former"}, "spec": spec}  # type: ignore[dict-item]
+    state.put("nodes", node)
+    state.add_pod("coredns-1", "i-former")
+    begin = clock.now()
+
+    def remove_late() -> None:
+        late = (clock.now() - begin).total_seconds()
+        if late > 900:
+            state.remove("nodes", "i-former")
+        if late > 1200:
+            state.remove("pods", "coredns-1", "kube-system")
+        else:
+            clock.meanwhile[clock.sleeps + 1] = remove_late
+
+    clock.meanwhile[clock.sleeps + 1] = remove_late
+    pauser.resume()
+    clock.meanwhile.clear()
+    waited_for = [text for message in pauser.operator.reported(ResumeProgress) for text in message.waiting_for]
+    assert "the Node i-former counts as Ready, but its instance no longer exists" in waited_for
+    assert "the pod coredns-1 counts as Running, but its Node i-former is gone" in waited_for
+    assert pauser.validate().valid
+
+
 def test_nothing_is_waited_for_on_request(pauser: Pauser) -> None:
     pauser.pause()
     result = pauser.resume(timeout=timedelta(0))

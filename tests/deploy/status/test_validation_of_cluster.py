@@ -138,11 +138,46 @@ def test_a_node_of_an_instance_that_is_gone_is_found(where):
     item = {**state.get("nodes", node)}
     item |= {"metadata": {"name": "i-gone"}, "spec": {"providerID": "aws:///us-west-2a/i-gone"}}
     state.put("nodes", item)
-    assert looked(where).valid
+    state.add_pod("coredns-1", "i-gone")
+    still_ready = looked(where)
     state.set_ready("i-gone", False, "NodeStatusUnknown")
     found = looked(where)
     state.remove("nodes", "i-gone")
+    state.remove("pods", "coredns-1", "kube-system")
+    assert said(still_ready) == [("node", "i-gone", "counts as Ready, but its instance no longer exists")]
     assert said(found) == [("node", "i-gone", "is not Ready, and is not an instance of any group")]
+
+
+def test_a_ready_node_of_an_instance_outside_of_the_groups_is_no_problem(where):
+    ec2, state = where.account.client("ec2"), where.kubernetes.state
+    [node, *_] = where.instances(NODES)
+    [reservation] = ec2.describe_instances(InstanceIds=[node])["Reservations"]
+    image, subnet = (reservation["Instances"][0][key] for key in ("ImageId", "SubnetId"))
+    started = ec2.run_instances(ImageId=image, SubnetId=subnet, InstanceType="m5.large", MinCount=1, MaxCount=1)
+    [other] = [instance["InstanceId"] for instance in started["Instances"]]
+    for name in (other, "rack-7"):
+        item = {**state.get("nodes", node), "metadata": {"name": name}, "spec": {}}
+        state.put("nodes", item)
+    outside = looked(where)
+    ec2.terminate_instances(InstanceIds=[other])
+    gone = looked(where)
+    for name in (other, "rack-7"):
+        state.remove("nodes", name)
+    assert outside.valid
+    assert said(gone) == [("node", other, "counts as Ready, but its instance no longer exists")]
+
+
+@pytest.mark.parametrize("ended", ["", "Succeeded", "deleted"])
+def test_a_pod_of_a_node_that_is_gone_does_not_run(ended, where):
+    state = where.kubernetes.state
+    pod = state.add_pod("coredns-1", "i-gone")
+    if ended == "deleted":
+        pod["metadata"]["deletionTimestamp"] = state.time()
+    elif ended:
+        pod["status"]["phase"] = ended
+    found = looked(where)
+    state.remove("pods", "coredns-1", "kube-system")
+    assert said(found) == ([] if ended else [("pod", "coredns-1", "counts as Running, but its Node i-gone is gone")])
 
 
 def test_a_system_pod_in_trouble_is_found(where):

@@ -220,13 +220,19 @@ class ReadinessWait:
                     raise self._timeout_error(state, role, problems, elapsed)
 
     def _problems(self, state: ClusterState, role: str) -> tuple[Problem, ...]:
-        """Return what does not work yet of the API and of the groups of a role; masters include the bastion."""
+        """Return what does not work yet of the API and of the groups of a role, with nodes also what is left to remove.
+
+        Masters include the bastion.
+        """
         groups = tuple(
             group for group in state.groups if group.role in (_MASTER_ROLES if role == "master" else (role,))
         )
         instances = {instance.id for group in groups for instance in group.instances}
         # A Node is named after its instance.
         subjects = {*instances, *(f"{pod}-{instance}" for pod in STATIC_PODS for instance in instances)}
+        if role == "node":
+            # By now the masters' controllers work, which remove what is left of the time before the pause.
+            subjects |= state.leftovers
         return tuple(
             problem
             for problem in find_working_problems(replace(state, groups=groups, routes=()), self.cluster)

@@ -19,11 +19,18 @@ _ONLY_ADDRESSES = {"ForAllValues:StringEquals": {"route53:ChangeResourceRecordSe
 
 
 def read_zone_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
-    """Return the statements of an operator, whose plans look at the existing zones that the cluster file names."""
+    """Return the statements of an operator, whose plans look at the existing zones that the cluster file names.
+
+    Before a private zone is made, those of the VPC are looked at, which has no resource that a statement could name.
+    """
     zones = _zones(cluster)
     arns = _zone_arns(zones, scope)
     actions = "route53:GetHostedZone route53:ListResourceRecordSets"
-    return [allow(sid="DnsLook", actions=actions, resources=arns)] if arns else []
+    new_zone = topology.private_zone(cluster)
+    return [
+        *([allow(sid="DnsLook", actions=actions, resources=arns)] if arns else []),
+        *([allow(sid="DnsOfVpc", actions="route53:ListHostedZonesByVPC")] if new_zone and new_zone.name else []),
+    ]
 
 
 def api_dns_statements(cluster: Cluster, scope: Scope) -> list[Statement]:

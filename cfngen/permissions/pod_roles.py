@@ -78,6 +78,8 @@ def _read_distribution_statements(scope: Scope) -> list[Statement]:
             actions="cloudfront:GetOriginAccessControl",
             resources=[_cloudfront_arns(scope, "origin-access-control")],
         ),
+        # A list of the account's has no ARN; names are looked up in it before a creation.
+        allow(sid="FindOriginAccess", actions="cloudfront:ListOriginAccessControls"),
     ]
 
 

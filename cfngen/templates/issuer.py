@@ -18,6 +18,7 @@ from troposphere import GetAtt, Ref, Sub, cloudfront, s3
 from cfngen.cluster.iam.service_accounts import document_keys
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET, ISSUER_DISTRIBUTION
+from cfngen.cluster.naming.names import origin_access_control_name
 from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
 from cfngen.templates.backups import ENCRYPTION_BY_S3, WITHOUT_ACLS, deny_without_tls
 from cfngen.templates.stack import PropertyValue, Stack
@@ -139,7 +140,7 @@ def _add_origin_access_control(stack: Stack, cluster: Cluster) -> cloudfront.Ori
             "IssuerOriginAccessControl",
             OriginAccessControlConfig=cloudfront.OriginAccessControlConfig(
                 # Unique in the account, and up to 64 characters (OriginAccessControlConfig, CloudFront API Reference).
-                Name=f"{cluster.name}.{cluster.region}",
+                Name=origin_access_control_name(cluster),
                 Description=f"issuer of the Kubernetes cluster {cluster.name}",
                 OriginAccessControlOriginType="s3",
                 SigningBehavior="always",

@@ -41,8 +41,9 @@ _UNPRIVILEGED_ID = 65534
 _TOKEN_SECONDS = 86400
 # Seconds that the API server waits for the webhook. Waiting for a new service account's annotations takes one of them.
 _SECONDS_FOR_LISTED, _SECONDS_FOR_OTHERS = 5, 3
-# Of this version the webhook reads no other (v1beta1 in pkg/handler/handler.go).
-_REVIEW_VERSIONS = ["v1beta1"]
+# The API server sends the first that it knows. To v1 this version of the webhook answers without the kind that v1 asks
+# for (pkg/handler/handler.go); later ones answer to both (aws/amazon-eks-pod-identity-webhook#310).
+_REVIEW_VERSIONS = ["v1beta1", "v1"]
 _SKIP_LABEL = "eks.amazonaws.com/skip-pod-identity-webhook"
 
 

@@ -44,7 +44,33 @@ def _delete_zone_with_records(cloud: CloudFormation) -> None:
     route53.delete_hosted_zone(Id=zone_id)
 
 
+VPC = {"VPCId": "vpc-0123456789abcdef0", "VPCRegion": REGION}
+PRIVATE = {"HostedZoneConfig": {"PrivateZone": True}, "VPC": VPC}
+
+
+def _second_private_zone(cloud: CloudFormation) -> None:
+    for reference in ("one", "two"):
+        client("route53", REGION).create_hosted_zone(Name=DOMAIN, CallerReference=reference, **PRIVATE)
+
+
+def _associate_with_second_zone(cloud: CloudFormation) -> None:
+    route53 = client("route53", REGION)
+    route53.create_hosted_zone(Name=DOMAIN, CallerReference="one", **PRIVATE)
+    elsewhere = {**PRIVATE, "VPC": {**VPC, "VPCId": "vpc-0fedcba9876543210"}}
+    zone_id = route53.create_hosted_zone(Name=DOMAIN, CallerReference="two", **elsewhere)["HostedZone"]["Id"]
+    route53.associate_vpc_with_hosted_zone(HostedZoneId=zone_id, VPC=VPC)
+
+
 ROWS = [
+    *(
+        Refusal(f"route53:{operation}", condition, "has already been associated with the hosted zone",
+                f"[{operation}]({API}/API_{operation}.html): ConflictingDomainExists; words: [openshift/release#17062]"
+                "(https://github.com/openshift/release/pull/17062)", "seen", ServiceCall(attempt))
+        for operation, condition, attempt in (
+            ("CreateHostedZone", "a second private zone of one name for a VPC", _second_private_zone),
+            ("AssociateVPCWithHostedZone", "a VPC that has another zone of the name", _associate_with_second_zone),
+        )
+    ),
     refused("name in use in the zone", "but it already exists",
             f"[ChangeResourceRecordSets]({API}/API_ChangeResourceRecordSets.html): InvalidChangeBatch",
             "condition documented", record() | {"DependsOn": ["First"]}, First=record()),

@@ -183,3 +183,29 @@ def test_a_new_text_has_its_limit_in_the_table() -> None:
         if not of_property(kind, path)
     }
     assert not {(kind, path) for kind, path in without_limit if path not in NO_TEXTS.get(kind, ())}
+
+
+# What CloudFormation creates under a name of the template's, where a second one of the name is refused; where it is
+# looked up before a creation, or why it is not.
+FIXED_NAMES = {
+    ("AWS::CloudFront::OriginAccessControl", "OriginAccessControlConfig/Name"): "services.find_access_control_problems",
+    ("AWS::EC2::KeyPair", "KeyName"): "has a digest of the key: only what the cluster left itself has the name",
+    ("AWS::ElasticLoadBalancingV2::LoadBalancer", "Name"): "services.find_load_balancer_problems",
+    ("AWS::IAM::OIDCProvider", "Url"): "roles.find_pod_role_problems",
+    ("AWS::IAM::Role", "RoleName"): "roles.find_pod_role_problems",
+    ("AWS::Route53::HostedZone", "Name"): "services.find_private_zone_problems; several public ones may have one name",
+    ("AWS::Route53::RecordSet", "Name"): "services.find_record_problems",
+    # Names of nothing that is created.
+    ("AWS::EC2::DHCPOptions", "DomainName"): "",
+    ("AWS::EC2::VPCEndpoint", "ServiceName"): "",
+}
+
+
+def test_what_a_template_names_is_looked_up_before_it_is_created() -> None:
+    """Names that CloudFormation makes are unique; one of ours may be another's, which only a creation would show."""
+    names = {
+        (kind, "/".join(map(str, path)))
+        for _, kind, path, _ in texts_of_resources()
+        if str(path[-1]).endswith(("Name", "Url")) and not any(isinstance(part, int) for part in path)
+    }
+    assert names == set(FIXED_NAMES)

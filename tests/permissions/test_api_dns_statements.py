@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cfngen.cluster.load import parse
-from cfngen.permissions.api_dns import api_dns_statements
+from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
 from cfngen.permissions.grants import scope_of
 
 NAME = "api.k8s.example.com"
@@ -35,3 +35,12 @@ def test_in_a_new_zone_only_names_of_its_domain_may_change() -> None:
     assert names == {"route53:ChangeResourceRecordSetsNormalizedRecordNames": ["k8s.example.com", "*.k8s.example.com"]}
     assert "DnsMakeZones" in found
     assert "DnsRecords" not in found
+
+
+def test_an_operator_lists_zones_of_a_vpc_only_where_one_is_made() -> None:
+    def actions(zone: dict[str, str]) -> list[str]:
+        cluster = parse({"api": {"internal": True, "dns": {"name": NAME, "privateZone": zone}}})
+        return [str(statement["Action"]) for statement in read_zone_statements(cluster, scope_of(cluster))]
+
+    assert "route53:ListHostedZonesByVPC" in str(actions({"name": "k8s.example.com"}))
+    assert "ListHostedZonesByVPC" not in str(actions({"id": "Z0123456789ABC"}))

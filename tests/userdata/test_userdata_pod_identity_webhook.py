@@ -104,7 +104,7 @@ def test_api_servers_call_the_webhook_beside_them_and_do_not_wait_long() -> None
     for webhook in pod_identity_webhook.configuration(parse(FILE))["webhooks"]:
         assert webhook["clientConfig"]["url"] == f"https://127.0.0.1:{flags(FILE)['port']}/mutate"
         assert webhook["timeoutSeconds"] <= 5
-        assert webhook["admissionReviewVersions"] == ["v1beta1"]
+        assert webhook["admissionReviewVersions"] == ["v1beta1", "v1"]
         assert webhook["rules"][0]["operations"] == ["CREATE"]
 
 

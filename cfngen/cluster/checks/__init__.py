@@ -66,6 +66,7 @@ WARNING_CHECKS: tuple[Check, ...] = (
     *topology.WARNING_CHECKS,
     *routes.WARNING_CHECKS,
     *networking.WARNING_CHECKS,
+    *addons.WARNING_CHECKS,
     *access.WARNING_CHECKS,
     *roles.WARNING_CHECKS,
     *service_accounts.WARNING_CHECKS,

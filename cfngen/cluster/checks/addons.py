@@ -151,6 +151,18 @@ def _is_true(value: object) -> bool:
     return str(value) in ("True", "true", "TRUE", "T", "t", "1")
 
 
+KUBE_UP_OUTPUTS = """\
+[OUTPUT]
+    Name es
+    Match *
+    Host elasticsearch-logging.kube-system
+    Port 9200
+    Logstash_Format On
+    Suppress_Type_Name On
+    Retry_Limit False
+"""
+"""Where kube-up sent logs (cluster/addons/fluentd-elasticsearch), as Elasticsearch 7 and later take them."""
+
 PROBLEM_CHECKS = (
     KeyCheck(
         "addons.externalDns.zones",
@@ -174,4 +186,15 @@ PROBLEM_CHECKS = (
     _check_handler_action,
     _check_handler_enabled,
     _check_pod_grace_period,
+)
+WARNING_CHECKS = (
+    KeyCheck(
+        "addons.fluentBit.values.config.outputs",
+        when=lambda cluster: (
+            cluster.addons.fluent_bit.enabled
+            and lookup(cluster.addons.fluent_bit.values, ("config", "outputs")) == KUBE_UP_OUTPUTS
+        ),
+        message="is kube-up's: logs go to the service elasticsearch-logging in kube-system, which cfngen does not "
+        "install; install Elasticsearch there, or say where logs go",
+    ),
 )

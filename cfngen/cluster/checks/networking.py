@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from cfngen.cluster.checks.sections import KeyCheck, repeated
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.address_plan import address_demand
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import usable_address_count
 from cfngen.cluster.paths import Path
@@ -47,9 +48,9 @@ def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
     needed = min_instances * addresses_per_instance
     if needed > available:
         message = (
-            f"the subnets have {available} addresses, but {pluralize(min_instances, 'instance')} with pods need "
-            f"{needed} or more ({addresses_per_instance} each); enlarge them, or choose a plug-in with a separate "
-            "range for pods (cilium)"
+            f"the subnets have {available} addresses for instances and pods, but "
+            f"{pluralize(min_instances, 'instance')} need {needed} or more ({addresses_per_instance} each); "
+            "enlarge them, or choose a plug-in with a separate range for pods (cilium)"
         )
         yield Problem(_SUBNETS_PATH, message, related_paths=(_PLUGIN_PATH, ("nodeGroups",), ("network", "vpc")))
 
@@ -68,14 +69,19 @@ def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Proble
     if needed > available:
         message = (
             f"up to {pluralize(max_instances, 'instance')} may need {needed} addresses or more "
-            f"({addresses_per_instance} each and one for each further pod), but the subnets have {available}; pods "
-            "without an address stay in ContainerCreating"
+            f"({addresses_per_instance} each and one for each further pod), but the subnets have {available} for "
+            "instances and pods; pods without an address stay in ContainerCreating"
         )
         yield Problem(_SUBNETS_PATH, message)
 
 
 def _total_usable_addresses(cluster: Cluster) -> int:
-    return sum(usable_address_count(subnet.cidr) for subnet in cluster.network.subnets)
+    """Return how many addresses of the subnets instances and pods can have beside everything else."""
+    subnets = cluster.network.subnets
+    return sum(
+        max(usable_address_count(subnet.cidr) - address_demand(cluster, subnet.zone).beside_instances, 0)
+        for subnet in subnets
+    )
 
 
 def _check_proxy_outside_cluster(cluster: Cluster) -> Iterator[Problem]:

@@ -61,10 +61,6 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(POD_CIDR_PATH, message, related_paths=_paths_in_all_groups(cluster, "maxSize"))
 
 
-def _total_usable_addresses(cluster: Cluster, zones: tuple[str, ...]) -> int:
-    return sum(usable_address_count(subnet.cidr) for subnet in cluster.network.subnets if subnet.zone in zones)
-
-
 def _check_room_in_subnets(cluster: Cluster) -> Iterator[Problem]:
     """Check that the subnets have room when the cluster is created; existing ones may have less than they could."""
     needing: tuple[Path, ...] = (_NODE_GROUPS_PATH, ("controlPlane", "count"), ("api",), ("network", "endpoints"))
@@ -84,14 +80,15 @@ def _check_room_in_subnets(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
-    all_zones = tuple(subnet.zone for subnet in cluster.network.subnets)
-    available = _total_usable_addresses(cluster, all_zones) - cluster.control_plane.count
-    if _max_node_count(cluster) > available:
-        message = (
-            f"the subnets have addresses for {available} nodes beside the masters, but maxSize allows "
-            f"{_max_node_count(cluster)}"
-        )
-        yield Problem(_NODE_GROUPS_PATH, message)
+    for index, subnet in enumerate(cluster.network.subnets):
+        demand, usable = address_demand(cluster, subnet.zone), usable_address_count(subnet.cidr)
+        at_maximum = demand.at_first + demand.growth
+        if usable < at_maximum:
+            message = (
+                f"{subnet.cidr} has {pluralize(usable, 'usable address')}, and the cluster needs {at_maximum} when its "
+                "groups have their greatest size; use a larger range, or reduce maxSize"
+            )
+            yield Problem(subnet_path(index), message)
 
 
 def _warn_of_route_quota(cluster: Cluster) -> Iterator[Problem]:

@@ -29,11 +29,13 @@ class Assignment:
         path: the path to set; may contain `EVERY_ITEM` (all items of a list) and `ItemNamed`.
         value: plain data; None resets the key to its default.
         source: where the value was written.
+        is_default: whether a value that is there already stays.
     """
 
     path: tuple[str | int | ItemNamed, ...]
     value: object
     source: Source
+    is_default: bool = False
 
 
 # Lists that have one item with default values if the cluster file does not set them.
@@ -77,6 +79,8 @@ class MergedValues:
         """Set the value at each path of the assignment; return a problem if its path has an index beyond a list."""
         try:
             for path in self._expand(assignment):
+                if assignment.is_default and lookup(self.data, path) is not None:
+                    continue
                 self._set_value(path, assignment.value, assignment.source)
         except IndexError as error:
             return Problem(NO_KEY, str(error), source=assignment.source)

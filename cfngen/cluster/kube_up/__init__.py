@@ -49,7 +49,9 @@ def assignments_of_environment(environ: Mapping[str, str]) -> tuple[list[Assignm
                 except ValueError as error:
                     problems.append(Problem(NO_KEY, str(error), source=source))
                 else:
-                    assignments += [Assignment(setting.path, setting.value, source) for setting in settings]
+                    assignments += [
+                        Assignment(setting.path, setting.value, source, setting.is_default) for setting in settings
+                    ]
     return assignments, problems
 
 

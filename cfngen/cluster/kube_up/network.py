@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from cfngen.cluster.checks.addons import KUBE_UP_OUTPUTS
 from cfngen.cluster.kube_up.variable import (
     Setting,
     Variable,
@@ -147,6 +148,12 @@ def _convert_policy_provider(value: str) -> Sequence[Setting]:
     return [Setting(path_of("network.plugin"), "calico")] if value == "calico" else []
 
 
+def _convert_logging(value: str) -> Sequence[Setting]:
+    enabled = set_true_for("addons.fluentBit.enabled", values=("true",))(value)
+    outputs = Setting(path_of("addons.fluentBit.values.config.outputs"), KUBE_UP_OUTPUTS, is_default=True)
+    return [*enabled, outputs] if enabled else []
+
+
 CLUSTER_VARIABLES: tuple[Variable, ...] = (
     variable_for_keys("NON_MASQUERADE_CIDR", "network.nonMasqueradeCidr"),
     variable_for_keys("SERVICE_CLUSTER_IP_RANGE", "network.serviceCidr"),
@@ -192,13 +199,16 @@ CLUSTER_VARIABLES: tuple[Variable, ...] = (
     *(
         variable_for_keys(
             name,
-            "addons.fluentBit.enabled",
-            convert=set_true_for("addons.fluentBit.enabled", values=("true",)),
-            explanation="`addons.fluentBit.values` says where the logs go.",
+            ("addons.fluentBit.enabled", "addons.fluentBit.values.config.outputs"),
+            convert=_convert_logging,
+            explanation="Unless the file says where logs go, they go to Elasticsearch at `elasticsearch-logging` in "
+            "kube-system, as kube-up's did; you install it.",
         )
         for name in ("KUBE_ENABLE_NODE_LOGGING", "KUBE_ENABLE_CLUSTER_LOGGING")
     ),
-    unsupported_variable("KUBE_LOGGING_DESTINATION", "set Fluent Bit's outputs in addons.fluentBit.values"),
+    variable_without_effect(
+        "KUBE_LOGGING_DESTINATION", "elasticsearch", "set Fluent Bit's outputs in addons.fluentBit.values"
+    ),
     variable_for_keys(
         "KUBE_ENABLE_CLUSTER_UI",
         "addons.headlamp.enabled",

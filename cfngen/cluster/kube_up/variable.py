@@ -17,10 +17,12 @@ class Setting(NamedTuple):
     Attributes:
         path: path of the key to set; may contain `EVERY_ITEM` (all items of a list) and `ItemNamed` (the item with a
             name).
+        is_default: whether a value in the cluster file goes before it.
     """
 
     path: tuple[str | int | ItemNamed, ...]
     value: object
+    is_default: bool = False
 
 
 Conversion = Callable[[str], Sequence[Setting]]

@@ -88,6 +88,11 @@ def load_balancer_name(cluster: Cluster, *, is_public: bool) -> str:
     return f"{cluster.name}-api" if is_public else f"{cluster.name}-int"
 
 
+def origin_access_control_name(cluster: Cluster) -> str:
+    """Return the name of the access control of the issuer's distribution, for which CloudFront knows no region."""
+    return f"{cluster.name}.{cluster.region}"
+
+
 def api_host(cluster: Cluster) -> str:
     """Return the host name of the Kubernetes API for instances; it is in each instance's /etc/hosts.
 

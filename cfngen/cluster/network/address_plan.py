@@ -167,6 +167,11 @@ class AddressDemand:
         """How many addresses the cluster needs when it is created."""
         return sum(self.parts.values())
 
+    @property
+    def beside_instances(self) -> int:
+        """How many addresses load balancers, endpoints and other things need beside masters and nodes."""
+        return sum(count for part, count in self.parts.items() if part not in ("masters", "nodes"))
+
     def __str__(self) -> str:
         """Return what needs addresses, e.g. `1 for masters and 8 for load balancers`."""
         return join_and([f"{count} for {part}" for part, count in self.parts.items()])

@@ -60,7 +60,7 @@ class Account:
 
         Args:
             call: service and method of its client, e.g. `ec2.describe_volumes`.
-            key: key of the objects in the response, e.g. `Volumes`.
+            key: key of the objects in the response, e.g. `Volumes`, or several with dots between them.
             filters: the values that the first filter has may be many, which takes several calls, or none, which takes
                 no call, since nothing matches.
         """
@@ -71,12 +71,11 @@ class Account:
                 # DescribeNatGateways has `Filter`, the other operations have `Filters`.
                 argument = "Filter" if operation == "describe_nat_gateways" else "Filters"
                 arguments[argument] = [{"Name": name, "Values": values} for name, values in batch.items()]
-            if client.can_paginate(operation):
-                pages = client.get_paginator(operation).paginate(**arguments)
-            else:
-                pages = [getattr(client, operation)(**arguments)]
-            for page in pages:
-                yield from page.get(key, ())
+            for page in _pages(client, operation, arguments):
+                *outer_keys, last_key = key.split(".")
+                for outer_key in outer_keys:
+                    page = page.get(outer_key, {})
+                yield from page.get(last_key, ())
 
     def read(self, call: str, *, absent: Collection[str] = (), **arguments: object) -> AwsObject | None:
         """Return the response to a call, or None if AWS refuses it with an error code in `absent`.
@@ -159,6 +158,20 @@ def batches(values: Collection[str], size: int) -> Iterator[list[str]]:
     ordered = list(values)
     for start in range(0, len(ordered), size):
         yield ordered[start : start + size]
+
+
+def _pages(client: Client, operation: str, arguments: Mapping[str, object]) -> Iterator[AwsObject]:
+    """Yield the pages of a list; botocore has no paginator for some operations that answer with a token."""
+    if client.can_paginate(operation):
+        yield from client.get_paginator(operation).paginate(**arguments)
+        return
+    token: dict[str, object] = {}
+    while True:
+        page = getattr(client, operation)(**arguments, **token)
+        yield page
+        if not page.get("NextToken"):
+            return
+        token = {"NextToken": page["NextToken"]}
 
 
 def _filter_batches(filters: Filters) -> Iterator[dict[str, list[str]]]:

@@ -1,4 +1,4 @@
-"""Keys of KMS, hosted zones of Route 53, and buckets of S3 that exist already.
+"""Keys of KMS, hosted zones of Route 53, access controls of CloudFront, and buckets of S3 that exist already.
 
 What may not exist is None, or the function says so in its name. Errors of boto3 are not translated.
 """
@@ -60,6 +60,15 @@ class HostedZoneView:
     is_private: bool
 
 
+@dataclass(frozen=True)
+class AssociatedZoneView:
+    """A private hosted zone of a VPC; its owner is the number of an account, or a service such as efs.amazonaws.com."""
+
+    id: str
+    domain: str
+    owner: str
+
+
 def find_hosted_zone(account: Account, zone_id: str) -> HostedZoneView | None:
     """Return a hosted zone."""
     described = account.read("route53.get_hosted_zone", absent=("NoSuchHostedZone",), Id=zone_id)
@@ -81,6 +90,27 @@ def has_record(account: Account, zone_id: str, name: str, kind: str) -> bool:
     )
     records = described["ResourceRecordSets"] if described else ()
     return any((record["Name"].rstrip("."), record["Type"]) == (name, kind) for record in records)
+
+
+def list_private_zones(account: Account, vpc_id: str) -> list[AssociatedZoneView]:
+    """Return the private hosted zones that a VPC of the region is associated with, whoever owns them."""
+    zones = account.items(
+        "route53.list_hosted_zones_by_vpc", "HostedZoneSummaries", VPCId=vpc_id, VPCRegion=account.region
+    )
+    return [
+        AssociatedZoneView(
+            id=zone["HostedZoneId"].rpartition("/")[2],
+            domain=zone["Name"].rstrip("."),
+            owner=zone["Owner"].get("OwningAccount") or zone["Owner"].get("OwningService", ""),
+        )
+        for zone in zones
+    ]
+
+
+def find_origin_access_control(account: Account, name: str) -> str | None:
+    """Return the id of CloudFront's origin access control with a name, which is unique in an account."""
+    controls = account.items("cloudfront.list_origin_access_controls", "OriginAccessControlList.Items")
+    return next((str(control["Id"]) for control in controls if control["Name"] == name), None)
 
 
 def is_bucket_missing(account: Account, bucket: str) -> bool:

@@ -86,7 +86,7 @@ def test_subnets_too_small_for_pods_are_refused() -> None:
     nodes = [{"name": "nodes", "minSize": 30, "maxSize": 30}]
     said = refusal({**of("amazon-vpc"), "nodeGroups": nodes})
     assert said.startswith(
-        "network.subnets: the subnets have 251 addresses, but 31 instances with pods need 341 or more"
+        "network.subnets: the subnets have 251 addresses for instances and pods, but 31 instances need 341 or more"
     )
     assert parse({**of("cilium"), "nodeGroups": nodes})
 

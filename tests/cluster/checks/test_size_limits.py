@@ -36,6 +36,12 @@ def subnet(cidr: str) -> dict[str, Any]:
     return {"network": {"subnets": [{"zone": "us-west-2a", "cidr": cidr}]}}
 
 
+def balanced(plugin: str) -> dict[str, Any]:
+    """Three masters behind a load balancer, in subnets with 27 addresses each."""
+    subnets = [{"zone": f"us-west-2{zone}", "cidr": f"172.20.0.{32 * index}/27"} for index, zone in enumerate("abc")]
+    return {"controlPlane": {"count": 3}, "network": {"plugin": plugin, "subnets": subnets}}
+
+
 def ranges(count: int) -> list[str]:
     return [f"10.{number // 256}.{number % 256}.0/24" for number in range(count)]
 
@@ -107,7 +113,7 @@ ENDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
         {**VPC_PODS, **nodes(minSize=21)},
         {**VPC_PODS, **nodes(minSize=22)},
-        "network.subnets: the subnets have 251 addresses, but 23 instances with pods need 253 or more (11 each)",
+        "network.subnets: the subnets have 251 addresses for instances and pods, but 23 instances need 253 or more (11",
     ),
     # Each node and master takes a /24 of the pods' range.
     (
@@ -215,7 +221,18 @@ THOUGHTS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
         {**subnet("172.20.0.0/27"), **nodes(minSize=1, maxSize=26)},
         {**subnet("172.20.0.0/27"), **nodes(minSize=1, maxSize=27)},
-        "nodeGroups: the subnets have addresses for 26 nodes beside the masters, but maxSize allows 27",
+        "network.subnets[0].cidr: 172.20.0.0/27 has 27 usable addresses, and the cluster needs 28 when its",
+    ),
+    # A load balancer needs eight addresses of each subnet, and a group of one zone has no other subnet.
+    (
+        {**balanced("cilium"), **nodes(minSize=1, maxSize=18, zones=["us-west-2b"])},
+        {**balanced("cilium"), **nodes(minSize=1, maxSize=19, zones=["us-west-2b"])},
+        "network.subnets[1].cidr: 172.20.0.32/27 has 27 usable addresses, and the cluster needs 28 when its",
+    ),
+    (
+        {**balanced("amazon-vpc"), **nodes(minSize=1, maxSize=1)},
+        {**balanced("amazon-vpc"), **nodes(minSize=1, maxSize=2)},
+        "network.subnets: up to 5 instances may need 65 addresses or more (13 each and one for each further pod), but",
     ),
     (
         {**VPC_PODS, **nodes(minSize=1, maxSize=18)},

@@ -7,13 +7,14 @@ cluster/common.sh of Kubernetes 1.0 to 1.5.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cfngen.cluster import kube_up
 from cfngen.cluster.load import load
-from cfngen.cluster.paths import dotted, leaves
+from cfngen.cluster.paths import dotted, leaves, lookup
 from cfngen.cluster.problems import ClusterFileError
 
 # The values that describe what happens anyway.
@@ -29,6 +30,7 @@ ACCEPTED = {
     "KUBE_ENABLE_DNS_HORIZONTAL_AUTOSCALER": "false",
     "ENABLE_DEFAULT_STORAGE_CLASS": "true",
     "KUBE_E2E_STORAGE_TEST_ENVIRONMENT": "false",
+    "KUBE_LOGGING_DESTINATION": "elasticsearch",
     "ENABLE_L7_LOADBALANCING": "none",
     "ENABLE_NODE_PROBLEM_DETECTOR": "false",
     "ENABLE_RESCHEDULER": "false",
@@ -57,7 +59,6 @@ REFUSED = {
     "OPENCONTRAIL_TAG": "network.plugin",
     "OPENCONTRAIL_KUBERNETES_TAG": "network.plugin",
     "OPENCONTRAIL_PUBLIC_SUBNET": "network.plugin",
-    "KUBE_LOGGING_DESTINATION": "addons.fluentBit.values",
     "KUBE_AUTOSCALER_MIN_NODES": "nodeGroups[].minSize",
     "KUBE_AUTOSCALER_MAX_NODES": "nodeGroups[].maxSize",
     "CLUSTER_REGISTRY_DISK": "ECR",
@@ -97,7 +98,9 @@ REFUSED_ALIKE = (
     "KUBEPROXY_TEST_LOG_LEVEL",
 )
 # A value that each of the others takes.
+LOGGING = ("KUBE_ENABLE_NODE_LOGGING", "KUBE_ENABLE_CLUSTER_LOGGING")
 HONOURED = {
+    **dict.fromkeys(LOGGING, "true"),
     "KUBE_AWS_ZONE": "eu-west-1b",
     "KUBE_AWS_INSTANCE_PREFIX": "k8s",
     "VPC_NAME": "shared",
@@ -146,8 +149,6 @@ HONOURED = {
     "KUBE_APISERVER_REQUEST_TIMEOUT": "300",
     "TERMINATED_POD_GC_THRESHOLD": "100",
 }
-# Where logs go must be said besides.
-LOGGING = ("KUBE_ENABLE_NODE_LOGGING", "KUBE_ENABLE_CLUSTER_LOGGING")
 # The spelling of Kubernetes 1.0 and 1.1.
 OLD = {
     "NUM_MINIONS": "NUM_NODES",
@@ -177,7 +178,7 @@ def refusal(environ: dict[str, str]) -> str:
 
 
 def test_every_variable_of_kube_up_is_known_and_no_other() -> None:
-    fates = {"honoured": {*HONOURED, *LOGGING}, "accepted": set(ACCEPTED), "refused": set(REFUSED)}
+    fates = {"honoured": set(HONOURED), "accepted": set(ACCEPTED), "refused": set(REFUSED)}
     for fate, names in fates.items():
         assert {variable.name for variable in kube_up.VARIABLES.values() if variable.handling == fate} == names
     old = {name: variable.name for variable in kube_up.VARIABLES.values() for name in variable.old_names}
@@ -266,9 +267,23 @@ def test_each_kind_of_monitoring_is_prometheus(value: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOGGING)
-def test_logging_asks_where_logs_go(name: str) -> None:
-    assert "addons.fluentBit.values: does not say where logs go" in refusal({name: "true"})
+def test_logs_go_where_kube_ups_went_unless_the_file_says_otherwise(name: str, tmp_path: Path) -> None:
+    key = "addons.fluentBit.values.config.outputs"
+    loaded = load(None, environ={name: "true", "KUBE_LOGGING_DESTINATION": "elasticsearch"})
+    outputs = lookup(loaded.cluster.addons.fluent_bit.values, ("config", "outputs"))
+    assert "Host elasticsearch-logging.kube-system\n" in str(outputs)
+    assert [f"{key}: is kube-up's" in str(warning) for warning in loaded.warnings if key in str(warning)] == [True]
+    (tmp_path / "cluster.yaml").write_text("addons: {fluentBit: {values: {config: {outputs: '[OUTPUT]'}}}}")
+    own = load(tmp_path / "cluster.yaml", environ={name: "true"})
+    assert lookup(own.cluster.addons.fluent_bit.values, ("config", "outputs")) == "[OUTPUT]"
+    assert not [warning for warning in own.warnings if key in str(warning)]
     assert effective({name: "none"}) == effective({})
+
+
+def test_logs_do_not_go_to_googles_service() -> None:
+    assert "'gcp' is not accepted, only elasticsearch; set Fluent Bit's outputs" in refusal(
+        {"KUBE_LOGGING_DESTINATION": "gcp"}
+    )
 
 
 @pytest.mark.parametrize("value", ["", "a.b", "1.2.3", "1234.5", "1."])

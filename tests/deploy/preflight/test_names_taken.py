@@ -9,12 +9,18 @@ import pytest
 from answers import Answers
 from cloud import Cloud
 from deployments import Operator
+from existing_network import ExistingNetwork
 from recorded import RefusedError
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
-from cfngen.deploy.preflight.existing.services import find_load_balancer_problems, find_record_problems
+from cfngen.deploy.preflight.existing.services import (
+    find_access_control_problems,
+    find_load_balancer_problems,
+    find_private_zone_problems,
+    find_record_problems,
+)
 
 ARN = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/net/{}/0123456789abcdef"
 SEVERAL: dict[str, Any] = {
@@ -108,3 +114,88 @@ def test_a_plan_refuses_a_record_that_is_there(cloud: Cloud) -> None:
     route53.change_resource_record_sets(HostedZoneId=zone, ChangeBatch=changes)
     with pytest.raises(ForeignObjectsError, match=r"^api\.dns\.name: .* has a record api"):
         operator.plan({"name": "one", "api": {"dns": {"name": NAME, "publicZone": {"id": zone}}}})
+
+
+VPC, ZONE = "vpc-0123456789abcdef0", "Z0123456789ABC"
+INSIDE = {"api": {"internal": True, "dns": {"name": NAME, "privateZone": {"name": "k8s.example.com"}}}}
+
+
+def tree_of(*ids: str) -> StackTree | None:
+    return cast("StackTree | None", SimpleNamespace(physical_ids=dict(enumerate(ids))) if ids else None)
+
+
+@pytest.mark.parametrize(
+    ("zone", "owner", "own", "remedy"),
+    [
+        ("k8s.example.com.", "123456789012", (), f"; enter `privateZone: {{id: {ZONE}}}`, or give"),
+        ("k8s.example.com.", "123456789012", ("Z9",), "or give the new zone another name"),
+        ("k8s.example.com.", "210987654321", (), f"({ZONE} of 210987654321), which is not this stack's; have it"),
+        ("k8s.example.com.", "123456789012", (ZONE,), ""),
+        ("example.com.", "123456789012", (), ""),
+    ],
+)  # fmt: skip
+def test_a_private_zone_of_the_name_is_on_the_vpc(
+    aws: Answers, zone: str, owner: str, own: tuple[str, ...], remedy: str
+) -> None:
+    def answer(arguments: dict[str, Any]) -> dict[str, Any]:
+        assert (arguments["VPCId"], arguments["VPCRegion"]) == (VPC, "us-west-2")
+        name = zone if "NextToken" in arguments else "other.example.com."
+        summary = {"HostedZoneId": ZONE, "Name": name, "Owner": {"OwningAccount": owner}}
+        more = {} if "NextToken" in arguments else {"NextToken": "second"}
+        return {"HostedZoneSummaries": [summary], "MaxItems": "100", **more}
+
+    aws.given["route53:ListHostedZonesByVPC"] = answer
+    problems = list(map(str, find_private_zone_problems(aws.account, parse(INSIDE), tree_of(*own), VPC)))
+    expected = f"api.dns.privateZone.name: {VPC} has a private zone k8s.example.com already"
+    assert [problem.startswith(expected) and remedy in problem for problem in problems] == [True] * bool(remedy)
+
+
+def test_zones_are_not_looked_for_where_none_is_made(aws: Answers) -> None:
+    existing = {"api": {"internal": True, "dns": {"name": NAME, "privateZone": {"id": ZONE}}}}
+    assert not list(find_private_zone_problems(aws.account, parse(existing), None, VPC))
+    assert not list(find_private_zone_problems(aws.account, parse({}), None, VPC))
+    assert not aws.calls
+
+
+def test_a_plan_refuses_a_private_zone_that_the_vpc_has(cloud: Cloud) -> None:
+    operator = Operator(cloud)
+    account = operator.account
+    network = ExistingNetwork(account)
+    zone = {"Name": "k8s.example.com", "CallerReference": "one", "HostedZoneConfig": {"PrivateZone": True}}
+    account.client("route53").create_hosted_zone(**zone, VPC={"VPCId": network.vpc, "VPCRegion": "us-west-2"})
+    with pytest.raises(ForeignObjectsError, match=r"api\.dns\.privateZone\.name: vpc-\w+ has a private zone k8s"):
+        operator.plan({"name": "one", "network": network.network, **network.file, **INSIDE})
+
+
+POD_ROLES: dict[str, Any] = {"name": "one", "serviceAccountIssuer": {"discovery": "cloudFront"}}
+
+
+@pytest.mark.parametrize(("name", "own", "count"), [
+    ("one.us-west-2", (), 1), ("one.us-west-2", ("E9",), 1), ("one.us-west-2", ("E1",), 0), ("one.us-east-1", (), 0),
+    ("", (), 0),
+])  # fmt: skip
+def test_an_access_control_of_the_issuers_name(aws: Answers, name: str, own: tuple[str, ...], count: int) -> None:
+    settings = {"Description": "", "SigningProtocol": "sigv4", "SigningBehavior": "always"}
+    control = {"Id": "E1", "Name": name, "OriginAccessControlOriginType": "s3", **settings}
+    listed = {"Items": [control]} if name else {}
+    described = {"Marker": "", "MaxItems": 100, "IsTruncated": False, "Quantity": len(listed), **listed}
+    aws.given["cloudfront:ListOriginAccessControls"] = {"OriginAccessControlList": described}
+    problems = list(map(str, find_access_control_problems(aws.account, parse(POD_ROLES), tree_of(*own))))
+    expected = "name: account 123456789012 has an origin access control one.us-west-2 (E1) already, which is not"
+    remedy = "delete-origin-access-control --id E1 --if-match"
+    assert [problem.startswith(expected) and remedy in problem for problem in problems] == [True] * count
+
+
+def test_a_plan_refuses_an_access_control_that_is_there(cloud: Cloud) -> None:
+    operator = Operator(cloud)
+    settings = {"SigningProtocol": "sigv4", "SigningBehavior": "always", "OriginAccessControlOriginType": "s3"}
+    operator.account.client("cloudfront").create_origin_access_control(
+        OriginAccessControlConfig={"Name": "one.us-west-2", **settings}
+    )
+    with pytest.raises(ForeignObjectsError, match=r"^name: account .* has an origin access control one\.us-west-2"):
+        operator.plan(POD_ROLES)
+
+
+def test_access_controls_are_not_looked_for_where_none_is_made(aws: Answers) -> None:
+    assert not list(find_access_control_problems(aws.account, parse({"name": "one"}), None))
+    assert not aws.calls

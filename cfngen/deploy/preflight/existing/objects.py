@@ -84,6 +84,7 @@ def _checks(
         ("the hosted zones", services.find_zone_problems(account, cluster)),
         ("the roles for pods", roles.find_pod_role_problems(account, cluster, deployed)),
         ("the records of hosted zones", services.find_record_problems(account, cluster, deployed)),
+        ("the access controls of CloudFront", services.find_access_control_problems(account, cluster, deployed)),
         ("the names of load balancers", services.find_load_balancer_problems(account, cluster, deployed)),
     ]
     if deployed is None and not vpc_id:
@@ -100,7 +101,10 @@ def _checks(
             ("the targets of routes", network.find_route_problems(account, cluster, vpc_id)),
         ]
     if vpc_id:
-        checks.append(("the target groups", services.find_target_group_problems(account, cluster, vpc_id)))
+        checks += [
+            ("the target groups", services.find_target_group_problems(account, cluster, vpc_id)),
+            ("the VPC's private zones", services.find_private_zone_problems(account, cluster, deployed, vpc_id)),
+        ]
     return [
         *checks,
         ("the Elastic IPs", _find_elastic_ip_problems(account, values)),

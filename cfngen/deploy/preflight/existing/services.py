@@ -13,7 +13,7 @@ from typing import Any
 
 from cfngen.cluster.iam.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.names import load_balancer_name
+from cfngen.cluster.naming.names import load_balancer_name, origin_access_control_name
 from cfngen.cluster.naming.network_ids import ZoneId, zone_id
 from cfngen.cluster.network.endpoints import (
     endpoint_zones,
@@ -22,7 +22,7 @@ from cfngen.cluster.network.endpoints import (
     service_name,
     settings_of,
 )
-from cfngen.cluster.network.topology import has_internal_load_balancer, has_public_load_balancer
+from cfngen.cluster.network.topology import has_internal_load_balancer, has_public_load_balancer, private_zone
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
@@ -32,8 +32,10 @@ from cfngen.deploy.aws.services import (
     KeyView,
     find_hosted_zone,
     find_key,
+    find_origin_access_control,
     has_record,
     is_bucket_missing,
+    list_private_zones,
     read_key_policy,
 )
 from cfngen.deploy.aws.stacks import StackTree
@@ -143,13 +145,35 @@ def find_load_balancer_problems(account: Account, cluster: Cluster, deployed: St
     ):
         name = load_balancer_name(cluster, is_public=is_public)
         arn = find_load_balancer_arn(account, name) if is_wanted else ""
-        if arn and (deployed is None or arn not in deployed.physical_ids.values()):
-            yield refusal(
-                "name",
-                f"account {account.id} has a load balancer {name} in {account.region} already, which is not this "
-                f"stack's; delete it with `aws elbv2 delete-load-balancer --region {account.region} "
-                f"--load-balancer-arn {arn}` if nothing uses it, or choose another name of the cluster",
-            )
+        if arn and not _is_own(arn, deployed):
+            command = f"aws elbv2 delete-load-balancer --region {account.region} --load-balancer-arn {arn}"
+            yield _taken_name(account, f"a load balancer {name} in {account.region}", command)
+
+
+def find_access_control_problems(account: Account, cluster: Cluster, deployed: StackTree | None) -> Iterator[Finding]:
+    """Yield a problem if another origin access control has the name of the issuer's: names are unique in an account."""
+    issuer = cluster.service_account_issuer
+    if issuer is None or issuer.discovery != "cloudFront":
+        return
+    name = origin_access_control_name(cluster)
+    id_ = find_origin_access_control(account, name)
+    if id_ and not _is_own(id_, deployed):
+        tag = f"aws cloudfront get-origin-access-control --id {id_} --query ETag --output text"
+        command = f'aws cloudfront delete-origin-access-control --id {id_} --if-match "$({tag})"'
+        yield _taken_name(account, f"an origin access control {name} ({id_})", command)
+
+
+def _is_own(physical_id: str, deployed: StackTree | None) -> bool:
+    return deployed is not None and physical_id in deployed.physical_ids.values()
+
+
+def _taken_name(account: Account, what: str, command: str) -> Finding:
+    """Return that something of the account has a name that follows from the cluster's, and how to delete it."""
+    return refusal(
+        "name",
+        f"account {account.id} has {what} already, which is not this stack's; delete it with `{command}` if nothing "
+        "uses it, or choose another name of the cluster",
+    )
 
 
 def find_older_than_vpc(cluster: Cluster) -> Iterator[Finding]:
@@ -223,6 +247,29 @@ def find_record_problems(account: Account, cluster: Cluster, deployed: StackTree
                 "api.dns.name",
                 f"{zone.id} has a record {dns.name} of the type A already, which is not this stack's; delete the "
                 "record if nothing uses it, or choose another name",
+            )
+
+
+def find_private_zone_problems(
+    account: Account, cluster: Cluster, deployed: StackTree | None, vpc_id: str
+) -> Iterator[Finding]:
+    """Yield a problem if the VPC has a private zone of the new one's name: Route 53 refuses a second one.
+
+    "A hosted zone with the specified name already exists and is already associated with the Amazon VPC that you
+    specified" (ConflictingDomainExists of CreateHostedZone, Amazon Route 53 API Reference).
+    """
+    wanted = private_zone(cluster)
+    if wanted is None or not wanted.name:
+        return
+    for zone in list_private_zones(account, vpc_id):
+        if zone.domain == wanted.name and not _is_own(zone.id, deployed):
+            where, remedy = zone.id, f"enter `privateZone: {{id: {zone.id}}}`"
+            if zone.owner != account.id:
+                where, remedy = f"{zone.id} of {zone.owner}", f"have it dissociated from {vpc_id}"
+            yield refusal(
+                "api.dns.privateZone.name",
+                f"{vpc_id} has a private zone {zone.domain} already ({where}), which is not this stack's; {remedy}, or "
+                "give the new zone another name",
             )
 
 

@@ -83,7 +83,7 @@ def _print_files(userdata: UserData, file_name: str | None) -> None:
     if file_name is None:
         for path, text in userdata.files.items():
             click.secho(f"==> {path} <==", bold=True)
-            echo(text.rstrip("\n") + "\n")
+            echo(text.rstrip("\n") + "\n", folds=False)
     elif file_name in userdata.files:
         print_verbatim(userdata.files[file_name].removesuffix("\n"))
     else:

@@ -12,6 +12,7 @@ import click
 from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.display.typography import print_verbatim
 from cfngen.cli.input.source import Source, source_options
+from cfngen.cli.input.target import remember_output
 from cfngen.cli.render.layout import align_columns, table
 from cfngen.cluster.paths import dotted, leaves
 
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     type=click.Choice(("text", "yaml", "json")),
     default="text",
     show_default=True,
+    is_eager=True,  # so that errors in other options are shown in this format, too
+    callback=remember_output,
     help="text: one line for each value. yaml: a complete cluster file. json: for programs.",
 )
 @click.option(

@@ -163,7 +163,7 @@ def _report_failure(
 def _print_failure(failure: BaseException | None, messages: Sequence[str], hint: str, settings: Settings) -> None:
     """Show the messages and the hint, and in debug mode the traceback before them."""
     if settings.debug and failure is not None:
-        echo("".join(traceback.format_exception(failure)), err=True, nl=False)
+        echo("".join(traceback.format_exception(failure)), err=True, nl=False, folds=False)
     for message in messages:
         _print_error(message, settings)
     if hint:

@@ -353,7 +353,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("Try and find out", "cfngen completion SHELL"): Typed(fill={"SHELL": ("bash", "zsh", "fish")}),
     },
     "docs/build/graph.md": {
-        ("Pictures of a cluster", "cfngen graph --templates output/ --output cluster.svg"): Typed(
+        ("Pictures of a cluster", "cfngen graph --templates output/ --output-file cluster.svg"): Typed(
             before=templates_written
         ),
         ("Pictures of a cluster", "cfngen plan --graph plan.html"): Typed(code=4),

@@ -203,7 +203,7 @@ FILE_OPTIONS = {
 }
 """A command line for each option that names a file which is read and understood."""
 WRITTEN_FILES = {
-    "init file", "graph --output", "userdata --unpack", "plan --graph", "rehearse --report",
+    "init file", "graph --output-file", "userdata --unpack", "plan --graph", "rehearse --report",
 }  # fmt: skip
 """Options that name files which are written, and not read before."""
 ELSEWHERE = {"kubeconfig --file", "delete --authorities-file"}

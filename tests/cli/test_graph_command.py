@@ -36,14 +36,14 @@ def test_mermaid_of_a_cluster_file(cfngen: Shell, directory: Path) -> None:
     [("a.mmd", "---\ntitle"), ("a.MERMAID", "---\ntitle"), ("a.dot", "digraph"), ("a.gv", "digraph")],
 )
 def test_the_suffix_says_the_format(cfngen: Shell, directory: Path, name: str, beginning: str) -> None:
-    ran = cfngen("graph", "--output", name)
+    ran = cfngen("graph", "--output-file", name)
     assert (ran.code, ran.out) == (0, f"{name}: written.\n")
     assert (directory / name).read_text().startswith(beginning)
     assert [path.name for path in directory.iterdir()] == [name]
 
 
 def test_the_option_wins_over_the_suffix(cfngen: Shell, directory: Path) -> None:
-    assert cfngen("graph", "--format", "dot", "--output", "picture.txt").code == 0
+    assert cfngen("graph", "--format", "dot", "--output-file", "picture.txt").code == 0
     assert (directory / "picture.txt").read_text().startswith("digraph")
 
 
@@ -109,7 +109,8 @@ def test_templates_without_the_shape_of_templates(cfngen: Shell, directory: Path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--output", "json"), "--output is the file to write; the format json goes to --format."),
+        (("--output-file", "html"), "--output-file is the file to write; the format html goes to --output."),
+        (("--output", "cluster.svg"), "is not one of svg, html, mermaid, dot; --output-file chooses the file."),
         (("--templates", "output", "--defaults"), "--templates draws templates as they are"),
         (("--templates", ""), "--templates is empty; give a folder of templates, or one template"),
         (("--show", "costs"), "'costs' is not one of"),
@@ -134,6 +135,6 @@ def test_a_file_that_cannot_be_written_is_refused_at_once(
     cfngen: Shell, directory: Path, command: str, file: str, message: str
 ) -> None:
     (directory / "folder.dot").mkdir()
-    ran = cfngen(command, "--output" if command == "graph" else "--graph", file)
+    ran = cfngen(command, "--output-file" if command == "graph" else "--graph", file)
     assert ran.code == 1
     assert message in ran.err

@@ -161,3 +161,23 @@ def test_the_example_for_cfn_lint_works(cfngen, directory):
     start = "import sys; from cfnlint.runner import main; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", start, *command[1:]], capture_output=True, text=True, timeout=120)
     assert "W9010" in done.stdout, done.stderr
+
+
+def test_a_program_gets_the_findings(cfngen, directory):
+    (directory / "good.json").write_text(json.dumps(GOOD))
+    (directory / "open.yaml").write_text(OPEN)
+    assert json.loads(cfngen("lint", "good.json", "-o", "json").out) == {
+        "type": "lint",
+        "templates": 1,
+        "regions": ["us-west-2"],
+        "findings": [],
+    }
+    ran = cfngen("lint", "good.json", "open.yaml", "-o", "json")
+    linted, error = map(json.loads, ran.out.splitlines())
+    assert (ran.code, error["code"], linted["templates"]) == (1, "lint-findings", 2)
+    finding = linted["findings"][0]
+    assert (finding["template"], finding["path"][:2], finding["line"] > 0) == (
+        "open.yaml",
+        ["Resources", "Group"],
+        True,
+    )

@@ -11,6 +11,8 @@ import pytest
 
 import cfngen
 from cfngen.cli.application import application
+from cfngen.cli.commands.lint import Linted
+from cfngen.cli.commands.userdata import RoleUserData
 from cfngen.cli.commands.version import Versions
 from cfngen.cli.display.messages import MESSAGE_TYPES, MessageType
 from cfngen.deploy.messages.message import Event, Message
@@ -31,15 +33,22 @@ def test_every_message_is_in_the_table() -> None:
         if module.name.startswith(("cfngen.deploy.", "cfngen.rehearse.")):
             importlib.import_module(module.name)
     defined = {each for each in messages() if each.__module__.startswith("cfngen.")}
-    assert {each.message_class for each in MESSAGE_TYPES.values()} == {*defined, Policy, SandboxStatus, Versions}
+    assert {each.message_class for each in MESSAGE_TYPES.values()} == {
+        *defined,
+        Linted,
+        Policy,
+        RoleUserData,
+        SandboxStatus,
+        Versions,
+    }
 
 
 @pytest.mark.parametrize(("kind", "message_type"), MESSAGE_TYPES.items(), ids=list(MESSAGE_TYPES))
 def test_a_message_has_its_kind_and_a_renderer_that_takes_it(kind: str, message_type: MessageType) -> None:
     class_ = message_type.message_class
     assert class_.kind == kind  # type: ignore[attr-defined]
-    if class_ in (Event, Progress):
-        assert message_type.renderer == ""  # drawn while the operation is in progress
+    if class_ in (Event, Progress, RoleUserData):
+        assert message_type.renderer == ""  # drawn while the operation is in progress, or printed by the command
         return
     module, _, function = message_type.renderer.rpartition(".")
     render = getattr(importlib.import_module(f"cfngen.cli.render.{module}"), function)

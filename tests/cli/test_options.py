@@ -2,12 +2,69 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from datetime import timedelta
 
 import click
 import pytest
+from shell import Shell
 
+from cfngen.cli.application import application
 from cfngen.cli.input.options import Duration, format_duration
+
+# Commands without --output: what they print is for one reader only.
+ONE_FORM = {
+    "init": "asks, and writes a file",
+    "schema": "prints JSON",
+    "completion": "prints a script for a shell",
+    "sandbox env": "prints lines for a shell",
+    **dict.fromkeys(("sandbox start", "sandbox stop"), "`sandbox status` says how it is then"),
+    **dict.fromkeys(("sandbox fail", "sandbox heal", "sandbox interrupt"), "orders to the emulator, without a result"),
+}
+# Where --output is the form of a file: its forms, and the option that says where the file goes.
+OF_A_FILE = {
+    "templates": (("json", "yaml"), "--output-dir"),
+    "graph": (("svg", "html", "mermaid", "dot"), "--output-file"),
+}
+
+
+def commands(group: click.Group, context: click.Context, name: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command that is no group, by its name."""
+    for part in group.list_commands(context):
+        command = group.get_command(context, part)
+        assert command
+        if isinstance(command, click.Group):
+            yield from commands(command, context, f"{name}{part} ")
+        else:
+            yield name + part, command
+
+
+COMMANDS = dict(commands(application, click.Context(application)))
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_output_means_the_form_of_the_output_in_every_command(name: str) -> None:
+    options = {opt: option for option in COMMANDS[name].params for opt in option.opts}
+    assert (name in ONE_FORM) == ("--output" not in options)
+    assert options.get("-o") is options.get("--output")
+    if name not in ONE_FORM:
+        form = options["--output"].type
+        assert isinstance(form, click.Choice)
+        forms, where = OF_A_FILE.get(name, (("text", "yaml", "json") if name == "config" else ("text", "json"), None))
+        assert tuple(form.choices) == forms
+        assert where is None or where in options
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - ONE_FORM.keys() - OF_A_FILE.keys()))
+def test_an_error_has_the_form_of_the_output(cfngen: Shell, name: str) -> None:
+    arguments = [parameter for parameter in COMMANDS[name].params if isinstance(parameter, click.Argument)]
+    values = ["a" for argument in arguments if argument.required]
+    if not any("--cluster" in parameter.opts for parameter in COMMANDS[name].params):
+        values += ["surplus"]
+    ran = cfngen(*name.split(), *values, "-o", "json", *(() if "surplus" in values else ("-f", "missing.yaml")))
+    error = json.loads(ran.out)
+    assert (error["type"], error["exitCode"]) == ("error", ran.code)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from cfngen.cli.render.durations import age_text
-from cfngen.cli.render.layout import aligned_rows, flow, hanging, paragraph, table
+from cfngen.cli.render.layout import aligned_rows, flow, fold, hanging, paragraph, table
 
 
 def plain(lines):
@@ -66,6 +66,28 @@ def test_columns_without_room_stand_below_their_row():
         "  one   aaaaaaaaaa  ami-1",
         "  two   bbbbbbbbbb",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "folded"),
+    [
+        ("it all fits", ["it all fits"]),
+        ("the newest snapshot is of this very morning, UTC", ["the newest snapshot is of this very", "morning, UTC"]),
+        ("Stack  k8s  CREATE_COMPLETE for 1 day (it succeeded)", ["Stack  k8s  CREATE_COMPLETE for 1 day",
+                                                                  "            (it succeeded)"]),
+        ("  12:00Z  COMPLETE  VpcStack/SubnetA  EC2 Subnet", ["  12:00Z  COMPLETE  VpcStack/SubnetA",
+                                                              "                    EC2 Subnet"]),
+        ("API   https://k8s.elb.amazonaws.example.com  ready", ["API",
+                                                                "    https://k8s.elb.amazonaws.example.com",
+                                                                "    ready"]),
+        ("    aws ec2 delete-volume --volume-id vol-12345678", ["    aws ec2 delete-volume --volume-id vol-12345678"]),
+        ("Next: cfngen deploy -f prod.yaml --stack-name prod", ["Next: cfngen deploy -f prod.yaml --stack-name prod"]),
+        ("  yes, `cfngen status --drift` says more of it", ["  yes, `cfngen status --drift` says more", "  of it"]),
+    ],
+)  # fmt: skip
+def test_a_line_is_folded_below_its_columns(line: str, folded: list[str]) -> None:
+    assert fold(line, 40).split("\n") == folded
+    assert click.unstyle(fold(click.style(line, fg="red"), 40)).split("\n") == folded
 
 
 @pytest.mark.parametrize(

@@ -88,3 +88,13 @@ def test_a_file_or_the_size(cfngen):
 def test_the_roles_follow_the_cluster(cfngen, directory):
     (directory / "gpu.yaml").write_text("nodeGroups: [{name: gpu}]\n")
     assert cfngen("userdata", "-f", "gpu.yaml").out == "master\nnodes-gpu\n"
+
+
+def test_a_program_gets_the_files(cfngen):
+    by_role = {line["role"]: line for line in map(json.loads, cfngen("userdata", "-o", "json").out.splitlines())}
+    assert list(by_role) == ["master", "nodes-nodes"]
+    assert 0 < by_role["master"]["size"] < by_role["master"]["limit"]
+    assert by_role["master"]["files"] == {}
+    whole = json.loads(cfngen("userdata", "master", "-o", "json").out)["files"]
+    one = json.loads(cfngen("userdata", "master", "--file", "config.json", "-o", "json").out)["files"]
+    assert one == {"config.json": whole["config.json"]}

@@ -12,7 +12,8 @@ import click
 from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.display.typography import print_verbatim
 from cfngen.cli.input.source import Source, source_options
-from cfngen.cli.render.layout import align_columns
+from cfngen.cli.input.target import remember_output
+from cfngen.cli.render.layout import align_columns, table
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     type=click.Choice(("text", "yaml", "json")),
     default="text",
     show_default=True,
+    is_eager=True,  # so that errors in other options are shown in this format, too
+    callback=remember_output,
     help="text: one line for each value. yaml: a complete cluster file. json: for programs.",
 )
 @click.option(
@@ -132,7 +135,7 @@ def _show_addresses(cluster: Cluster, output_format: str) -> None:
             )
             for item in ranges
         ]
-        echo("\n".join(align_columns([("range", "tier", "zone", "usable", "for"), *rows], indent="")))
+        echo("\n".join(table(("range", "tier", "zone", "usable", "for"), rows, indent="")))
         return
     document = {
         "addresses": [
@@ -158,7 +161,7 @@ def _show_egress(cluster: Cluster, output_format: str) -> None:
             )
             for item in destinations
         ]
-        echo("\n".join(align_columns([("host", "port", "from", "VPC endpoint", "for"), *rows], indent="")))
+        echo("\n".join(table(("host", "port", "from", "VPC endpoint", "for"), rows, indent="")))
         return
     _print_document({"egress": [dataclasses.asdict(item) for item in destinations]}, output_format)
 
@@ -187,7 +190,7 @@ def _show_instance_types(cluster: Cluster, output_format: str) -> None:
 
     rows = [row(owner, name, facts_of(name)) for owner, types in types_by_owner.items() for name in types]
     header = ("for", "type", "vCPUs", "memory", "local disks", "GPUs")
-    echo("\n".join(align_columns([header, *rows], indent="")))
+    echo("\n".join(table(header, rows, indent="")))
     if any(group.instance_requirements for group in cluster.node_groups):
         echo("\nOf the types that match instanceRequirements AWS decides; it knows prices, and types of the future.")
 
@@ -211,7 +214,7 @@ def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
             for rule in rules
         ]
         header = ("group", "direction", "traffic", "source or destination", "for")
-        echo("\n".join(align_columns([header, *rows], indent="")))
+        echo("\n".join(table(header, rows, indent="")))
         if not all(rule.command(cluster.region) for rule in rules):
             echo(
                 "\nThe cluster file has references in place of ids: "

@@ -11,6 +11,7 @@ from cfngen.bounded_files import read_bytes
 from cfngen.cli.display import pictures
 from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.display.typography import print_verbatim
+from cfngen.cli.input.options import FileFormat
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.pipeline import generate
@@ -36,13 +37,13 @@ class NoTemplatesError(CfngenError):
     "graph",
     short_help="Draw the cluster from its templates: SVG, HTML, Mermaid, DOT.",
     epilog=examples_epilog(
-        "cfngen graph --output cluster.svg",
-        "cfngen graph -f prod.yaml --output prod.html      one page: click a box to see its resource",
-        "cfngen graph --show access --output access.svg    who may talk to whom, on which port",
-        "cfngen graph --show iam --output roles.svg        what each role may do",
-        "cfngen graph --format mermaid                     text that GitHub and GitLab draw",
-        "cfngen graph --templates output/                  templates that somebody has made with cfngen",
-        "cfngen graph --format dot | dot -Tpng > cluster.png",
+        "cfngen graph --output-file cluster.svg",
+        "cfngen graph -f prod.yaml --output-file prod.html      one page: click a box to see its resource",
+        "cfngen graph --show access --output-file access.svg    who may talk to whom, on which port",
+        "cfngen graph --show iam --output-file roles.svg        what each role may do",
+        "cfngen graph --output mermaid                          text that GitHub and GitLab draw",
+        "cfngen graph --templates output/                       templates that somebody has made with cfngen",
+        "cfngen graph --output dot | dot -Tpng > cluster.png",
     ),
 )
 @source_options
@@ -63,13 +64,15 @@ class NoTemplatesError(CfngenError):
     "data. all: everything in one picture.",
 )
 @click.option(
+    "--output",
+    "-o",
     "--format",
     "picture_format",
-    type=click.Choice(pictures.FORMATS),
-    help="Format of the picture. Default: what the name of --output says, else svg.",
+    type=FileFormat(pictures.FORMATS, "--output-file chooses the file"),
+    help="Format of the picture. Default: what the name of --output-file says, else svg.",
 )
 @click.option(
-    "--output",
+    "--output-file",
     "output_path",
     metavar="FILE",
     type=PathArgument("give a file, or leave the option out for standard output"),
@@ -90,8 +93,8 @@ def command(
     drawn as existing. To see what a deployment would change, use `cfngen plan --graph FILE`.
     """
     if output_path is not None:
-        if str(output_path) in (*pictures.FORMATS, "json", "yaml", "text"):
-            raise click.UsageError(f"--output is the file to write; the format {output_path} goes to --format.")
+        if str(output_path) in pictures.FORMATS:
+            raise click.UsageError(f"--output-file is the file to write; the format {output_path} goes to --output.")
         pictures.require_writable(output_path)
         picture_format = picture_format or pictures.format_of(output_path)
     if templates_path is not None and (source.is_explicit or source.overrides):

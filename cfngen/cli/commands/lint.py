@@ -2,23 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
+from cfngen.cli.display.messages import show_message
 from cfngen.cli.display.terminal import echo, examples_epilog, show_warning
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
-from cfngen.cli.pipeline import generate, lint_documents, lint_or_fail, no_cache_option
+from cfngen.cli.input.target import output_option
+from cfngen.cli.pipeline import generate, lint_documents, no_cache_option
 from cfngen.errors import CfngenError
-from cfngen.text import pluralize
+from cfngen.lint import Finding, LintError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cfngen.cli.input.template_file import TemplateFile
-    from cfngen.lint import Finding
+
+
+@dataclass(frozen=True)
+class TemplateFinding:
+    """A problem in a template.
+
+    Attributes:
+        rule: id of the rule, e.g. `E3012`.
+        severity: `error`, `warning` or `informational`.
+        message: the problem.
+        template: the file, or the name of the generated template.
+        path: keys and indexes of lists that lead to the problem from the top of the template.
+        line: line in the file, counted from 1; 0 if there is no file.
+        column: column in that line.
+    """
+
+    rule: str
+    severity: str
+    message: str
+    template: str
+    path: tuple[str, ...]
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Linted:
+    """Templates were linted.
+
+    Attributes:
+        templates: how many templates there are.
+        regions: the regions for which they were linted.
+        findings: what was found; empty if the templates pass.
+    """
+
+    kind: ClassVar[str] = "lint"
+
+    templates: int
+    regions: tuple[str, ...]
+    findings: tuple[TemplateFinding, ...]
 
 
 FALLBACK_REGION = "us-east-1"
@@ -33,6 +75,7 @@ FALLBACK_REGION = "us-east-1"
         "cfngen lint -f prod.yaml",
         "cfngen lint output/*.json",
         "cfngen lint --region eu-west-1 your-own.yaml",
+        "cfngen lint --output json your-own.yaml | jq -r 'select(.type == \"lint\").findings[].rule'",
         'cfn-lint your-own.yaml -a "$(cfngen lint --rules-dir)"',
     ),
 )
@@ -45,6 +88,7 @@ FALLBACK_REGION = "us-east-1"
     "cluster's region.",
 )
 @no_cache_option
+@output_option
 @click.option(
     "--rules-dir",
     "print_rules_directory",
@@ -52,7 +96,13 @@ FALLBACK_REGION = "us-east-1"
     help="Only print the directory of cfngen's own rules, for `cfn-lint -a`.",
 )
 def command(
-    files: tuple[Path, ...], source: Source, region: str | None, use_lint_cache: bool, print_rules_directory: bool
+    files: tuple[Path, ...],
+    source: Source,
+    region: str | None,
+    output: str,
+    *,
+    use_lint_cache: bool,
+    print_rules_directory: bool,
 ) -> None:
     """Generate the cluster's templates in memory and lint them; or lint FILES, any CloudFormation templates.
 
@@ -66,30 +116,40 @@ def command(
         echo(str(RULES))
         return
     if files:
-        template_count, regions = _lint_files(files, source, region, use_cache=use_lint_cache)
+        template_count, regions, findings = _lint_files(files, source, region, use_cache=use_lint_cache)
     elif region:
         raise click.UsageError(
             "--region applies only to FILES; generated templates are linted for the cluster's region."
         )
     else:
         generated = generate(source)
-        lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=use_lint_cache)
-        template_count, regions = len(generated.documents), [generated.cluster.region]
-    echo(f"{pluralize(template_count, 'template')} linted for {', '.join(regions)}: nothing found.")
+        template_count, regions = len(generated.documents), (generated.cluster.region,)
+        findings = lint_documents(generated.documents, region=regions[0], use_cache=use_lint_cache)
+    if output == "json" or not findings:
+        show_message(Linted(template_count, regions, tuple(map(_for_json, findings))), json=output == "json")
+    if findings:
+        raise LintError(findings)
 
 
-def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, use_cache: bool) -> tuple[int, list[str]]:
-    """Lint template files; return their number and the regions they were linted for.
+def _for_json(finding: Finding) -> TemplateFinding:
+    path = tuple(map(str, finding.path))
+    return TemplateFinding(
+        finding.rule, finding.severity, finding.message, finding.document, path, finding.line, finding.column
+    )
+
+
+def _lint_files(
+    files: Sequence[Path], source: Source, region: str | None, *, use_cache: bool
+) -> tuple[int, tuple[str, ...], tuple[Finding, ...]]:
+    """Lint template files; return their number, the regions they were linted for, and the findings.
 
     Args:
         source: the cluster, whose region is used for a template that does not say its region.
 
     Raises:
         TemplateFileError: files cannot be read.
-        LintError: with all findings.
     """
     from cfngen.cli.input.template_file import read_template_files
-    from cfngen.lint import LintError
 
     templates = read_template_files(files)
     templates_by_region: dict[str, list[TemplateFile]] = {}
@@ -106,9 +166,7 @@ def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, us
         source_texts = {template.document.name: template.text for template in region_templates}
         documents = [template.document for template in region_templates]
         findings += lint_documents(documents, region=template_region, use_cache=use_cache, texts=source_texts)
-    if findings:
-        raise LintError(findings)
-    return len(templates), list(templates_by_region)
+    return len(templates), tuple(templates_by_region), tuple(findings)
 
 
 def _cluster_region(source: Source) -> str:

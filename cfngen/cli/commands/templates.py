@@ -12,6 +12,7 @@ from cfngen.cli.display.suggested_commands import complete_commands
 from cfngen.cli.display.terminal import echo, examples_epilog, show_warning
 from cfngen.cli.exit_codes import OUTPUT_IS_STALE, SUCCESS
 from cfngen.cli.input import shell_completion
+from cfngen.cli.input.options import FileFormat
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.pipeline import GeneratedTemplates, generate, lint_or_fail, no_cache_option
@@ -25,26 +26,8 @@ if TYPE_CHECKING:
 
     from cfngen.output import Difference, WriteReport
 
-    _ChoiceOfTexts = click.Choice[str]
-else:
-    _ChoiceOfTexts = click.Choice  # generic since click 8.2
-
 STANDALONE_TEMPLATE = "standalone"
 """Name of the template that contains everything; its file is standalone.json or standalone.yaml."""
-
-
-class TemplateFormat(_ChoiceOfTexts):
-    """A click parameter type for the file format of templates; the error for another value names --output-dir.
-
-    Other tools use -o for a directory, so a user may mean --output-dir.
-    """
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Convert as click does, but name the option for the directory in the error."""
-        if value not in self.choices:
-            formats = ", ".join(self.choices)
-            self.fail(f"{value!r} is not one of {formats}; --output-dir (-d) chooses the directory.", param, ctx)
-        return super().convert(value, param, ctx)
 
 
 class TooLargeForOneTemplateError(CfngenError):
@@ -94,10 +77,10 @@ class TooLargeForOneTemplateError(CfngenError):
     "-o",
     "--format",
     "file_format",
-    type=TemplateFormat(("json", "yaml")),
+    type=FileFormat(("json", "yaml"), "--output-dir (-d) chooses the directory"),
     default="json",
     show_default=True,
-    help="Format of the templates.",
+    help="Format of the templates that are written.",
 )
 @click.option(
     "--check", "check_only", is_flag=True, help="Write nothing; exit with 3 if the directory is not up to date."

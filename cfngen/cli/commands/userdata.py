@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
+from cfngen.cli.display.messages import show_message
 from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.display.typography import print_verbatim
 from cfngen.cli.input import shell_completion
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
+from cfngen.cli.input.target import output_option
 from cfngen.cli.render.layout import align_columns
 from cfngen.text import pluralize
 
@@ -20,6 +24,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cfngen.userdata import UserData
+
+
+@dataclass(frozen=True)
+class RoleUserData:
+    """The UserData of the instances of a role.
+
+    Attributes:
+        role: `master` or `nodes-<group>`.
+        size: bytes of the UserData at most, before base64.
+        limit: bytes that EC2 allows.
+        files: texts by path: the loader, its configuration, and the boot program; empty with --size, and
+            where no role is given.
+    """
+
+    kind: ClassVar[str] = "userData"
+
+    role: str
+    size: int
+    limit: int
+    files: Mapping[str, str]
 
 
 @click.command(
@@ -31,6 +55,7 @@ if TYPE_CHECKING:
         "cfngen userdata master --file config.json",
         "cfngen userdata master --unpack master/",
         "cfngen userdata --size",
+        "cfngen userdata master --output json | jq -r '.files[\"config.json\"]'",
     ),
 )
 @click.argument("role", required=False, shell_complete=shell_completion.roles)
@@ -45,7 +70,10 @@ if TYPE_CHECKING:
     type=PathArgument("give a directory, or . for the current one", directories=True),
     help="Write all files of the program into this new directory, as instances have them in /opt/cfngen.",
 )
-def command(role: str | None, source: Source, size_only: bool, file_name: str | None, directory: Path | None) -> None:
+@output_option
+def command(
+    role: str | None, source: Source, file_name: str | None, directory: Path | None, output: str, *, size_only: bool
+) -> None:
     """Show what instances of ROLE will run at boot: the loader, its configuration, and every module of the program.
 
     ROLE is `master` or `nodes-<group>`; without ROLE the roles are listed. In a template the same files are packed into
@@ -66,12 +94,24 @@ def command(role: str | None, source: Source, size_only: bool, file_name: str | 
         raise click.UsageError(
             f"no role {role!r} in this cluster; the roles are {', '.join(userdata.role for userdata in all_userdata)}."
         )
-    if size_only:
+    if file_name is not None and file_name not in selected[0].files:
+        names = ", ".join(selected[0].files)
+        raise click.UsageError(f"no file {file_name!r} in the UserData of {role}; the files are {names}.")
+    if directory is not None:
+        from cfngen.output import write
+
+        write(directory, {path: text.encode() for path, text in selected[0].instance_files.items()})
+    if output == "json":
+        for userdata in selected:
+            files = {
+                path: text
+                for path, text in userdata.files.items()
+                if role and not size_only and file_name in (None, path)
+            }
+            show_message(RoleUserData(userdata.role, userdata.size, userdata.limit, files), json=True)
+    elif size_only:
         echo("\n".join(size_lines(selected)))
     elif directory is not None:
-        from cfngen import output
-
-        output.write(directory, {path: text.encode() for path, text in selected[0].instance_files.items()})
         echo(f"{directory}: {pluralize(len(selected[0].instance_files), 'file')} of the role {role}.")
     elif role is None:
         echo("\n".join(userdata.role for userdata in selected))
@@ -83,12 +123,9 @@ def _print_files(userdata: UserData, file_name: str | None) -> None:
     if file_name is None:
         for path, text in userdata.files.items():
             click.secho(f"==> {path} <==", bold=True)
-            echo(text.rstrip("\n") + "\n")
-    elif file_name in userdata.files:
-        print_verbatim(userdata.files[file_name].removesuffix("\n"))
+            echo(text.rstrip("\n") + "\n", folds=False)
     else:
-        names = ", ".join(userdata.files)
-        raise click.UsageError(f"no file {file_name!r} in the UserData of {userdata.role}; the files are {names}.")
+        print_verbatim(userdata.files[file_name].removesuffix("\n"))
 
 
 def size_lines(userdata: Sequence[UserData]) -> list[str]:

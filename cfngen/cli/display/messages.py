@@ -48,7 +48,8 @@ class MessageType:
         class_name: dotted name of the class, relative to the package cfngen.
         commands: the commands that show the message; `kubeconfig --print` means only with the option --print.
         renderer: dotted name, relative to cfngen.cli.render, of the function that returns a message as lines of text;
-            empty for messages that `render.live` draws while an operation is in progress.
+            empty for messages that are shown as text elsewhere, e.g. by `render.live` while an operation is in
+            progress.
         renderer_takes_full: whether the renderer has a parameter `full`, which shows long values and lists completely.
         is_progress: whether the text goes to standard error, so that standard output has results only.
         blank_line_before: whether a blank line separates the text from the progress above it.
@@ -187,6 +188,8 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "rehearse.report.ProposedFacts", ("rehearse --offline-report",), "rehearsal.fact_lines", is_verbatim=True
     ),
     "policy": MessageType("permissions.grants.Policy", ("permissions",), "notices.policy_lines", is_verbatim=True),
+    "lint": MessageType("cli.commands.lint.Linted", ("lint",), "notices.lint_lines"),
+    "userData": MessageType("cli.commands.userdata.RoleUserData", ("userdata",)),
     "sandbox": MessageType("sandbox.process.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
     "versions": MessageType("cli.commands.version.Versions", ("version",), "notices.version_lines"),
 }

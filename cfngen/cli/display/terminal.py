@@ -11,6 +11,8 @@ from contextlib import contextmanager
 
 import click
 
+from cfngen.cli.render.layout import fold, screen_width
+
 _ERASE_LINE = "\r\x1b[2K"
 # Controls, marks of direction and other characters without a form of their own; but not tabs and line ends, and not the
 # colours that `click.style` makes here, none of which hides anything.
@@ -30,9 +32,17 @@ def _escape(match: re.Match[str]) -> str:
     return match["style"] or match[0].encode("unicode_escape").decode()
 
 
-def echo(text: str = "", *, err: bool = False, nl: bool = True, color: bool | None = None) -> None:
-    """Print a text, whoever wrote what is in it; every text for people is printed here."""
-    click.echo(visible(text), err=err, nl=nl, color=color)
+def echo(text: str = "", *, err: bool = False, nl: bool = True, color: bool | None = None, folds: bool = True) -> None:
+    """Print a text, whoever wrote what is in it; every text for people is printed here.
+
+    Args:
+        folds: whether lines that are wider than the terminal are folded between words.
+    """
+    text = visible(text)
+    if folds:
+        width = screen_width(sys.stderr if err else sys.stdout)
+        text = "\n".join(fold(line, width) for line in text.split("\n"))
+    click.echo(text, err=err, nl=nl, color=color)
 
 
 @contextmanager

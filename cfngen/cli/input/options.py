@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import wraps
 from typing import Any, TypeVar
@@ -110,6 +110,23 @@ def format_duration(duration: timedelta) -> str:
         count, remaining = divmod(remaining, seconds)
         text += f"{count}{letter}" if count else ""
     return text or "0s"
+
+
+class FileFormat(click.Choice):  # type: ignore[type-arg]  # generic since click 8.2
+    """A click parameter type for the format of a file; the error for another value names the option for the file.
+
+    Other tools use -o for a file or directory, so a user may mean that.
+    """
+
+    def __init__(self, formats: Sequence[str], file_option: str) -> None:
+        super().__init__(formats)
+        self._file_option = file_option
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Convert as click does, but name the option for the file in the error."""
+        if value not in self.choices:
+            self.fail(f"{value!r} is not one of {', '.join(self.choices)}; {self._file_option}.", param, ctx)
+        return str(super().convert(value, param, ctx))
 
 
 def yes_option(help_text: str) -> Option:

@@ -264,7 +264,7 @@ class Target:
         return running_sandbox
 
 
-def _remember_output(context: click.Context, parameter: click.Parameter, output: str) -> str:
+def remember_output(context: click.Context, parameter: click.Parameter, output: str) -> str:
     """Remember the output format, so that errors are shown in it, too; a click callback."""
     settings = context.find_object(Settings)
     if settings is not None:
@@ -298,7 +298,7 @@ output_option = Option(
     default="text",
     show_default=True,
     is_eager=True,  # so that errors in other options are shown in this format, too
-    callback=_remember_output,
+    callback=remember_output,
     help="Output format; docs/reference/json.md describes the JSON.",
 )
 

@@ -11,14 +11,19 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, TextIO, TypedDict
 
 import click
 
 MIN_WIDTH = 40
 MAX_WIDTH = 120  # text in longer lines is hard to read
 _MIN_TEXT_WIDTH = 30  # of the text in a row; where less space is left beside the other cells, it goes below them
+_MIN_FOLDED_WIDTH = 20  # of the words that stand below each other in the last column of a folded line
 _QUOTED_COMMAND = re.compile(r"`[^`]*`")
+# Lines that are copied and run as they are; a command within a sentence is quoted.
+_COMMAND_LINE = re.compile(r"(?:Next: | {4,})(?:aws|cfngen|kubectl) |export ")
+_LINE_START = re.compile(r"(?:\x1b\[[0-9;]*m| )*")
+_COLUMN_START = re.compile(r"^ *|(?<=\S) {2,}(?=\S)")
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
@@ -43,6 +48,11 @@ class _Word(NamedTuple):
     text: str
     style: Style
 
+    @property
+    def width(self) -> int:
+        """Number of characters on the screen, where sequences for colours take no room."""
+        return len(click.unstyle(self.gap + self.text))
+
 
 def line_width(width: int | None = None, *, without_terminal: int = 80) -> int:
     """Return how many characters a line of text has at most: as many as the terminal, from MIN_WIDTH to MAX_WIDTH.
@@ -55,9 +65,13 @@ def line_width(width: int | None = None, *, without_terminal: int = 80) -> int:
     return min(MAX_WIDTH, max(MIN_WIDTH, columns))
 
 
-def screen_width() -> int:
-    """Return the width of standard output in characters; unlimited if it is a file or pipe without COLUMNS."""
-    has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
+def screen_width(stream: TextIO | None = None) -> int:
+    """Return the width of a stream in characters; unlimited if it is a file or pipe without COLUMNS.
+
+    Args:
+        stream: None means standard output.
+    """
+    has_width = (stream or sys.stdout).isatty() or "COLUMNS" in os.environ
     return shutil.get_terminal_size().columns if has_width else sys.maxsize
 
 
@@ -71,13 +85,13 @@ def flow(pieces: Iterable[Piece], width: int, indent: int = 0, hanging: int | No
     line: list[_Word] = []
     line_indent = used_width = indent
     for word in _words(pieces):
-        if line and used_width + len(word.gap + word.text) > width:
+        if line and used_width + word.width > width:
             yield _styled_line(line, line_indent)
             line = []
             line_indent = used_width = indent if hanging is None else hanging
             word = word._replace(gap="")
         line.append(word)
-        used_width += len(word.gap + word.text)
+        used_width += word.width
     if line:
         yield _styled_line(line, line_indent)
 
@@ -92,6 +106,31 @@ def paragraph(
 def hanging(label: str, text: str, width: int, indent: int = 0, *, style: Style = BOLD) -> Iterator[str]:
     """Yield a text behind a label in a style; further lines begin where the text begins."""
     return flow([(label, style), (text, PLAIN)], width, indent, indent + len(label) + 1)
+
+
+def fold(line: str, width: int) -> str:
+    """Return a line in as many lines as the width needs: what does not fit goes below one of its last columns.
+
+    Columns are two spaces apart, and a cell that fits into one line is not broken. A line that is a command, which
+    somebody copies, stays whole.
+    """
+    plain = click.unstyle(line)
+    if len(plain) <= width or _COMMAND_LINE.match(plain):
+        return line
+    columns = [match.end() for match in _COLUMN_START.finditer(plain)]
+    indent = columns[0]
+    hanging = indent if len(columns) == 1 else indent + 4
+    for column in columns[1:]:
+        longest_word = max(word.width for word in _words([(plain[column:], PLAIN)]))
+        if max(_MIN_FOLDED_WIDTH, longest_word) <= width - column:
+            hanging = column
+    start = _LINE_START.match(line)[0]  # type: ignore[index]  # it matches every line
+    cells = re.split(r"( {2,})", start.replace(" ", "") + line.removeprefix(start))
+    text = "".join(
+        cell.replace(" ", _NO_BREAK_SPACE) if cell.strip() and len(click.unstyle(cell)) <= width - hanging else cell
+        for cell in cells
+    )
+    return "\n".join(flow([(text, PLAIN)], width, indent, hanging))
 
 
 def bullets(texts: Iterable[str], width: int) -> Iterator[str]:
@@ -126,7 +165,9 @@ def aligned_rows(rows: Sequence[Sequence[str]], width: int, *, right_aligned: Se
             yield from paragraph(text, width, 6)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None, *, indent: str = "  "
+) -> list[str]:
     """Return a table with a header as lines of text; no lines if there are no rows.
 
     Columns that do not fit are printed below each row, with their names.
@@ -140,9 +181,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     width = screen_width() if width is None else width
     # Hide columns from the right until the rest fits.
     visible_count = len(header)
-    while visible_count > 1 and max(map(len, align_columns([row[:visible_count] for row in (header, *rows)]))) > width:
+    lines = align_columns([header, *rows], indent=indent)
+    while visible_count > 1 and max(map(len, lines)) > width:
         visible_count -= 1
-    header_line, *lines = align_columns([row[:visible_count] for row in (header, *rows)])
+        lines = align_columns([row[:visible_count] for row in (header, *rows)], indent=indent)
+    header_line, *lines = lines
     table_lines = [click.style(header_line, dim=True)]
     for row, line in zip(rows, lines, strict=True):
         table_lines += [line, *_hidden_cell_lines(header[visible_count:], row[visible_count:], width)]
@@ -152,11 +195,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
 def _hidden_cell_lines(column_names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
     """Return the lines below a row, with the cells that did not fit into the row; empty ones are left out."""
     lines: list[str] = []
-    for text in (f"{name.lower()}: {cell}" for name, cell in zip(column_names, cells, strict=True) if cell):
+    names = [name.lower() if name.isupper() else name for name in column_names]
+    for text in (f"{name}: {cell}" for name, cell in zip(names, cells, strict=True) if cell):
         if lines and len(lines[-1]) + 2 + len(text) <= width:
             lines[-1] += f"  {text}"
         else:
-            lines.append(f"      {text}")
+            lines += paragraph(text, width, 6, 8)
     return lines
 
 

@@ -9,8 +9,10 @@ import click
 
 from cfngen.cli.render.layout import align_columns
 from cfngen.hints import CommandText, Line
+from cfngen.text import pluralize
 
 if TYPE_CHECKING:
+    from cfngen.cli.commands.lint import Linted
     from cfngen.cli.commands.version import Versions
     from cfngen.deploy.access.kubeconfig import KubeconfigChange, KubeconfigDocument
     from cfngen.deploy.messages.message import Notice, Step
@@ -39,6 +41,12 @@ def version_lines(message: Versions) -> list[str]:
         *message.packages.items(),
     ]
     return align_columns(rows, indent="")
+
+
+def lint_lines(message: Linted) -> list[str]:
+    """Return how many templates were linted without a finding; findings are errors, which are shown elsewhere."""
+    regions = ", ".join(message.regions)
+    return [f"{pluralize(message.templates, 'template')} linted for {regions}: nothing found."]
 
 
 def kubeconfig_change_lines(message: KubeconfigChange) -> list[str]:

@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from shell import Ran, Shell
 
-from cfngen.cli.application import application
+for beside in ("aws", "deploy"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / beside))
+
+from shell import Ran, Shell  # noqa: E402
+
+from cfngen.cli.application import application  # noqa: E402
 
 if TYPE_CHECKING:
     from deployed_cluster import Command, Place

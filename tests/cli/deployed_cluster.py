@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
+from deployed import STACK, Place, place
+from shell import Ran, Shell
 
-for beside in ("aws", "deploy"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / beside))
-
-from deployed import STACK, Place, place  # noqa: E402
-from shell import Ran, Shell  # noqa: E402 (after the path)
-
-from cfngen.cli.input.target import Target  # noqa: E402
+from cfngen.cli.input.target import Target
 
 __all__ = ["Command", "Place", "Ran", "Shell", "commanding", "created", "place"]
 Command = Callable[..., Ran]

@@ -6,27 +6,21 @@ ends the one before with all that was in it.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import pytest
+from deployed import WorldClock
+from deployed_cluster import session
+from served_api import serving
 
-for beside in ("aws", "deploy"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / beside))
-
-from deployed import WorldClock  # noqa: E402 (after the path)
-from deployed_cluster import session  # noqa: E402
-from served_api import serving  # noqa: E402
-
-from cfngen.cli.input.target import Target  # noqa: E402
-from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account  # noqa: E402
-from cfngen.sandbox.existing_parts import make_existing_parts  # noqa: E402
+from cfngen.cli.input.target import Target
+from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
+from cfngen.sandbox.existing_parts import make_existing_parts
 
 REGIONS = ("us-west-2", "eu-central-1")  # of the default cluster, and of the README's
 LONGER = 12  # times that a sleep takes

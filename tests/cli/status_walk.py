@@ -39,10 +39,6 @@ from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.sandbox.cloudformation import Stack
 
-for beside in ("aws", "deploy"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / beside))
-
-
 STACK = "k8s"
 CLUSTER = "walk"
 CHOICE = ("-f", f"{CLUSTER}.yaml", "--stack-name", STACK)

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import made_by_kubernetes as made
 import pytest
+from cloud import Cloud, default_cloud
+from clusters import resources
+
+from cfngen.cli.commands import delete as delete_command
+from cfngen.deploy.aws.account import connect
 
 pytestmark = pytest.mark.drill
-
-for beside in ("aws", "deploy"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / beside))
-
-import made_by_kubernetes as made  # noqa: E402 (after the path)
-from cloud import Cloud, default_cloud  # noqa: E402
-from clusters import resources  # noqa: E402
-
-from cfngen.cli.commands import delete as delete_command  # noqa: E402
-from cfngen.deploy.aws.account import connect  # noqa: E402
-
 REGION = "us-west-2"
 Shell = Callable[..., Any]  # as in conftest.py, of which a run of all tests has several
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAOPERATOROPERATOR", "AWS_SECRET_ACCESS_KEY": "secret"}

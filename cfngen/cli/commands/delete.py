@@ -96,7 +96,7 @@ _deletion_options = OptionGroup(
     Option("--delete-bucket", is_flag=True, help="Also delete the bucket, if it is empty afterwards."),
     Option("--bucket", metavar="NAME", default="", help="S3 bucket of the templates. Default: cfngen's own bucket."),
     Option("--even-if-occupied", is_flag=True, help="Continue even if other resources use the cluster's network."),
-    Option("--leave-behind", is_flag=True, help="After three attempts, keep what cannot be deleted, and list it."),
+    Option("--leave-behind", is_flag=True, help="When no attempt is left, keep what cannot be deleted, and list it."),
     Option("--detach", is_flag=True, help="Exit once CloudFormation has started; do not look for leftovers."),
 )
 

@@ -77,20 +77,40 @@ def test_a_deletion_that_goes_on_without_us_is_no_failure(deletions: Deletions) 
 def test_it_is_tried_three_times_and_swept_with_patience_between(deletions: Deletions) -> None:
     deletions.ends, deletions.members, asked = ["DELETE_FAILED"], (FAILED, resource("sg-1")), Asked(agrees=False)
     swept: list[bool] = []
-    obstacles = (Blocker("eni-9", "a database"),)
-    after = removed(deletions, asked, remove_orphans=swept.append, find_blockers=lambda: obstacles)
+    after = removed(deletions, asked, remove_orphans=swept.append)
     assert after is not None
     assert after.status.name == "DELETE_FAILED"
     failures = [each for each in asked.told if isinstance(each, DeletionFailed)]
     undeleted = UndeletedResource("Vpc", "vpc-1", "AWS::EC2::VPC", "has dependencies")
-    assert failures == [DeletionFailed("one", number, 3, (undeleted,), obstacles) for number in (1, 2, 3)]
+    assert failures == [DeletionFailed("one", number, 3, (undeleted,)) for number in (1, 2, 3)]
     assert swept == [True, True, True]
     [question] = asked.questions
     assert question.dangerous
+    assert question.consequences == ("Vpc (vpc-1) remains: has dependencies",)
+
+
+def test_what_others_have_in_the_way_is_named_and_not_run_into_again(deletions: Deletions) -> None:
+    deletions.ends, deletions.members, asked = ["DELETE_FAILED"], (FAILED,), Asked(agrees=False)
+    obstacles = (Blocker("eni-9", "a database"), Blocker("sg-9", "its group"))
+    assert removed(deletions, asked, find_blockers=lambda: obstacles) is not None
+    [failure] = [each for each in asked.told if isinstance(each, DeletionFailed)]
+    assert failure.blockers == obstacles
+    assert asked.told[-1] == Step("no further attempt is made, as eni-9 and sg-9 would block it as well")
+    assert len(deletions.aws.named("cloudformation:DeleteStack")) == 1
+    [question] = asked.questions
     assert question.consequences == (
         "Vpc (vpc-1) remains: has dependencies",
         "eni-9 blocks the deletion: a database",
+        "sg-9 blocks the deletion: its group",
     )
+
+
+def test_what_others_have_taken_away_meanwhile_is_no_reason_to_stop(deletions: Deletions) -> None:
+    deletions.ends, deletions.members, asked = ["DELETE_FAILED", "DELETE_COMPLETE"], (FAILED,), Asked()
+    obstacles = [(Blocker("eni-9", "a function"),), ()]
+    assert removed(deletions, asked, find_blockers=lambda: obstacles.pop(0)) is None
+    assert len(deletions.aws.named("cloudformation:DeleteStack")) == 2
+    assert asked.questions == []
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,13 @@ from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.preflight.blockers import Blocker
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE
 from cfngen.deploy.watching.watch import watch
+from cfngen.text import join_and
 
 MAX_ATTEMPTS = 3
-"""How often the deletion is tried before the user is asked to leave behind the resources that cannot be deleted."""
+"""How often the deletion is tried before the user is asked to leave behind the resources that cannot be deleted.
+
+If foreign resources block it, it is tried once.
+"""
 ORPHAN_REMOVAL_INTERVAL_SECONDS = 30.0  # while CloudFormation deletes the stack
 
 RemoveOrphans = Callable[[bool], None]
@@ -56,7 +60,7 @@ class DeletionFailed(Message):
     Attributes:
         stack: name of the root stack.
         round: number of the attempt.
-        rounds: how many attempts are made.
+        rounds: how many attempts are made at most.
         undeleted: resources that could not be deleted.
         blockers: foreign resources that block the deletion.
     """
@@ -82,6 +86,8 @@ def delete_stack(
 ) -> StackView | None:
     """Delete a stack, in several attempts if necessary; attach to its deletion if that is in progress.
 
+    A deletion that foreign resources block is not tried again while they are there.
+
     Args:
         groups: names of the stack's Auto Scaling groups; once all are deleted, Kubernetes no longer runs.
         remove_orphans: removes resources that Kubernetes created and that block the deletion.
@@ -105,6 +111,11 @@ def delete_stack(
         interaction.report(failure)
         after_failure = True
         remove_orphans(after_failure)
+        # Another attempt would fail as this one did, as long as what others have is there.
+        if failure.blockers and (blockers := find_blockers()):
+            ids = join_and([blocker.id for blocker in blockers])
+            interaction.report(Step(f"no further attempt is made, as {ids} would block it as well"))
+            break
     return _delete_and_retain_failed_resources(account, current, failure, interaction, already_confirmed=leave_behind)
 
 

@@ -399,7 +399,7 @@ def _possible(key: str, design: Design) -> bool:
         "network.routes": lambda: design.existing != "subnets" and not design.lived and not has_route_table,
         "network.tagExisting": lambda: design.existing == "subnets",
         "network.routeTable": lambda: design.existing == "subnets" and plugin.uses_vpc_routes,
-        "network.internetGateway": lambda: design.existing == "vpc",
+        "network.internetGateway": lambda: design.existing == "vpc" and not has_route_table,
         "network.dhcpOptions": lambda: design.existing == "no",
         "network.pluginValues": lambda: plugin.is_installed_by_cfngen,
         "network.nonMasqueradeCidr": lambda: plugin.uses_vpc_routes,
@@ -628,9 +628,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "kubernetesVersion": st.sampled_from([*patches_by_minor(), *map(exact_version, patches_by_minor())]),
         "network.vpc.name": _tag_values(),
         "network.endpoints.additional": st.lists(st.sampled_from(("kms", "sts", "monitoring")), unique=True),
-        "network.endpoints.services": st.just(
-            [{"service": "ec2", "privateDns": True, "zones": list(design.zones[:1])}]
-        ),
+        "network.endpoints.services": st.just([{"service": "ec2", "privateDns": True, "zones": zones[:1]}]),
         "network.vpc.additionalCidrs": st.sampled_from(([], ["100.80.0.0/16"], ["100.80.0.0/20", "100.81.0.0/28"])),
         # No larger than an equal share of the VPC.
         "network.subnetSizes.instances": st.just(min(28, max(24, IPv4Network(design.vpc).prefixlen + 2))),

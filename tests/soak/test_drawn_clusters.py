@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,17 @@ from living import live
 from cfngen import lint
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
+from cfngen.templates import iam, secrets, security_groups, vpc
 
 # Nobody waits for a smaller example here: `make soak` looks for one.
 SAME = settings(database=None, phases=(Phase.generate,))
 LIVED = (17, pytest.param(7, marks=pytest.mark.drill))
 LINTED = (3,)
+# Keys of the stacks that all instances share.
+SHARED = tuple(key for key in OPTIONAL if not key.startswith(("addons.", "controlPlane.", "kubernetes", "nodeGroups")))
+ALONE = [
+    key if key in ("iam", "serviceAccountIssuer") else pytest.param(key, marks=pytest.mark.drill) for key in SHARED
+]
 """Numbers of what is tried: more would take minutes."""
 KEYS = frozenset(leaf.path for leaf in leaves(Cluster))
 _NEW = Design(
@@ -101,11 +109,34 @@ def test_every_key_of_a_design_is_drawn() -> None:
     assert frozenset().union(*map(below, DESIGNED)) - drawn == set()
 
 
+def unused_parameters(body: Mapping[str, Any]) -> set[str]:
+    """The parameters of a template to which nothing in it refers: lint refuses them, and nobody gets the cluster."""
+    text = json.dumps({key: value for key, value in body.items() if key not in ("Parameters", "Metadata")})
+    names = body.get("Parameters", {})
+    return {name for name in names if f'{{"Ref": "{name}"}}' not in text and f"${{{name}}}" not in text}
+
+
+@pytest.mark.parametrize("key", ALONE)
+def test_a_key_alone_leaves_no_parameter_unused(key: str) -> None:
+    """Some code adds a parameter before something needs it, which beside other keys something does."""
+
+    @settings(SAME, max_examples=8)
+    @given(st.sampled_from(DESIGNS).flatmap(lambda design: files(design, including=(key,), most=0)))
+    def generated(file: File) -> None:
+        cluster = parse(file)
+        # The stacks without UserData, which takes most of the time.
+        stacks = (vpc.build(cluster), security_groups.build(cluster), secrets.build(cluster), iam.build(cluster))
+        assert [unused for stack in stacks if stack and (unused := unused_parameters(stack.document().body))] == []
+
+    generated()
+
+
 @pytest.mark.parametrize("number", range(6))
 def test_drawn_files_are_valid_and_give_templates_that_lint_accepts(number: int, tmp_path: Path) -> None:
     def generated(file: File) -> None:
         cluster = parse(file)
         templates = templates_of(cluster)
+        assert [unused for each in templates if (unused := unused_parameters(each.body))] == []
         if number in LINTED:
             assert lint.lint(templates, region=cluster.region, cache=tmp_path) == ()
 

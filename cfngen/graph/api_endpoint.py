@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
-from cfngen.graph.network import REGION, Network
+from cfngen.graph.network import INTERNET, REGION, Network
 from cfngen.graph.picture import Box, Part
 from cfngen.graph.values import items, mapping
 
@@ -40,6 +40,9 @@ def _draw_load_balancer(templates: ClusterTemplates, network: Network, part: Par
         for target_group in _target_groups(templates, listener):
             ids = (listener.logical_id, target_group.logical_id)
             part.box(Box(box_id, "load-balancer", title, (port,), network.vpc, ids))
+            if scheme != "internal":
+                part.box(Box(INTERNET, "source", "Internet"))
+                part.arrow(INTERNET, box_id, "traffic", port, [listener.logical_id])
             for group in _masters_behind(templates, target_group):
                 part.arrow(box_id, group, "traffic", port, ids)
 

@@ -34,6 +34,8 @@ COLOURS: dict[Change, ChangeColours] = {
     "removed": ChangeColours("#ffdcdc", "#cf222e"),
 }
 COLOUR_NAMES: dict[Change, str] = {"added": "green", "changed": "yellow", "replaced": "orange", "removed": "red"}
+# Lines of these boxes are a list, in which one does not take the place of another.
+_KINDS_WITH_LISTS = ("role", "permission", "security-group", "load-balancer", "dns")
 BoxOrArrow = TypeVar("BoxOrArrow", Box, Arrow)
 
 
@@ -87,7 +89,9 @@ def compare(before: Picture, after: Picture) -> Picture:
         if old is None:
             return replace(part, difference="added")
         is_shown_elsewhere = all(logical_id in shown for logical_id in part.logical_ids if logical_id in changes)
-        return replace(part, difference="same") if part not in telling and is_shown_elsewhere else part
+        if part not in telling and is_shown_elsewhere:
+            return replace(part, difference="same")
+        return _with_old_values(part, old) if _is_changed(part, changes) else part
 
     needed = {end for arrow in removed_arrows for end in (arrow.source, arrow.target)}
     needed |= {box.id for box in before.boxes if _is_changed(box, changes)}
@@ -102,6 +106,24 @@ def compare(before: Picture, after: Picture) -> Picture:
         changes=changes,
         snippets={**{name: text for name, text in before.snippets.items() if name in changes}, **after.snippets},
     )
+
+
+def _with_old_values(part: BoxOrArrow, old: BoxOrArrow) -> BoxOrArrow:
+    """Return a box or an arrow that says what it was: `t3.large → m6i.large`, or `no longer: …`."""
+    if isinstance(part, Arrow) and isinstance(old, Arrow):
+        return replace(part, label=_from_to(old.label, part.label))
+    if not isinstance(part, Box) or not isinstance(old, Box):
+        return part
+    lines = part.lines
+    if part.kind not in _KINDS_WITH_LISTS and len(old.lines) == len(lines):
+        lines = tuple(_from_to(old_line, line) for old_line, line in zip(old.lines, lines, strict=True))
+    else:
+        lines += tuple(f"no longer: {line}" for line in old.lines if line not in lines)
+    return replace(part, lines=lines)
+
+
+def _from_to(old: str, new: str) -> str:
+    return new if old == new else f"{old or 'nothing'} \N{RIGHTWARDS ARROW} {new or 'nothing'}"
 
 
 def _removed_arrows(

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from cfngen.graph.api_endpoint import draw_api_endpoint
 from cfngen.graph.cluster_templates import ClusterTemplates, read
+from cfngen.graph.folding import fold_node_groups
 from cfngen.graph.instances import draw_instances
 from cfngen.graph.network import draw_network
 from cfngen.graph.permissions import draw_permissions
@@ -75,7 +76,7 @@ def draw_documents(documents: Sequence[Document], view: View = "network") -> Pic
     Raises:
         NotAClusterError: they are not the templates of one cluster, or some are missing.
     """
-    return draw(read(documents), view)
+    return fold_node_groups(draw(read(documents), view))
 
 
 def snippet(body: Mapping[str, object]) -> str:

@@ -15,6 +15,9 @@ from cfngen.graph.network import Network
 from cfngen.graph.picture import Box, Part
 from cfngen.graph.values import items, mapping
 
+NODE_GROUP = "node group "
+"""How the title of a node group's box begins; its name follows."""
+
 
 @dataclass(frozen=True)
 class InstanceGroup:
@@ -129,7 +132,7 @@ def _draw_node_group(templates: ClusterTemplates, network: Network, part: Part, 
     ids = (group.logical_id, *((template.logical_id,) if template else ()))
     for subnet in subnets:
         box_id = group.logical_id if len(subnets) == 1 else f"{group.logical_id}:{subnet}"
-        part.box(Box(box_id, "instances", f"node group {name}", _texts(lines), subnet, ids))
+        part.box(Box(box_id, "instances", NODE_GROUP + name, _texts(lines), subnet, ids))
 
 
 def _texts(lines: list[str]) -> tuple[str, ...]:

@@ -29,6 +29,22 @@ def templates(cluster_file: Path | None = None) -> ClusterTemplates:
 
 
 @cache
+def twenty_groups() -> ClusterTemplates:
+    """The templates of a cluster with twenty node groups of two types in three zones."""
+    groups = [f"nodeGroups[{index}].name=group{index:02}" for index in range(20)]
+    types = [f"nodeGroups[{index}].instanceType={'m6i.large' if index % 3 else 'c6i.large'}" for index in range(20)]
+    zones = [f"network.subnets[{index}].zone=us-west-2{zone}" for index, zone in enumerate("abc")]
+    network = ["network.topology=private", "network.vpc.cidr=10.40.0.0/16", *zones]
+    return read(generate(load(None, environ={}, overrides=(*network, *groups, *types)).cluster))
+
+
+@cache
+def production_with_twenty_groups() -> ClusterTemplates:
+    groups = tuple(f"nodeGroups[{index}].name=group{index:02}" for index in range(20))
+    return read(generate(load(EXAMPLES / "production.yaml", environ={}, overrides=groups).cluster))
+
+
+@cache
 def picture(cluster_file: Path | None = None, view: View = "network") -> Picture:
     return draw(templates(cluster_file), view)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cfngen.graph.changes import captions, change_of, compare
 from cfngen.graph.dot import dot
+from cfngen.graph.folding import fold_node_groups
 from cfngen.graph.html import html
 from cfngen.graph.mermaid import mermaid
 from cfngen.graph.picture import Arrow, Box, Change, Picture
@@ -70,7 +71,7 @@ def test_arrows_of_a_role_that_is_changed_come_and_go() -> None:
     )
     drawn = compared(before, after, Role="changed")
     assert arrows_of(drawn) == {
-        ("Role:s3", "Bucket", "read"): "changed",
+        ("Role:s3", "Bucket", "read, write \N{RIGHTWARDS ARROW} read"): "changed",
         ("Role", "Bucket", "trusts"): None,
         ("Role", "Key", "trusts"): "added",
         ("Role:kms", "Key", "decrypt"): "removed",
@@ -86,6 +87,35 @@ def test_a_change_that_no_word_of_the_picture_says_is_still_seen() -> None:
     )
     assert boxes_of(drawn)["Role:ec2"] == "changed"
     assert arrows_of(drawn) == {("Bucket", "Key", "TCP 443"): "changed"}
+
+
+def test_a_box_says_what_it_was() -> None:
+    group = Box("Nodes", "instances", "node group a", ("t3.large", "1 to 4 nodes"), None, ("Nodes",))
+    larger = replace(group, lines=("m6i.large", "1 to 4 nodes", "spot instances"))
+    drawn = compared((group, BUCKET), (replace(group, lines=("m6i.large", "1 to 4 nodes")), BUCKET), Nodes="changed")
+    assert [box.lines for box in drawn.boxes] == [("t3.large \N{RIGHTWARDS ARROW} m6i.large", "1 to 4 nodes"), ()]
+    drawn = compared((group,), (larger,), Nodes="changed")
+    assert drawn.boxes[0].lines == ("m6i.large", "1 to 4 nodes", "spot instances", "no longer: t3.large")
+    drawn = compared((ROLE, permission("ec2", "read")), (ROLE, permission("ec2", "create")), Role="changed")
+    assert drawn.boxes[1].lines == ("create", "no longer: read")
+
+
+def test_groups_that_are_alike_share_a_box_but_not_with_one_that_changes() -> None:
+    boxes = tuple(
+        Box(f"{name}:{subnet}", "instances", f"node group {name}", ("t3.large",), None, (name,))
+        for name in "abc"
+        for subnet in ("A", "B")
+    )
+    after = tuple(replace(box, lines=("m6i.large",)) if box.logical_ids == ("a",) else box for box in boxes)
+    other = replace(boxes[0], id="d", title="node group d", logical_ids=("d",))
+    drawn = fold_node_groups(compared((*boxes, other), (*after, other), a="changed"))
+    assert [(box.id, box.title, box.lines, box.logical_ids) for box in drawn.boxes if ":B" not in box.id] == [
+        ("a:A", "node group a", ("t3.large \N{RIGHTWARDS ARROW} m6i.large",), ("a",)),
+        ("b:A", "2 node groups", ("b, c", "t3.large"), ("b", "c")),
+        ("d", "node group d", ("t3.large",), ("d",)),  # in one subnet
+    ]
+    ssh = Arrow("d", "b:A", "traffic", "TCP 22", ("Ssh",))
+    assert len(fold_node_groups(picture(*boxes, ssh)).boxes) == 4
 
 
 def test_what_is_removed_is_drawn_where_it_was_with_what_contains_it() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from drawn import CASES, EXAMPLES, arrows, box, outline, picture, templates
+from drawn import CASES, EXAMPLES, arrows, box, outline, picture, templates, twenty_groups
 
 from cfngen.graph.drawing import LEFT_OUT, VIEWS, draw
+from cfngen.graph.folding import fold_node_groups
 from cfngen.graph.picture import Picture
 
 PRODUCTION = EXAMPLES / "production.yaml"
@@ -246,3 +247,19 @@ def test_changes_are_those_of_what_is_drawn() -> None:
 def logical_ids(drawn: Picture) -> set[str]:
     parts = [*(box.logical_ids for box in drawn.boxes), *(arrow.logical_ids for arrow in drawn.arrows)]
     return {logical_id for ids in parts for logical_id in ids}
+
+
+def test_the_internet_reaches_a_public_load_balancer() -> None:
+    assert "Internet -> load balancer: TCP 443" in arrows(picture(PRODUCTION))
+    assert not [arrow for arrow in arrows(picture(FULLY_PRIVATE)) if arrow.startswith("Internet")]
+
+
+def test_twenty_groups_are_a_box_for_each_type_and_subnet() -> None:
+    drawn = fold_node_groups(draw(twenty_groups()))
+    groups = [box for box in drawn.boxes if "node group" in box.title]
+    assert {(box.title, box.lines[1]) for box in groups} == {
+        ("7 node groups", "c6i.large"),
+        ("13 node groups", "m6i.large"),
+    }
+    assert len(groups) == 6
+    assert groups[0].lines[0] == "group00, group03, group06, group09, group12, group15, group18"

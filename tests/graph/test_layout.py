@@ -5,13 +5,18 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from drawn import EXAMPLES as CLUSTER_FILES
+from drawn import production_with_twenty_groups, templates, twenty_groups
 from drawn_pictures import pictures
 from example_pictures import EXAMPLES
 from hypothesis import given, settings
 
-from cfngen.graph.layout import Drawing, Point, layout
+from cfngen.graph.drawing import View, draw
+from cfngen.graph.folding import fold_node_groups
+from cfngen.graph.layout import Drawing, Line, Point, layout
 from cfngen.graph.layout.edges import edges_of, joined_labels
 from cfngen.graph.layout.nodes import TRACK, Node
+from cfngen.graph.layout.nodes import Rectangle as Area
 from cfngen.graph.layout.text_metrics import LABEL, LINE, TITLE, width, wrapped
 from cfngen.graph.picture import Arrow, Box, Picture
 
@@ -75,6 +80,54 @@ def test_arrows_end_at_their_boxes(example: Drawing) -> None:
         assert [path for path in line.paths if on_border(path[-1], boxes[line.edge.root])]
         for target in {link.target for link in line.edge.links}:
             assert [tip for tip, _ in line.heads if on_border(tip, boxes[target])]
+
+
+MANY_GROUPS = {"20 groups": twenty_groups, "production with 20 groups": production_with_twenty_groups}
+NAMES = ("", *MANY_GROUPS, *sorted(path.stem for path in CLUSTER_FILES.glob("*.yaml")))
+DRAWN: list[tuple[str, View]] = [
+    *((name, view) for name in NAMES for view in ("network", "access", "iam")),  # type: ignore[misc]
+    *((name, "all") for name in (*MANY_GROUPS, "kube-up", "production")),
+]
+
+
+@pytest.mark.parametrize(("name", "view"), DRAWN)
+def test_no_labels_touch_and_no_arrow_crosses_a_foreign_box(name: str, view: View) -> None:
+    file = CLUSTER_FILES / f"{name}.yaml" if name else None
+    cluster = MANY_GROUPS[name]() if name in MANY_GROUPS else templates(file)
+    picture = fold_node_groups(draw(cluster, view))
+    drawing = layout(picture)
+    assert faults_of(drawing) == []
+    assert not drawing.unplaced
+    labels = [line.label.area for line in drawing.lines if line.label]
+    assert [pair for pair in itertools.combinations(labels, 2) if pair[0].enlarged(4).overlaps(pair[1])] == []
+    assert [crossing for line in drawing.lines for crossing in crossed_boxes(drawing, line)] == []
+    empty = [node.box.id for node in drawing.nodes if node.box.kind == "role" and node.children
+             and node.y + node.height - max(child.y + child.height for child in node.children) > 6]  # fmt: skip
+    assert empty == []
+
+
+def crossed_boxes(drawing: Drawing, line: Line) -> list[str]:
+    """Return the boxes, and subnets and roles, that an arrow crosses and that hold none of its ends."""
+    nodes = {node.box.id: node for node in drawing.nodes}
+    own: set[str | None] = {None}
+    for name in (line.edge.root, *line.edge.leaves):
+        end: str | None = name
+        while end not in own:
+            own.add(end)
+            end = nodes[end].box.parent if end else None
+    foreign = [node for node in drawing.nodes if node.box.id not in own
+               and (not node.children or node.box.kind in {"subnet", "role", "instances"})]  # fmt: skip
+    pieces = [
+        Area(*start, to_x - start[0], to_y - start[1]).enlarged(0.1)
+        for path in line.paths
+        for start, (to_x, to_y) in stretches_of(path)
+    ]
+    areas = [Area(node.x * TRACK, node.y * TRACK, node.width * TRACK, node.height * TRACK) for node in foreign]
+    return [
+        f"{line.edge.root}: {node.box.id}"
+        for node, area in zip(foreign, areas, strict=True)
+        if any(piece.overlaps(area) for piece in pieces)
+    ]
 
 
 def test_zones_stand_side_by_side_below_the_internet() -> None:

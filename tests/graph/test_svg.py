@@ -95,7 +95,9 @@ def test_changes_have_a_sign_besides_their_colour() -> None:
     badges = [(element.get("class"), element.findtext(f"{SVG}text")) for element in elements(root, "badge")]
     assert ("badge added", "+") in badges
     assert ("badge replaced", "!") in badges
-    assert {"+ TCP 443", "\N{MINUS SIGN} TCP 22", "~ TCP 10250"} <= texts_of(ET.tostring(root, encoding="unicode"))
+    assert {"+ TCP 443", "\N{MINUS SIGN} TCP 22", "\N{GREEK CAPITAL LETTER DELTA} TCP 10250"} <= texts_of(
+        ET.tostring(root, encoding="unicode")
+    )
 
 
 def test_the_same_picture_gives_the_same_bytes() -> None:

@@ -127,6 +127,7 @@ def write_plan_graph(
     from cfngen.graph.changes import compare
     from cfngen.graph.cluster_templates import NotAClusterError, read
     from cfngen.graph.drawing import draw
+    from cfngen.graph.folding import fold_node_groups
 
     plan = preparation.plan
     changes = plan_changes(_whole_plan(account, request, plan, interaction), request.documents)
@@ -137,7 +138,7 @@ def write_plan_graph(
         with suppress(NotAClusterError):  # a nested stack that was not created has no template
             before = draw(read(deployed, deployed_stack.values), "all", changes)
             picture = compare(before, picture)
-    write(path, render(picture, format_of(path)))
+    write(path, render(fold_node_groups(picture), format_of(path)))
 
 
 def plan_changes(plan: Plan, documents: Sequence[Document] = ()) -> Mapping[str, Change]:

@@ -13,11 +13,17 @@ from cfngen.graph.layout.routing import Grid, Route
 from cfngen.graph.layout.text_metrics import LABEL, Size, width, wrapped
 from cfngen.graph.picture import Change
 
-SIGNS: dict[Change, str] = {"added": "+", "changed": "~", "replaced": "!", "removed": "\N{MINUS SIGN}"}
+SIGNS: dict[Change, str] = {
+    "added": "+",
+    "changed": "\N{GREEK CAPITAL LETTER DELTA}",
+    "replaced": "!",
+    "removed": "\N{MINUS SIGN}",
+}
 _WIDEST = 118  # pixels, of a line of several
 _WIDEST_ALONE = 230  # of a label with one line
 _INSET = 4
 _APART = 3  # pixels between a label and a box, or another arrow
+_BETWEEN_LABELS = 5  # pixels
 _HEAD = 11  # pixels that the head of an arrow takes
 
 
@@ -54,6 +60,7 @@ class Labels:
         self._grid = grid
         self._taken: list[Rectangle] = []
         self._borders: list[Rectangle] = []
+        self._labels: list[Rectangle] = []  # with the room that others should leave around them
         for node in nodes:
             outline = Rectangle(node.x * TRACK, node.y * TRACK, node.width * TRACK, node.height * TRACK)
             if node.children:
@@ -80,11 +87,13 @@ class Labels:
             if price >= lowest_price or not self._is_free(area, number) or any(_is_near(area, end) for end in ends):
                 continue
             crossed = [border for border in self._borders if area.overlaps(border) and not area.is_within(border)]
-            total = price + 25 * len(crossed) + 4 * len(own_points.intersection(self._grid.points(area)))
+            total = price + 25 * len(crossed) + 25 * any(area.overlaps(label) for label in self._labels)
+            total += 4 * len(own_points.intersection(self._grid.points(area)))
             if total < lowest_price:
                 lowest_price, best = total, Label(lines, area)
         if best is not None:
             self._taken.append(best.area)
+            self._labels.append(best.area.enlarged(_BETWEEN_LABELS))
             self._grid.block(best.area.enlarged(_APART))
         return best
 

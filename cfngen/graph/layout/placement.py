@@ -102,7 +102,7 @@ class Placement:
         node.x = node.y = 0
         if not node.children:
             if node.box.id not in self._leaf_sizes:
-                node.measure_leaf(math.ceil(self._ports[node.box.id] * 0.6))
+                node.measure_leaf(max(math.ceil(self._ports[node.box.id] * 0.6), self._room_of_labels(node)))
                 self._leaf_sizes[node.box.id] = node.width, node.height
             node.width, node.height = self._leaf_sizes[node.box.id]
             return
@@ -112,6 +112,12 @@ class Placement:
         block = self._block(node.children, inner, aspect, node)
         self._enclose(node, block)
         self._spacing = usual
+
+    def _room_of_labels(self, node: Node) -> int:
+        """Return the tracks that labels one above another take beside a box: those of several arrows to one other."""
+        several = (edges for edges in self._edges_between[node.box.id].values() if len(edges) > 1)
+        sizes = ([self._label_sizes[self._edges[number]].height for number in edges] for edges in several)
+        return max((sum(tracks(height + TRACK / 2) for height in heights) for heights in sizes), default=0)
 
     def _spacing_within(self, node: Node) -> Spacing:
         """Return the spacing within a box: less if few arrows reach what it contains."""
@@ -191,7 +197,8 @@ class Placement:
             height = max(node.height for node in row.nodes)
             leaves = not any(node.children for node in row.nodes)
             for node, width in zip(row.nodes, widths, strict=False):
-                _stretch(node, width, height if leaves or node.children else node.height)
+                is_level = leaves or (node.children and node.box.kind != "role")
+                _stretch(node, width, height if is_level else node.height)
         return rows
 
     def _place_in_rows(self, nodes: list[Node], count: int, widest: int, aspect: float) -> None:
@@ -222,7 +229,8 @@ class Placement:
         """Return the tracks between two rows: more if there are labels between them."""
         between = self._between(above, below)
         heights = [self._label_sizes[edge].height + 4 for edge in between if self._label_sizes[edge].height]
-        return max(least, min(tracks(sum(heights) + 22), 7) if heights else 0)
+        # Of several labels the first takes the middle.
+        return max(least, min(tracks(sum(heights) + (64 if len(heights) > 1 else 22)), 9) if heights else 0)
 
     def _between(self, some: Sequence[Node], others: Sequence[Node]) -> list[Edge]:
         """Return the edges that lead from nodes to others, not by way of what these contain."""
@@ -246,7 +254,7 @@ class Placement:
             x = (width - row.width) // 2
             height = max(node.height for node in row.nodes)
             for node in row.nodes:
-                node.move(x, y + (height - node.height) // 2)
+                node.move(x, y if node.box.kind == "role" else y + (height - node.height) // 2)
                 x += node.width + row.gap
             y += height
         return _Block([node for row in rows for node in row.nodes], width, y)

@@ -22,7 +22,7 @@ HORIZONTAL, VERTICAL = 0, 1
 FREE, BLOCKED = -1, -2
 _APART = 4  # pixels between an arrow and a title
 # The price of a border: an arrow may well pass through a VPC, but not through instances that it has nothing to do with.
-_TOLLS: Mapping[BoxKind, float] = {"account": 1, "region": 1, "vpc": 2, "zone": 4, "subnet": 5}
+_TOLLS: Mapping[BoxKind, float] = {"account": 1, "region": 1, "vpc": 2, "zone": 4}
 _TOLL = 30.0
 
 # Prices.
@@ -30,6 +30,7 @@ _STEP = 1.0
 _BEND = 4.0
 _CROSSING = 4.0
 _OFF_CENTRE = 7.0  # in a corner
+_NEAR_PORTS = {1: 9.0, 2: 5.0}  # by the tracks to another arrow: labels would touch
 _CONFLICT = 150.0
 
 
@@ -231,6 +232,11 @@ class Router:
             price = _OFF_CENTRE * port.off_centre**2
             if owner not in (FREE, number):
                 price += _CONFLICT
+            step = self._grid.width if port.direction == HORIZONTAL else 1
+            owners = self._grid.owner[port.direction]
+            for tracks, near_price in _NEAR_PORTS.items():
+                if {owners[port.beside - tracks * step], owners[port.beside + tracks * step]} - {FREE, BLOCKED, number}:
+                    price += near_price
             ports[port.beside, port.direction] = _PricedPort(port.on_border, price)
         return ports
 

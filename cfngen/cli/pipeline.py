@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cfngen.cli.input.source import Source
     from cfngen.cluster.model import Cluster
-    from cfngen.lint import Finding
+    from cfngen.lint import LintFinding
     from cfngen.templates.document import Document
     from cfngen.userdata import UserData
 
@@ -90,7 +90,7 @@ def lint_or_fail(documents: Sequence[Document], *, region: str, use_cache: bool)
 
 def lint_documents(
     documents: Sequence[Document], *, region: str, use_cache: bool, texts: Mapping[str, str] | None = None
-) -> tuple[Finding, ...]:
+) -> tuple[LintFinding, ...]:
     """Lint the templates and return the findings; a terminal shows a line of progress meanwhile.
 
     Args:

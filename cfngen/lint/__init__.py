@@ -5,7 +5,7 @@ loaded only for templates whose result is not in the cache.
 """
 
 from cfngen.lint.cache import cache_directory
-from cfngen.lint.findings import Finding, LintError, LintUnavailableError
+from cfngen.lint.findings import LintError, LintFinding, LintUnavailableError
 from cfngen.lint.run import lint
 
-__all__ = ["Finding", "LintError", "LintUnavailableError", "cache_directory", "lint"]
+__all__ = ["LintError", "LintFinding", "LintUnavailableError", "cache_directory", "lint"]

@@ -27,7 +27,7 @@ _SECONDS_PER_DAY = 24 * 60 * 60
 _FILE_SUFFIX = ".verdict.json"
 
 Verdict = list[dict[str, Any]]
-"""The findings about one template as JSON: all fields of `Finding` except `document` and `module`.
+"""The findings about one template as JSON: all fields of `LintFinding` except `document` and `module`.
 
 The caller adds these two. An empty list is the verdict that a template has no problems."""
 

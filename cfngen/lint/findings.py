@@ -20,7 +20,7 @@ MESSAGE_LENGTH = 300
 
 
 @dataclass(frozen=True)
-class Finding:
+class LintFinding:
     """A problem that lint found in a template.
 
     Attributes:
@@ -75,7 +75,7 @@ class LintError(CfngenError):
 
     MAX_SHOWN = 20
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
+    def __init__(self, findings: Sequence[LintFinding]) -> None:
         self.findings = tuple(findings)
         super().__init__(
             self._text(),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cfngen.lint import cache as verdicts
-from cfngen.lint.findings import SEVERITIES, Finding, LintUnavailableError
+from cfngen.lint.findings import SEVERITIES, LintFinding, LintUnavailableError
 from cfngen.lint.views import View, make_views
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def lint(
     documents: Sequence[Document], *, region: str, cache: Path | None = None, texts: Mapping[str, str] | None = None
-) -> tuple[Finding, ...]:
+) -> tuple[LintFinding, ...]:
     """Return the findings of cfn-lint and of cfngen's own rules, by document in the given order, errors first.
 
     The verdict depends on the documents, the region, cfn-lint's version and this package's sources, and on nothing in
@@ -47,7 +47,9 @@ def lint(
     modules = {document.name: document.module for document in documents}
     for view, verdict in zip(views_to_judge, _verdicts(views_to_judge, region, cache), strict=True):
         findings += [
-            Finding(**{**fields, "path": tuple(fields["path"])}, document=view.document, module=modules[view.document])
+            LintFinding(
+                **{**fields, "path": tuple(fields["path"])}, document=view.document, module=modules[view.document]
+            )
             for fields in verdict
         ]
     positions = {document.name: index for index, document in enumerate(documents)}
@@ -72,7 +74,7 @@ def _verdicts(views: Sequence[View], region: str, directory: Path | None) -> lis
     return [judged[index] if verdict is None else verdict for index, verdict in enumerate(known)]
 
 
-def _sort_key(finding: Finding, document_position: int) -> tuple[int, int, str, str]:
+def _sort_key(finding: LintFinding, document_position: int) -> tuple[int, int, str, str]:
     return document_position, SEVERITIES.index(finding.severity), "/".join(map(str, finding.path)), finding.rule
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cfngen.lint.findings import Finding
+from cfngen.lint.findings import LintFinding
 
 if TYPE_CHECKING:
     from cfngen.templates.document import Document, TemplateBody
@@ -71,7 +71,7 @@ class View:
         return not (rule == "W3002" and tuple(path[-1:]) == ("TemplateURL",))
 
 
-def make_views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list[View], list[Finding]]:
+def make_views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list[View], list[LintFinding]]:
     """Return the views to lint, and a finding for each nested stack whose template is not among the documents.
 
     Args:
@@ -133,7 +133,7 @@ def _template_name(url: object) -> str | None:
     return match[1] if match else None
 
 
-def _missing_template_finding(document: Document, logical_id: str, name: str | None) -> Finding:
+def _missing_template_finding(document: Document, logical_id: str, name: str | None) -> LintFinding:
     """Return the finding for a nested stack whose template is not among the documents.
 
     Args:
@@ -142,7 +142,7 @@ def _missing_template_finding(document: Document, logical_id: str, name: str | N
     reason = (
         f"no document named {name} is generated with it" if name else "the URL does not end in a template's file name"
     )
-    return Finding(
+    return LintFinding(
         rule="E9000",
         severity="error",
         message=f"the nested stack's template cannot be checked: {reason}",

@@ -12,7 +12,7 @@ import pytest
 from deployed_cluster import Command, Place, Ran, Shell, commanding, place
 from json_lines import lines
 
-from cfngen.lint import Finding
+from cfngen.lint import LintFinding
 from cfngen.sandbox.services.quotas import ADDRESSES, INTERNET_GATEWAYS, ON_DEMAND, VPCS
 
 pytestmark = pytest.mark.drill
@@ -44,9 +44,9 @@ def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command
 
 
 @pytest.fixture(autouse=True)
-def findings(monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
+def findings(monkeypatch: pytest.MonkeyPatch) -> list[LintFinding]:
     """What lint finds: nothing, and at once. It takes seconds for each new cluster, and has tests of its own."""
-    found: list[Finding] = []
+    found: list[LintFinding] = []
     monkeypatch.setattr("cfngen.lint.lint", lambda documents, **options: tuple(found))
     return found
 
@@ -114,8 +114,8 @@ def test_a_program_reads_a_deployment(run: Command) -> None:
     assert {each["resourceType"] for each in shown if each["type"] == "event"} >= {"AWS::EC2::VPC"}
 
 
-def test_what_lint_refuses_is_sent_nowhere(run: Command, where: Place, findings: list[Finding]) -> None:
-    findings.append(Finding("E3001", "error", "no such type", ("Resources", "MasterAVolume"), "master", ""))
+def test_what_lint_refuses_is_sent_nowhere(run: Command, where: Place, findings: list[LintFinding]) -> None:
+    findings.append(LintFinding("E3001", "error", "no such type", ("Resources", "MasterAVolume"), "master", ""))
     before = len(where.served.faults.calls)
     ran = deployed(run, "unsound")
     assert (ran.code, "no such type" in ran.err) == (1, True)

@@ -176,7 +176,7 @@ def test_a_program_gets_the_findings(cfngen, directory):
     linted, error = map(json.loads, ran.out.splitlines())
     assert (ran.code, error["code"], linted["templates"]) == (1, "lint-findings", 2)
     finding = linted["findings"][0]
-    assert (finding["template"], finding["path"][:2], finding["line"] > 0) == (
+    assert (finding["document"], finding["path"][:2], finding["line"] > 0) == (
         "open.yaml",
         ["Resources", "Group"],
         True,

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from cfngen.lint import Finding
+from cfngen.lint import LintFinding
 from cfngen.userdata import source
 
 STACKS = ("vpc", "security-groups", "secrets", "iam", "master", "nodes-nodes", "cluster", "standalone")
@@ -150,7 +150,7 @@ def test_check_of_one_stack(cfngen, written):
 
 
 def test_nothing_is_written_when_lint_finds_something(cfngen, directory, monkeypatch):
-    finding = Finding(
+    finding = LintFinding(
         rule="E3012",
         severity="error",
         message="'many' is not of type 'integer'",

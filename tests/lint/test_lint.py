@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cfngen.errors import CfngenError
-from cfngen.lint import Finding, LintError, lint
+from cfngen.lint import LintError, LintFinding, lint
 from cfngen.lint.findings import MESSAGE_LENGTH, shorten
 from cfngen.templates.document import Document
 
@@ -186,10 +186,10 @@ def test_shortened_messages_keep_their_beginning_and_end() -> None:
 
 
 def test_the_error_names_document_rule_place_module_and_where_to_read_on() -> None:
-    finding = Finding(
+    finding = LintFinding(
         "E1", "error", "is wrong", ("Resources", "Vpc", 0), "vpc", "cfngen.templates.vpc", "Rule: https://x"
     )
-    error = LintError([finding, Finding("W1", "warning", "is odd", (), "iam", "cfngen.templates.iam")])
+    error = LintError([finding, LintFinding("W1", "warning", "is odd", (), "iam", "cfngen.templates.iam")])
     assert isinstance(error, CfngenError)
     assert str(error) == (
         "the templates do not pass lint (1 error, 1 warning):\n"
@@ -206,8 +206,8 @@ def test_the_error_names_document_rule_place_module_and_where_to_read_on() -> No
 
 
 def test_the_error_of_a_file_names_line_and_column_and_counts_in_words() -> None:
-    findings = [Finding("E1", "error", "is wrong", ("Resources",), "own.yaml", "", "", 22, 5)] * 2
-    findings += [Finding("I1", "informational", "could be better", (), "own.yaml", "", "", 1, 1)]
+    findings = [LintFinding("E1", "error", "is wrong", ("Resources",), "own.yaml", "", "", 22, 5)] * 2
+    findings += [LintFinding("I1", "informational", "could be better", (), "own.yaml", "", "", 1, 1)]
     error = LintError(findings)
     assert str(error).startswith(
         "the templates do not pass lint (2 errors, 1 informational finding):\n"
@@ -230,7 +230,7 @@ def test_findings_in_a_text_are_placed_by_its_lines(tmp_path: Path) -> None:
 
 
 def test_the_error_does_not_fill_the_screen() -> None:
-    error = LintError([Finding("E1", "error", f"is wrong {n}", (), "vpc", "m") for n in range(100)])
+    error = LintError([LintFinding("E1", "error", f"is wrong {n}", (), "vpc", "m") for n in range(100)])
     assert "is wrong 19\n" in str(error)
     assert "is wrong 20\n" not in str(error)
     assert str(error).endswith("and 80 more")

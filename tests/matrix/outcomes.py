@@ -16,7 +16,7 @@ from cfngen import output, userdata
 from cfngen.cluster.load import parse
 from cfngen.cluster.problems import ClusterFileError
 from cfngen.lint import cache
-from cfngen.lint.findings import Finding
+from cfngen.lint.findings import LintFinding
 from cfngen.lint.views import View, make_views
 from cfngen.templates import generate
 
@@ -95,7 +95,7 @@ def _generate(file: Mapping[str, object], outcome: Outcome, standalone: bool) ->
 _fingerprint = functools.cache(cache.fingerprint)
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: LintFinding) -> str:
     return f"{finding.document}: {finding.rule} {finding.message} at {'.'.join(map(str, finding.path))}"
 
 

@@ -15,35 +15,12 @@ from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.input.target import output_option
 from cfngen.cli.pipeline import generate, lint_documents, no_cache_option
 from cfngen.errors import CfngenError
-from cfngen.lint import Finding, LintError
+from cfngen.lint import LintError, LintFinding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cfngen.cli.input.template_file import TemplateFile
-
-
-@dataclass(frozen=True)
-class TemplateFinding:
-    """A problem in a template.
-
-    Attributes:
-        rule: id of the rule, e.g. `E3012`.
-        severity: `error`, `warning` or `informational`.
-        message: the problem.
-        template: the file, or the name of the generated template.
-        path: keys and indexes of lists that lead to the problem from the top of the template.
-        line: line in the file, counted from 1; 0 if there is no file.
-        column: column in that line.
-    """
-
-    rule: str
-    severity: str
-    message: str
-    template: str
-    path: tuple[str, ...]
-    line: int
-    column: int
 
 
 @dataclass(frozen=True)
@@ -60,7 +37,7 @@ class Linted:
 
     templates: int
     regions: tuple[str, ...]
-    findings: tuple[TemplateFinding, ...]
+    findings: tuple[LintFinding, ...]
 
 
 FALLBACK_REGION = "us-east-1"
@@ -126,21 +103,14 @@ def command(
         template_count, regions = len(generated.documents), (generated.cluster.region,)
         findings = lint_documents(generated.documents, region=regions[0], use_cache=use_lint_cache)
     if output == "json" or not findings:
-        show_message(Linted(template_count, regions, tuple(map(_for_json, findings))), json=output == "json")
+        show_message(Linted(template_count, regions, findings), json=output == "json")
     if findings:
         raise LintError(findings)
 
 
-def _for_json(finding: Finding) -> TemplateFinding:
-    path = tuple(map(str, finding.path))
-    return TemplateFinding(
-        finding.rule, finding.severity, finding.message, finding.document, path, finding.line, finding.column
-    )
-
-
 def _lint_files(
     files: Sequence[Path], source: Source, region: str | None, *, use_cache: bool
-) -> tuple[int, tuple[str, ...], tuple[Finding, ...]]:
+) -> tuple[int, tuple[str, ...], tuple[LintFinding, ...]]:
     """Lint template files; return their number, the regions they were linted for, and the findings.
 
     Args:
@@ -161,7 +131,7 @@ def _lint_files(
             cluster_region = cluster_region or _cluster_region(source)
             template_region = cluster_region
         templates_by_region.setdefault(template_region, []).append(template)
-    findings: list[Finding] = []
+    findings: list[LintFinding] = []
     for template_region, region_templates in templates_by_region.items():
         source_texts = {template.document.name: template.text for template in region_templates}
         documents = [template.document for template in region_templates]

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 from itertools import combinations
 
-from pydantic.alias_generators import to_snake
-
 from cfngen.cluster.checks.sections import KeyCheck, subnet_path
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
-from cfngen.cluster.network.topology import is_private, usable_address_count, vpc_ranges
+from cfngen.cluster.network.topology import is_private, range_text, usable_address_count, vpc_ranges
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.sections.network import Subnet
@@ -162,9 +160,8 @@ def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
 def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
     for (first_path, first), (second_path, second) in combinations(_cluster_ranges(cluster), 2):
         if first.overlaps(second):
-            is_written = len(second_path) > 2 or to_snake(str(second_path[-1])) in cluster.network.model_fields_set
-            origin = "" if is_written else ", the default,"
-            message = f"{second}{origin} overlaps {dotted(first_path)} ({first}); choose another range"
+            shown = range_text(cluster, str(second_path[1]), second) if len(second_path) == 2 else f"{second}"
+            message = f"{shown} overlaps {dotted(first_path)} ({first}); choose another range"
             yield Problem(second_path, message, related_paths=(first_path,))
 
 

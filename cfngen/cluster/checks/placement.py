@@ -9,12 +9,13 @@ from cfngen.cluster.checks.sections import subnet_path
 from cfngen.cluster.instances import instance_types
 from cfngen.cluster.instances.group_types import type_list, types_of
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.zones import is_local_zone, zone_region
+from cfngen.cluster.naming.zones import is_local_zone, zone_letters, zone_region
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import created_subnets, is_private, nat_gateway_zones
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.sections.instances import Volume
+from cfngen.text import join_and
 
 
 def _check_region_exists(cluster: Cluster) -> Iterator[Problem]:
@@ -33,6 +34,17 @@ def _check_zones_in_region(cluster: Cluster) -> Iterator[Problem]:
         if zone_region(subnet.zone) != cluster.region:
             message = f"{subnet.zone} is not a zone of {cluster.region}; a cluster is in one region"
             yield Problem(subnet_path(index, "zone"), message, related_paths=(("region",),))
+
+
+def _warn_of_unknown_zones(cluster: Cluster) -> Iterator[Problem]:
+    letters = zone_letters(cluster.region)
+    for index, subnet in enumerate(cluster.network.subnets):
+        if not is_local_zone(subnet.zone) and subnet.zone[-1] not in letters:
+            message = (
+                f"{cluster.region} is not known to have a zone {subnet.zone}, only {join_and(letters)}; EC2 refuses "
+                "the subnet if your account has no such zone"
+            )
+            yield Problem(subnet_path(index, "zone"), message)
 
 
 def _check_zones_distinct(cluster: Cluster) -> Iterator[Problem]:
@@ -167,4 +179,9 @@ PROBLEM_CHECKS = (
     _check_group_zones,
     _check_no_masters_in_local_zones,
 )
-WARNING_CHECKS = (*LASTING_DEFAULTS.values(), _warn_of_untested_partition, _warn_of_groups_in_local_zones)
+WARNING_CHECKS = (
+    *LASTING_DEFAULTS.values(),
+    _warn_of_untested_partition,
+    _warn_of_unknown_zones,
+    _warn_of_groups_in_local_zones,
+)

@@ -9,7 +9,7 @@ from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, subnet_path
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.address_plan import address_demand
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
-from cfngen.cluster.network.topology import public_subnets, usable_address_count
+from cfngen.cluster.network.topology import public_subnets, range_text, usable_address_count
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize
@@ -55,8 +55,8 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
     if max_nodes + cluster.control_plane.count > range_count:
         masters = pluralize(cluster.control_plane.count, "master")
         message = (
-            f"{pod_cidr} contains {range_count} ranges of /{prefix}, but up to {max_nodes} nodes and {masters} need "
-            "one each; enlarge it or lower maxSize"
+            f"{range_text(cluster, 'podCidr', pod_cidr)} contains {range_count} ranges of /{prefix}, but up to "
+            f"{max_nodes} nodes and {masters} need one each; enlarge it or lower maxSize"
         )
         yield Problem(POD_CIDR_PATH, message, related_paths=_paths_in_all_groups(cluster, "maxSize"))
 

@@ -7,6 +7,18 @@ import re
 # A zone such as `us-west-2a`, or a Local Zone such as `us-west-2-lax-1a`; the first group is the region.
 _ZONE_PATTERN = re.compile(r"([a-z]{2}(?:-[a-z]+)+-[0-9])(-[a-z]{3}-[0-9])?[a-z]")
 
+# The letters of Availability Zones in regions that have others than a, b and c in some account, as cfn-lint lists them
+# (cfnlint/helpers.py, AVAILABILITY_ZONES, November 2026), which lacks cn-north-1d.
+_LETTERS = {
+    "us-east-1": "abcdef",
+    **dict.fromkeys(("ap-northeast-1", "ap-northeast-2", "ca-central-1", "cn-north-1", "us-west-2"), "abcd"),
+}
+
+
+def zone_letters(region: str) -> str:
+    """Return the letters of the Availability Zones that a region is known to have; an account has some of them."""
+    return _LETTERS.get(region, "abc")
+
 
 def zone_region(zone: object) -> str | None:
     """Return the region of an Availability Zone or a Local Zone, or None if `zone` is neither."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from ipaddress import IPv4Network
 
+from pydantic.alias_generators import to_snake
+
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.zones import is_local_zone
 from cfngen.cluster.network.network_plugins import network_plugin
@@ -143,6 +145,11 @@ def certificate_names(cluster: Cluster) -> tuple[str, ...]:
     """Return the names that the cluster file asks for in the API server's certificate, each once."""
     names = (*((cluster.api.dns.name,) if cluster.api.dns else ()), *cluster.api.additional_names)
     return tuple(dict.fromkeys(names))
+
+
+def range_text(cluster: Cluster, key: str, cidr: IPv4Network) -> str:
+    """Return the range of a key of `network`, and that it is the default if nobody wrote the key."""
+    return f"{cidr}" if to_snake(key) in cluster.network.model_fields_set else f"{cidr}, the default,"
 
 
 def usable_address_count(cidr: IPv4Network) -> int:

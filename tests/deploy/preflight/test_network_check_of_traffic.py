@@ -164,6 +164,9 @@ def test_a_second_range_of_the_vpc_must_not_be_that_of_pods(public: ExistingNetw
     public.ec2.associate_vpc_cidr_block(VpcId=public.vpc, CidrBlock="10.244.0.0/16")
     finding = public.only()
     assert (finding.severity, finding.key) == (Severity.PROBLEM, "network.podCidr")
+    assert finding.text.startswith("10.244.0.0/16 overlaps")
+    del public.network["podCidr"]
+    assert public.only().text.startswith("10.244.0.0/16, the default, overlaps 10.244.0.0/16 of vpc-")
     public.network["podCidr"] = "10.245.0.0/16"
     assert public.found() == []
 

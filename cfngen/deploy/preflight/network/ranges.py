@@ -9,7 +9,7 @@ from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.cluster.naming.names import load_balancer_name
 from cfngen.cluster.network.address_plan import LOAD_BALANCER_ADDRESSES, address_demand
 from cfngen.cluster.network.network_plugins import network_plugin
-from cfngen.cluster.network.topology import usable_address_count
+from cfngen.cluster.network.topology import range_text, usable_address_count
 from cfngen.deploy.aws.addresses import describe_holder, find_used_addresses
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, problem, warning
@@ -92,17 +92,18 @@ def find_overlaps(situation: Situation) -> Iterator[Finding]:
         ranges["network.podCidr"] = network.pod_cidr
     remedy = "choose another range, which nothing in the VPC's surroundings has"
     for key, cidr in ranges.items():
+        shown = range_text(situation.cluster, key.removeprefix("network."), cidr)
         for block in situation.vpc_ranges:
             if cidr.overlaps(block):
-                yield problem(key, f"{cidr} overlaps {block} of {situation.vpc_id}", remedy)
+                yield problem(key, f"{shown} overlaps {block} of {situation.vpc_id}", remedy)
         for peering_id, peer_id, block in _peer_ranges(situation):
             if cidr.overlaps(block):
-                text = f"{cidr} overlaps {block} of {peer_id} ({peering_id}), which pods therefore do not reach"
+                text = f"{shown} overlaps {block} of {peer_id} ({peering_id}), which pods therefore do not reach"
                 yield warning(key, text, remedy)
         for table_id, destination, target in _routes(situation):
             if not cidr.overlaps(destination):
                 continue
-            text = f"{cidr} overlaps the route to {destination} ({target}) in {table_id}"
+            text = f"{shown} overlaps the route to {destination} ({target}) in {table_id}"
             # EC2 takes the most specific route, and that of a node's pods is a /24.
             takes_pods = network_plugin(situation.cluster).uses_vpc_routes and destination.subnet_of(cidr)
             if key == "network.podCidr" and takes_pods:

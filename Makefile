@@ -51,8 +51,8 @@ test: development  ## Run the tests (TESTS=path)
 drills: development  ## Run the long tests: whole lives of clusters, every command of the pages (TESTS=path)
 	@$(run) pytest --numprocesses auto -m drill $(TESTS)
 
-soak: development  ## Live lives of clusters by chance, and see whether each goes as planned (EXAMPLES=number, SEED=number)
-	@CFNGEN_SOAK_EXAMPLES='$(EXAMPLES)' CFNGEN_SOAK_SEED='$(SEED)' $(run) pytest -m soak tests/soak
+soak: development  ## Live lives of clusters by chance, and the rest of the longest drills (EXAMPLES=number, SEED=number, TESTS=path)
+	@CFNGEN_SOAK_EXAMPLES='$(EXAMPLES)' CFNGEN_SOAK_SEED='$(SEED)' $(run) pytest --numprocesses auto -m soak $(TESTS)
 
 boot-test: development  ## Boot clusters for real, as containers; needs root on Debian (TESTS=path, TIMING=file for a report)
 	@CFNGEN_BOOT_TIMING='$(TIMING)' sh .ci/boot-test $(filter-out tests,$(TESTS))

@@ -44,7 +44,10 @@ def check_at_end(
         settling_time: how long to wait until the cluster is valid.
         verify: whether to check it; if not, the exit code only says how the operation ended.
     """
-    if not verify or not finished.succeeded or not finished.outputs:
+    from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
+
+    has_cluster = finished.status != "" and StackStatus(finished.status).health is StackHealth.HEALTHY
+    if not verify or not finished.succeeded or not has_cluster:
         return operation_exit_code(finished)
     return validation_exit_code(valid=_cluster_works(target, account, display, settling_time))
 

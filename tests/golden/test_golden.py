@@ -92,8 +92,10 @@ def test_only_digests_and_lengths_of_the_program_are_masked(case: str) -> None:
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Verdicts of this run: most stacks are the same in most cases, and each is judged once."""
-    return tmp_path_factory.mktemp("verdicts")
+    """Verdicts of this run: most stacks are the same in most cases, and each is judged once, whichever process asks."""
+    root = tmp_path_factory.getbasetemp()
+    is_one_of_several = "PYTEST_XDIST_WORKER" in os.environ
+    return (root.parent if is_one_of_several else root) / "verdicts"
 
 
 @pytest.mark.parametrize("case", SOME_FIRST, scope="module")

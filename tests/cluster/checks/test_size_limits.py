@@ -129,7 +129,7 @@ ENDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
         {"network": {"plugin": "flannel"}, **nodes(minSize=1, maxSize=255)},
         {"network": {"plugin": "flannel"}, **nodes(minSize=1, maxSize=256)},
-        "network.podCidr: 10.244.0.0/16, the default, contains 256 ranges of /24, but up to 256 nodes and 1 master need",
+        "network.podCidr: 10.244.0.0/16, the default, contains 256 ranges of /24, but up to 256 nodes and 1",
     ),
     (nodes(minSize=3, maxSize=3), nodes(minSize=4, maxSize=3), "nodeGroups[0].maxSize: 3 is less than minSize (4)"),
     (

@@ -19,10 +19,7 @@ _ONLY_ADDRESSES = {"ForAllValues:StringEquals": {"route53:ChangeResourceRecordSe
 
 
 def read_zone_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
-    """Return the statements of an operator, whose plans look at the existing zones that the cluster file names.
-
-    Before a private zone is made, those of the VPC are looked at, which has no resource that a statement could name.
-    """
+    """Return the statements of an operator, whose plans look at the zones of the cluster file and those of the VPC."""
     zones = _zones(cluster)
     arns = _zone_arns(zones, scope)
     actions = "route53:GetHostedZone route53:ListResourceRecordSets"

@@ -77,11 +77,8 @@ def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Proble
 
 def _total_usable_addresses(cluster: Cluster) -> int:
     """Return how many addresses of the subnets instances and pods can have beside everything else."""
-    subnets = cluster.network.subnets
-    return sum(
-        max(usable_address_count(subnet.cidr) - address_demand(cluster, subnet.zone).beside_instances, 0)
-        for subnet in subnets
-    )
+    needs = [(subnet.cidr, address_demand(cluster, subnet.zone)) for subnet in cluster.network.subnets]
+    return sum(max(usable_address_count(cidr) - demand.beside_instances, 0) for cidr, demand in needs)
 
 
 def _check_proxy_outside_cluster(cluster: Cluster) -> Iterator[Problem]:

@@ -79,9 +79,8 @@ class MergedValues:
         """Set the value at each path of the assignment; return a problem if its path has an index beyond a list."""
         try:
             for path in self._expand(assignment):
-                if assignment.is_default and lookup(self.data, path) is not None:
-                    continue
-                self._set_value(path, assignment.value, assignment.source)
+                if not assignment.is_default or lookup(self.data, path) is None:
+                    self._set_value(path, assignment.value, assignment.source)
         except IndexError as error:
             return Problem(NO_KEY, str(error), source=assignment.source)
         return None

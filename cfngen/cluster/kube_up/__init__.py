@@ -49,9 +49,7 @@ def assignments_of_environment(environ: Mapping[str, str]) -> tuple[list[Assignm
                 except ValueError as error:
                     problems.append(Problem(NO_KEY, str(error), source=source))
                 else:
-                    assignments += [
-                        Assignment(setting.path, setting.value, source, setting.is_default) for setting in settings
-                    ]
+                    assignments += [Assignment(path, value, source, default) for path, value, default in settings]
     return assignments, problems
 
 

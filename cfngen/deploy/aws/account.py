@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cfngen.deploy.aws.checked_answers import check_answers
 from cfngen.deploy.aws.errors import RegionError, error_code, translate_aws_errors
@@ -72,10 +73,8 @@ class Account:
                 argument = "Filter" if operation == "describe_nat_gateways" else "Filters"
                 arguments[argument] = [{"Name": name, "Values": values} for name, values in batch.items()]
             for page in _pages(client, operation, arguments):
-                *outer_keys, last_key = key.split(".")
-                for outer_key in outer_keys:
-                    page = page.get(outer_key, {})
-                yield from page.get(last_key, ())
+                listed: Any = functools.reduce(lambda found, part: found.get(part, {}), key.split("."), page)
+                yield from listed
 
     def read(self, call: str, *, absent: Collection[str] = (), **arguments: object) -> AwsObject | None:
         """Return the response to a call, or None if AWS refuses it with an error code in `absent`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cfngen.cluster.load import parse
-from cfngen.permissions.api_dns import api_dns_statements
+from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
 from cfngen.permissions.grants import scope_of
 
 NAME = "api.k8s.example.com"
@@ -35,3 +35,10 @@ def test_in_a_new_zone_only_names_of_its_domain_may_change() -> None:
     assert names == {"route53:ChangeResourceRecordSetsNormalizedRecordNames": ["k8s.example.com", "*.k8s.example.com"]}
     assert "DnsMakeZones" in found
     assert "DnsRecords" not in found
+
+
+def test_an_operator_reads_existing_zones_and_whether_they_have_the_record() -> None:
+    cluster = parse({"api": {"dns": {"name": NAME, "publicZone": {"id": "Z0123456789ABC"}}}})
+    [look] = read_zone_statements(cluster, scope_of(cluster))
+    assert look["Action"] == ["route53:GetHostedZone", "route53:ListResourceRecordSets"]
+    assert look["Resource"] == ["arn:aws:route53:::hostedzone/Z0123456789ABC"]

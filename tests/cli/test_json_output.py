@@ -11,7 +11,7 @@ from deployed_cluster import Command
 from json_lines import lines
 
 from cfngen.cli.display import json_reference
-from cfngen.cli.display.json_output import camel_case, to_json_value
+from cfngen.cli.display.json_output import camel_case, print_json, to_json_value
 from cfngen.deploy.messages.message import Step
 
 DOCS = Path(__file__).parents[2] / "docs/reference"
@@ -83,3 +83,12 @@ def test_keys_are_in_camel_case() -> None:
 def test_what_has_no_form_in_json_is_refused() -> None:
     with pytest.raises(TypeError, match="object cannot be converted"):
         to_json_value(object())
+
+
+def test_what_a_terminal_hides_or_obeys_is_escaped_and_stays_the_same_value(capsys: pytest.CaptureFixture[str]) -> None:
+    step = Step("one\u202eeno \x7f \x1b[2J \u200b tags\U000e0041 ü")
+    print_json(step)
+    printed = capsys.readouterr().out
+    assert printed.rstrip("\n").isprintable()
+    assert "ü" in printed
+    assert json.loads(printed)["text"] == step.text

@@ -44,3 +44,10 @@ def test_an_operator_lists_zones_of_a_vpc_only_where_one_is_made() -> None:
 
     assert "route53:ListHostedZonesByVPC" in str(actions({"name": "k8s.example.com"}))
     assert "ListHostedZonesByVPC" not in str(actions({"id": "Z0123456789ABC"}))
+
+
+def test_an_operator_reads_existing_zones_and_whether_they_have_the_record() -> None:
+    cluster = parse({"api": {"dns": {"name": NAME, "publicZone": {"id": "Z0123456789ABC"}}}})
+    [look] = read_zone_statements(cluster, scope_of(cluster))
+    assert look["Action"] == ["route53:GetHostedZone", "route53:ListResourceRecordSets"]
+    assert look["Resource"] == ["arn:aws:route53:::hostedzone/Z0123456789ABC"]

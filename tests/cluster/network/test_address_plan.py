@@ -11,7 +11,7 @@ import pytest
 
 import cfngen
 from cfngen.cluster.load import parse
-from cfngen.cluster.network.address_plan import AddressRange, address_plan
+from cfngen.cluster.network.address_plan import AddressDemand, AddressRange, address_demand, address_plan
 
 ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abcdef"]
 
@@ -113,3 +113,29 @@ def test_where_the_vpc_is_meant_all_of_its_ranges_are() -> None:
         if isinstance(node, ast.Attribute) and ast.unparse(node).endswith(".vpc.cidr")
     }
     assert files == OF_THE_PRIMARY_RANGE.keys()
+
+
+@pytest.mark.parametrize(
+    ("file", "instances", "entrance"),
+    [
+        ({"bastion": {"allowedCidrs": ["192.0.2.0/24"]}}, {"masters": 1, "nodes": 3, "the bastion": 1}, None),
+        (
+            {
+                "bastion": {"allowedCidrs": ["192.0.2.0/24"]},
+                "network": {"topology": "private"},
+            },
+            {"masters": 1, "nodes": 3},
+            {"the bastion": 1, "load balancers": 8, "the NAT gateway": 1},
+        ),
+    ],
+    ids=["public", "private"],
+)
+def test_all_that_takes_addresses_of_a_subnet_is_counted_in_the_tier_where_it_is(
+    file: dict[str, Any], instances: dict[str, int], entrance: dict[str, int] | None
+) -> None:
+    cluster = parse({"nodeGroups": [{"minSize": 3, "maxSize": 5}], "ssh": {"keyName": "k"}, **file})
+    [subnet] = cluster.network.subnets
+    demand = address_demand(cluster, subnet.zone)
+    assert (demand.parts, demand.growth) == (instances, 2)
+    if entrance is not None:
+        assert address_demand(cluster, subnet.zone, is_public_tier=True) == AddressDemand(entrance, 0)

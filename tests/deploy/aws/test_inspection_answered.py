@@ -118,7 +118,7 @@ def test_masters_and_groups_of_nodes_go_by_their_names() -> None:
 
 def test_a_group_that_does_not_exist_is_missing() -> None:
     [group] = find_groups(Fleet().account, CLUSTER, [view("MasterAAutoScalingGroup", "gone")])
-    assert group == GroupView("master", "a", "gone", missing=True)
+    assert group == GroupView("master", "a", "gone", "MasterAAutoScalingGroup", missing=True)
 
 
 def test_instances_are_told_with_what_ec2_knows_of_them() -> None:

@@ -180,6 +180,16 @@ def test_machines_that_are_healed_boot_again() -> None:
         assert where.create().status == "CREATE_COMPLETE"
 
 
+def test_instances_that_failed_try_again_once_the_cause_is_gone() -> None:
+    with place() as where:
+        where.account.machines.inject_failure(NODES, "downloads", "no mirror")
+        where.create(on_failure="DO_NOTHING")
+        where.account.machines.remove_faults()
+        where.account.advance(600)
+        assert {said(instance)[-1].partition(" in ")[0] for instance in where.instances(NODES)} == {"done"}
+        assert len(where.account.cluster("kubernetes").state.list("nodes")) == 1 + len(where.instances(NODES))
+
+
 def test_instances_of_others_do_nothing() -> None:
     with place() as where:
         ec2 = client("ec2", where.account.region)

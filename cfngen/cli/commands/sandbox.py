@@ -223,9 +223,9 @@ def interrupt(group: str, region: str, notice: str, times: int) -> None:
 @command.command("heal", epilog=examples_epilog("cfngen sandbox heal"))
 @_region_option
 def heal(region: str) -> None:
-    """Remove injected failures: instances that are launched from now on boot normally."""
+    """Remove injected failures: new instances boot normally, and those that failed try again within a minute."""
     _require_running().remove_faults(region)
-    echo("From now on instances boot normally.")
+    echo("From now on instances boot normally; those that failed try again within a minute.")
 
 
 @command.command(

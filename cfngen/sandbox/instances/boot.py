@@ -19,6 +19,7 @@ from cfngen.sandbox.instances.boot_state import (
     CALL_SECONDS,
     FIRMWARE_SECONDS,
     SERVICE_HINT,
+    UNTIL_FAULTS_ARE_REMOVED,
     Boot,
     BootEnvironment,
     BootFailure,
@@ -96,23 +97,26 @@ class BootProgram:
         state.start_clock()
         for number, (title, run_step) in enumerate(self.steps.items(), 1):
             numbered_title, started = f"[{number}/{len(self.steps)}] {title}", state.clock.now
+            if fault and fault.step == title:
+                if not fault.message:
+                    return  # the instance hangs: no log line, no signal
+                yield INJECTED_FAULT_SECONDS
+                yield from self._fail(numbered_title, started, BootFailure(fault.message, fault.hint))
+                # systemd runs the program again every minute, which succeeds once the cause is gone.
+                yield UNTIL_FAULTS_ARE_REMOVED
+                started = state.clock.now
             try:
-                if fault and fault.step == title:
-                    if not fault.message:
-                        return  # the instance hangs: no log line, no signal
-                    yield INJECTED_FAULT_SECONDS
-                    raise BootFailure(fault.message, fault.hint)
                 outcome = yield from run_step()
             except (BootFailure, ClientError) as failure:
-                hint = failure.hint if isinstance(failure, BootFailure) else DEFAULT_HINT
-                elapsed = state.clock.now - started
-                state.log(f"{numbered_title} FAILED after {elapsed:.1f} s: {failure}. What to do: {hint}")
-                yield from self._signal_failure()
+                yield from self._fail(numbered_title, started, failure)
                 return
             state.log(f"{numbered_title}: {outcome} ({state.clock.now - started:.1f} s)")
         state.log(f"done in {state.clock.now - state.started:.1f} s")
 
-    def _signal_failure(self) -> Boot:
+    def _fail(self, numbered_title: str, started: float, failure: BootFailure | ClientError) -> Boot:
+        hint = failure.hint if isinstance(failure, BootFailure) else DEFAULT_HINT
+        elapsed = self._state.clock.now - started
+        self._state.log(f"{numbered_title} FAILED after {elapsed:.1f} s: {failure}. What to do: {hint}")
         try:
             self._state.log((yield from self._signal_stacks("FAILURE")))
         except BootFailure as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Callable, Generator, Mapping
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 from cfngen.sandbox.kubernetes.system_objects import NodeFacts, register_node
 
 Boot = Generator[float, None, None]  # yields the simulated seconds to wait
+UNTIL_FAULTS_ARE_REMOVED = math.inf  # yielded by a boot that an injected fault has made fail
 StepRun = Generator[float, None, str]  # yields the simulated seconds to wait; returns the text of the step's log line
 
 FIRMWARE_SECONDS = 9.0  # seconds from launch to the kernel

@@ -17,7 +17,7 @@ from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, clie
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.instances import user_data
 from cfngen.sandbox.instances.boot import BootProgram
-from cfngen.sandbox.instances.boot_state import Boot
+from cfngen.sandbox.instances.boot_state import UNTIL_FAULTS_ARE_REMOVED, Boot
 from cfngen.sandbox.instances.groups import designates_group, group_name
 from cfngen.sandbox.instances.instance import BootFault, Instance, attach_interface, release_interface
 from cfngen.sandbox.json_types import JsonObject
@@ -33,6 +33,7 @@ NODE_REMOVED_AFTER_SECONDS = 60.0
 GROUP_TAG = "aws:autoscaling:groupName"
 # Seconds until an instance notices its termination (boot/node/drain.py), and seconds that its drain lasts: estimates.
 NOTICE_SECONDS, DRAIN_SECONDS = 5.0, 20.0
+RETRY_SECONDS = 60.0  # after which systemd runs a boot program again that has failed
 HEARTBEAT_SECONDS = 30.0  # between two heartbeats of a node that drains
 
 
@@ -92,6 +93,7 @@ class Machines:
         self.instances: dict[str, Instance] = {}
         self.drain_seconds = DRAIN_SECONDS
         self._fault_rules: list[_FaultRule] = []
+        self._failed_boots: list[tuple[Instance, Boot]] = []
         self._stopped_at: dict[str, float] = {}  # by instance id: when it stopped, in seconds of the simulated clock
         self._working_since: dict[str, float] = {}  # by join secret: when the masters got their present quorum
         self._foreign_ids: set[str] = set()  # ids of instances whose user data is not cfngen's
@@ -220,8 +222,11 @@ class Machines:
         ]
 
     def remove_faults(self) -> None:
-        """Remove all faults: instances that are launched from now on boot normally."""
+        """Remove all faults: instances that are launched from now on boot normally, and those that failed try again."""
         self._fault_rules.clear()
+        for instance, boot in self._failed_boots:
+            self.cloud.clock.schedule(RETRY_SECONDS, functools.partial(self._run_next_step, instance, boot))
+        self._failed_boots.clear()
 
     def take_fault(self, instance: Instance) -> BootFault | None:
         """Return the fault for an instance's boot, and count the instance; None if it boots normally."""
@@ -290,7 +295,11 @@ class Machines:
         """Run the next step of a boot, unless the instance was stopped, and schedule the one after it."""
         if instance.id in self._running_ids():
             seconds = next(boot, None)
-            if seconds is not None:
+            if seconds == UNTIL_FAULTS_ARE_REMOVED:
+                self._failed_boots.append((instance, boot))
+                if not self._fault_rules:  # removed while the boot was under way
+                    self.remove_faults()
+            elif seconds is not None:
                 self.cloud.clock.schedule(seconds, lambda: self._run_next_step(instance, boot))
 
     def _running_ids(self) -> set[str]:

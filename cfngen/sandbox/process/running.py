@@ -163,7 +163,7 @@ class RunningSandbox:
         return list(request_report(self.state, **command)["instances"])
 
     def remove_faults(self, region: str) -> None:
-        """Remove all faults: instances that are launched from now on boot normally."""
+        """Remove all faults: new instances boot normally, and those that failed try again."""
         request_report(self.state, region=region, step="")
 
 

@@ -321,9 +321,7 @@ def make_target(**values: Any) -> Target:
     return target
 
 
-target_options = OptionGroup(
-    "target",
-    make_target,
+_TARGET_OPTIONS = (
     source_options,
     stack_name_option,
     profile_option,
@@ -331,18 +329,10 @@ target_options = OptionGroup(
     sandbox_option,
     output_option,
 )
+target_options = OptionGroup("target", make_target, *_TARGET_OPTIONS)
 """The options that choose cluster, stack and account; a command receives them as the argument `target`."""
 
-deployed_target_options = OptionGroup(
-    "target",
-    partial(make_target, is_deployed=True),
-    source_options,
-    stack_name_option,
-    profile_option,
-    account_option,
-    sandbox_option,
-    output_option,
-)
+deployed_target_options = OptionGroup("target", partial(make_target, is_deployed=True), *_TARGET_OPTIONS)
 """The same for commands about a cluster that exists, which do without a cluster file: see `Target.is_deployed`."""
 
 

@@ -259,5 +259,5 @@ def test_somebody_at_a_keyboard_is_asked_what_becomes_of_the_authorities(
     chosen = delete_command._ask_copy_method(shown, Path("one-authorities.json"), yes=False)
     assert chosen.how == how
     asked = capsys.readouterr().err
-    assert "Without a copy, no snapshot can be restored" in asked
+    assert "Without a copy, no snapshot can be restored" in " ".join(asked.split())
     assert "one-authorities.json" in asked

@@ -66,7 +66,7 @@ def test_what_makes_no_sense_is_refused(cfngen: Shell, options: tuple[str, ...],
 def test_a_rehearsal_from_the_question_to_the_report(cfngen: Shell, where: Place) -> None:
     unasked = cfngen("rehearse", "--up-to", "change-set")
     assert (unasked.code, stacks(where)) == (1, set())
-    assert "confirmation is needed, but standard input is not a terminal" in unasked.err
+    assert "confirmation is needed, and standard input is not a terminal: Rehearse 2 steps as arn:" in unasked.err
     assert list(Path().iterdir()) == []
 
     done = cfngen("rehearse", "--up-to", "change-set", "--yes", "--report", "mine.json")

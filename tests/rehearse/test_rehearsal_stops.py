@@ -263,5 +263,5 @@ def test_nothing_is_made_without_consent() -> None:
         writes = [call for call in where.served.faults.calls if re.match("Create|Put|Delete|Execute", call.operation)]
         assert writes == []
     [question] = person.questions
-    assert "us-west-2 of account 123456789012, as arn:aws:sts::123456789012:user/moto" in question.text
+    assert question.text == "Rehearse 1 step as arn:aws:sts::123456789012:user/moto?"
     assert question.consequences[0].endswith("2 secrets (Secrets Manager), 1 key (KMS)")

@@ -40,8 +40,9 @@ class Problem:
     """A problem of a cluster.
 
     Attributes:
-        area: `stack`, `pause`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`; in a private cluster
-            also `natGateway`, `subnet` or `endpoint`; with an issuer of service-account tokens also `issuer`.
+        area: `stack`, `pause`, `api`, `version`, `group`, `size` (of a group), `instance`, `node`, `route` or `pod`; in a
+            private cluster also `natGateway`, `subnet` or `endpoint`; with an issuer of service-account tokens also
+            `issuer`.
         subject: id or name of the object, e.g. `i-0123456789abcdef0`.
         text: the problem without its subject, e.g. `is not ready`; `sentence` adds the subject.
         detail: the object's own message; it may change while the problem remains the same, so it is not compared.
@@ -161,7 +162,7 @@ def _size_problems(state: ClusterState) -> Iterator[Problem]:
     if state.stack.status.in_progress:
         return  # the update changes sizes itself
     for resized in find_resized_groups(state.groups, state.stack.values):
-        yield Problem("group", resized.group.title, resized.text, hint=resized.hint)
+        yield Problem("size", resized.group.title, resized.text, hint=resized.hint)
 
 
 def _api_problems(api: KubernetesReading, cluster: Cluster) -> Iterator[Problem]:

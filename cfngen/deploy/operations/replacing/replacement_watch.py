@@ -98,11 +98,13 @@ class ReplacementWatch:
         reading = self.read_kubernetes()
         if isinstance(reading, Problem):
             return reading.sentence
+        nodes = reading.nodes_by_instance_id
+        if former_ids := [instance_id for instance_id in self.old_ids if instance_id in nodes]:
+            return f"the Node of {former_ids[0]}, which is gone, is still there"
         if role == "master":
             if not reading.readiness.ready:
                 return f"the API is not ready: {', '.join(reading.readiness.failing)}"
             return why_not_working(newest, reading)
-        nodes = reading.nodes_by_instance_id
         ready_count = sum(
             1 for instance in staying if instance.in_service and instance.id in nodes and nodes[instance.id].ready
         )

@@ -40,8 +40,8 @@ class Problem:
     """A problem of a cluster.
 
     Attributes:
-        area: `stack`, `pause`, `api`, `version`, `group`, `size` (of a group), `instance`, `node`, `route` or `pod`; in a
-            private cluster also `natGateway`, `subnet` or `endpoint`; with an issuer of service-account tokens also
+        area: `stack`, `pause`, `api`, `version`, `group`, `size` (of a group), `instance`, `node`, `route` or `pod`; in
+            a private cluster also `natGateway`, `subnet` or `endpoint`; with an issuer of service-account tokens also
             `issuer`.
         subject: id or name of the object, e.g. `i-0123456789abcdef0`.
         text: the problem without its subject, e.g. `is not ready`; `sentence` adds the subject.

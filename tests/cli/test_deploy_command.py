@@ -192,6 +192,10 @@ def test_masters_are_not_replaced_unasked_while_one_does_not_work(
     said = " ".join(planned.out.split())
     assert (planned.code, "master c does not work: it has no instance" in said, text in said) == (code, True, True)
     assert "the API stays up while the others work" in said
+    # Who may not ask the Kubernetes API still learns what Auto Scaling says.
+    where.served.faults.deny("secretsmanager:GetSecretValue")
+    assert run("plan", *larger, "--ignore-quotas", stack=name).code == code
+    where.served.faults.clear()
     refused = run("deploy", *larger, "--yes", "--ignore-quotas", "--no-verify", stack=name)
     assert (refused.code, "--yes does not confirm what may lose" in refused.err) == (
         (1, True) if code == 5 else (0, False)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Danger, Impact
@@ -34,7 +35,8 @@ def judge_quorum(
     if len(masters) < 2 or not replaced:
         return plan
     try:
-        reading = read_kubernetes(account, stack, find_url_override)
+        with translate_aws_errors():
+            reading = read_kubernetes(account, stack, find_url_override)
     except CfngenError as error:
         reading = Problem("api", "API server", f"cannot be queried: {error}")
     failing = find_failing_masters(masters, reading)

@@ -103,21 +103,38 @@ class Target:
 
     def _deployed_source(self) -> Source:
         """Return the source with what environment and stack say about the cluster that nobody has described."""
-        from cfngen.cli.input import deployed_source
-
         default = self.source.load().cluster
-        session = self._session(default.region)
+        # As the AWS CLI reads them: the variable comes before the profile.
+        chosen_region = os.environ.get("AWS_REGION") or self._session(default.region).region_name or default.region
         stack_name = self.explicit_stack_name or default.name
-        regions = [default.region, deployed_source.region_of(session, os.environ) or default.region]
+        regions = [default.region, chosen_region]
         # The default cluster is in the default region; who names a stack means the region of the environment.
         for region in reversed(regions) if self.explicit_stack_name else regions:
-            if overrides := deployed_source.read_overrides(session, region, stack_name):
+            if overrides := self._recorded_overrides(region, stack_name):
                 return replace(self.source, overrides=(f"region={region}", *overrides))
         show_warning(
             f"there is no {DEFAULT_FILE} here, and in {join_and(list(dict.fromkeys(regions)))} no stack {stack_name} "
             "of a cluster; -f names a cluster file, --stack-name a stack, and AWS_REGION its region"
         )
         return replace(self.source, overrides=(f"region={regions[-1 if self.explicit_stack_name else 0]}",))
+
+    def _recorded_overrides(self, region: str, stack_name: str) -> tuple[str, ...]:
+        """Return what the deployed root template of a stack says about its cluster, as values of --set.
+
+        Nothing if there is no such stack, if it is not a cluster's, or if it cannot be read: then the command says why.
+        """
+        from cfngen.deploy.aws.errors import translate_aws_errors
+        from cfngen.deploy.aws.stacks import read_template
+        from cfngen.templates.immutable_settings import VERSION_KEY, recorded_settings
+
+        try:
+            with translate_aws_errors():
+                template = read_template(self._connect(region), stack_name)
+        except CfngenError:
+            return ()
+        name = template.get("Metadata", {}).get("cfngen", {}).get("cluster")
+        version = recorded_settings(template).get(VERSION_KEY)
+        return (f"name={name}", *([f"{VERSION_KEY}={version}"] if version else [])) if name else ()
 
     @property
     def region(self) -> str:
@@ -188,15 +205,16 @@ class Target:
             WrongAccountError: the credentials belong to another account than --account.
             CfngenError: the sandbox cannot be reached or started.
         """
+        if self.sandbox and with_existing_parts:
+            self._make_existing_parts()
+        return self._connect(self.region)
+
+    def _connect(self, region: str) -> Account:
         from cfngen.deploy.aws.account import connect
         from cfngen.deploy.aws.errors import translate_aws_errors
 
-        if self.sandbox and with_existing_parts:
-            self._make_existing_parts()
         with translate_aws_errors():
-            return connect(
-                self._session(self.region), self.region, clock=self.clock, expected_account=self.account_number
-            )
+            return connect(self._session(region), region, clock=self.clock, expected_account=self.account_number)
 
     def _session(self, region: str) -> Session:
         if self.sandbox:

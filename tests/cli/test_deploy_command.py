@@ -59,7 +59,7 @@ def deployed(run: Command, stack: str) -> Ran:
 def test_from_the_plan_to_no_change(run: Command) -> None:
     planned = run("plan", *ALLOWED, stack="life")
     assert planned.code == 4
-    assert "New cluster in the stack life us-west-2, account 123456789012" in planned.out
+    assert "New cluster in the stack life (us-west-2, account 123456789012)" in planned.out
     assert "Plan: 41 to add in 7 stacks." in planned.out
 
     created = deployed(run, "life")

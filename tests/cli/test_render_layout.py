@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from itertools import groupby
+from pathlib import Path
 
 import click
 import pytest
 
 from cfngen.cli.render.durations import age_text
-from cfngen.cli.render.layout import aligned_rows, flow, fold, hanging, paragraph, table
+from cfngen.cli.render.layout import flow, fold, hanging, paragraph, table, unbroken
 
 
 def plain(lines):
@@ -38,19 +43,73 @@ def test_a_text_hangs_behind_its_label():
     assert plain(hanging("hint:", "one two three", 16, 2)) == ["  hint: one two", "        three"]
 
 
-def test_the_text_of_a_row_stands_beside_the_other_cells_or_below_them():
-    rows = [("1", "volume", "kept, since its policy says so and nobody asked"), ("12", "key", "")]
-    assert list(aligned_rows(rows, 50, right_aligned=(0,))) == [
-        "   1  volume  kept, since its policy says so and",
-        "              nobody asked",
+def test_a_long_text_is_wrapped_within_its_column_or_stands_below_its_row():
+    rows = [("1", "volume of the data of a master", "kept, since its policy says so"), ("12", "key", "")]
+    assert table((), rows, 60, right_aligned=(0,)) == [
+        "   1  volume of the data of a     kept, since its policy",
+        "      master                      says so",
         "  12  key",
     ]
-    assert list(aligned_rows(rows, 40, right_aligned=(0,))) == [
-        "   1  volume",
-        "      kept, since its policy says so and",
-        "      nobody asked",
+    assert table((), rows, 50, right_aligned=(0,)) == [
+        "   1  volume of the data of a master",
+        "      kept, since its policy says so",
         "  12  key",
     ]
+
+
+def rows_of(lines: Sequence[str]) -> list[list[str]]:
+    return [re.split(" {2,}", click.unstyle(line).strip()) for line in lines]
+
+
+def recorded_tables() -> Iterator[list[list[str]]]:
+    """Yield the tables of a cluster's life: lines below each other that have equally many columns."""
+    page = Path(__file__).parents[2] / "docs/reference/walkthrough-full.md"
+    for column_count, rows in groupby(rows_of(page.read_text().splitlines()), len):
+        if column_count > 1:
+            yield list(rows)
+
+
+COMMAND = "`aws ec2 delete-volume --region eu-central-1 --volume-id vol-0123456789abcdef0`"
+COPIED_TABLES = [
+    [
+        ["1", "bucket of the documents by which AWS checks service-account tokens", ""],
+        ["1", "CloudFront distribution of these documents", "no charge by the hour; the few requests are billed"],
+    ],
+    [
+        [
+            "key",
+            "arn:aws:kms:eu-central-1:123456789012:key/0123abcd-0123-0123-0123-0123456789ab",
+            f"run {COMMAND} first",
+        ],
+        ["file", "https://mirror.example.internal/kubernetes/get.helm.sh/helm-v4.2.4-linux-amd64.tar.gz", "a program"],
+    ],
+]
+
+
+@pytest.mark.parametrize("width", range(60, 201, 7))
+def test_no_row_runs_together_and_nothing_that_is_copied_is_broken(width: int) -> None:
+    tables = [*recorded_tables(), *COPIED_TABLES]
+    assert len(tables) > 20
+    for rows in tables:
+        cells = [cell for row in rows for cell in row]
+        lines = table((), rows, width)
+        for line, texts in zip(lines, rows_of(lines), strict=True):
+            # Each text between wide gaps is of one cell.
+            assert all(any(text in cell for cell in cells) for text in texts), line
+            whole = [text.replace(COMMAND, "command").split() for text in texts]
+            assert len(line) <= width or max(map(len, whole)) == 1 or COMMAND in line, line
+        printed = "\n".join(fold(line, width) for line in lines)
+        assert printed.count(COMMAND) == str(rows).count(COMMAND)
+        assert Counter(printed.split()) == Counter(" ".join(cells).split())
+
+
+def test_a_column_of_commands_is_as_wide_as_the_longest() -> None:
+    rows = [(unbroken("cfngen deploy --stack-name production"), "continues with the next of the phases")]
+    assert table((), rows, 70) == ["  cfngen deploy --stack-name production  continues with the next of",
+                                   "                                         the phases"]  # fmt: skip
+    assert table((), rows, 40) == ["  cfngen deploy --stack-name production",
+                                   "      continues with the next of the",
+                                   "      phases"]  # fmt: skip
 
 
 def test_columns_without_room_stand_below_their_row():
@@ -81,6 +140,8 @@ def test_columns_without_room_stand_below_their_row():
                                                                 "    https://k8s.elb.amazonaws.example.com",
                                                                 "    ready"]),
         ("    aws ec2 delete-volume --volume-id vol-12345678", ["    aws ec2 delete-volume --volume-id vol-12345678"]),
+        ("  cfngen rollback --stack-name production --force", ["  cfngen rollback --stack-name production --force"]),
+        ('         -  "a line of a difference is whole"', ['         -  "a line of a difference is whole"']),
         ("Next: cfngen deploy -f prod.yaml --stack-name prod", ["Next: cfngen deploy -f prod.yaml --stack-name prod"]),
         ("  yes, `cfngen status --drift` says more of it", ["  yes, `cfngen status --drift` says more", "  of it"]),
     ],

@@ -214,6 +214,8 @@ def test_a_new_cluster_is_a_list_of_what_there_will_be():
     )
     quotas = (
         Quota("VPCs per Region", 1, 4, 5, True),
+        Quota("IAM roles", 2, 1, 1000, True),
+        Quota("Instance profiles", 2, 1, 1000, True),
         Quota("Elastic IPs", 1, 5, 5, False, "ask for more in Service Quotas"),
         Quota("vCPUs", 10, None, None, None, "not allowed to ask"),
     )
@@ -245,10 +247,11 @@ def test_a_new_cluster_is_a_list_of_what_there_will_be():
         "  Traffic, requests and snapshots are billed by use; see AWS's price list.",
         "",
         "Quotas of the account",
-        "  VPCs per Region: 1 needed, 4 in use, 5 allowed: enough",
+        "  VPCs per Region: 1 needed, 4 in use, 5 allowed: enough, 0 left",
         "  Elastic IPs: 1 needed, 5 in use, 5 allowed: NOT ENOUGH",
         "  vCPUs: 10 needed, limit not known: not known",
         "      not allowed to ask",
+        "  2 other quotas: enough",
         "",
         "Plan: 1 to add in 1 stack.",
         "If it fails, everything that it created is deleted.",

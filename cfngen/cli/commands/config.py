@@ -13,7 +13,7 @@ from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.display.typography import print_verbatim
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.input.target import remember_output
-from cfngen.cli.render.layout import align_columns, table
+from cfngen.cli.render.layout import table
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _show_values(source: Source, output_format: str) -> None:
             (dotted(path), _yaml_on_one_line(value), origin_texts[dotted(path)])
             for path, value in leaves(cluster_values)
         ]
-        echo("\n".join(align_columns(rows, indent="")))
+        echo("\n".join(table((), rows, indent="")))
 
 
 def _show_addresses(cluster: Cluster, output_format: str) -> None:

@@ -16,6 +16,7 @@ from cfngen.bounded_files import parse_json, read_text
 from cfngen.cli.display.terminal import echo, examples_epilog, show_warning
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import DEFAULT_FILE
+from cfngen.cli.render.layout import table
 from cfngen.cli.usage import did_you_mean
 from cfngen.cluster.documents import examples
 from cfngen.cluster.problems import ClusterFileError
@@ -84,12 +85,10 @@ def _check_example(context: click.Context, parameter: click.Parameter, value: st
 
 def example_lines(*, numbered: bool = False) -> list[str]:
     """Return a line for each example, with its name and what it is for."""
-    names = examples.names()
-    width = max(map(len, names))
-    return [
-        f"  {f'{number}  ' if numbered else ''}{name:{width}}  {examples.description_of(name)}"
-        for number, name in enumerate(names, start=1)
-    ]
+    rows = [(name, examples.description_of(name)) for name in examples.names()]
+    if numbered:
+        return table((), [(str(number), *row) for number, row in enumerate(rows, start=1)])
+    return table((), rows, sys.maxsize)  # for --help, whose lines have one width
 
 
 @click.command(

@@ -16,7 +16,7 @@ from cfngen.cli.input.options import FileFormat
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.pipeline import GeneratedTemplates, generate, lint_or_fail, no_cache_option
-from cfngen.cli.render.layout import align_columns
+from cfngen.cli.render.layout import table
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize
@@ -170,13 +170,13 @@ def _size_lines(
     generated: GeneratedTemplates, files: Mapping[str, bytes], report: WriteReport, file_format: str
 ) -> Iterator[str]:
     """Yield the size of each template, whether it was written, and UserData that is nearly too large."""
-    rows = [("template", "resources", "bytes", "")]
+    rows: list[tuple[str, ...]] = []
     for document in generated.documents:
         path = f"{document.name}.{file_format}"
         if path in files:
             outcome = "written" if path in report.written else "unchanged"
             rows.append((path, str(len(document.body["Resources"])), f"{len(files[path]):,}", outcome))
-    yield from align_columns(rows, right_aligned=(1, 2))
+    yield from table(("template", "resources", "bytes", ""), rows, right_aligned=(1, 2))
     yield ""
     near_limit = [role for role in generated.userdata if role.is_near_limit]
     if near_limit:

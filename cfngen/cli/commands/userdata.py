@@ -16,7 +16,7 @@ from cfngen.cli.input import shell_completion
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.input.target import output_option
-from cfngen.cli.render.layout import align_columns
+from cfngen.cli.render.layout import table
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
@@ -130,13 +130,7 @@ def _print_files(userdata: UserData, file_name: str | None) -> None:
 
 def size_lines(userdata: Sequence[UserData]) -> list[str]:
     """Return a line for each role: the size of its UserData, EC2's limit, and the remaining bytes."""
-    # The numbers are aligned first; then the lines with the numbers are aligned behind the roles.
-    size_texts = align_columns(
-        [(f"{role_data.size:,}", f"{role_data.limit - role_data.size:,}") for role_data in userdata],
-        right_aligned=(0, 1),
-        indent="",
-        separator=f" of {userdata[0].limit:,} bytes, ",
-    )
-    return align_columns(
-        [(role_data.role, f"{text} left") for role_data, text in zip(userdata, size_texts, strict=True)], indent=""
-    )
+    rows = [
+        (data.role, f"{data.size:,} of {data.limit:,} bytes", f"{data.limit - data.size:,} left") for data in userdata
+    ]
+    return table((), rows, right_aligned=(1, 2), indent="")

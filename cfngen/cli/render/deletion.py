@@ -8,7 +8,7 @@ import click
 
 from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.layout import aligned_rows, hanging, line_width, paragraph
+from cfngen.cli.render.layout import hanging, line_width, paragraph, table
 from cfngen.cli.render.operations import cluster_heading
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.operations.deletion.removal import OrphanRemoved
@@ -56,7 +56,7 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
         lines += [
             "",
             *paragraph(_as_sentence(plan.name_conflict) + addition, max_width),
-            *aligned_rows(list(_retained_rows(plan.foreign_resources)), max_width),
+            *table((), list(_retained_rows(plan.foreign_resources)), max_width),
         ]
     return [*lines, "", *paragraph(_AUTHORITIES_NOTE, max_width)] if plan.authorities else lines
 
@@ -91,7 +91,7 @@ def failed_attempt_lines(message: DeletionFailed, width: int | None = None) -> l
     heading += f" (attempt {message.round} of {message.rounds})"
     return [
         *paragraph(heading, max_width, 0, 2, style={"fg": "yellow", "bold": True}),
-        *aligned_rows(rows, max_width),
+        *table((), rows, max_width),
         *_blockers_section(message.blockers, max_width),
     ]
 
@@ -164,7 +164,7 @@ def _nothing_to_delete(deleted: Deleted) -> bool:
 def _section(
     title: str, rows: Iterable[Sequence[str]], *, colour: str | None, max_width: int, right_aligned: Sequence[int] = ()
 ) -> list[str]:
-    lines = list(aligned_rows(list(rows), max_width, right_aligned=right_aligned))
+    lines = table((), list(rows), max_width, right_aligned=right_aligned)
     return ["", click.style(title, fg=colour, bold=True), *lines] if lines else []
 
 
@@ -174,9 +174,9 @@ def _blockers_section(blockers: Sequence[Blocker], max_width: int) -> list[str]:
 
 
 def _blocker_lines(blockers: Sequence[Blocker], max_width: int) -> list[str]:
-    table = aligned_rows([(blocker.id, blocker.what) for blocker in blockers], max_width)
+    rows = [(blocker.id, blocker.what) for blocker in blockers]
     # Not wrapped, so that a command can be copied as one line.
-    return [*table, *(f"    {blocker.command}" for blocker in blockers if blocker.command)]
+    return [*table((), rows, max_width), *(f"    {blocker.command}" for blocker in blockers if blocker.command)]
 
 
 def _as_sentence(text: str) -> str:

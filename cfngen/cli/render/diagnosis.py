@@ -6,14 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from cfngen.cli.render.layout import BOLD, PLAIN, Piece, flow, hanging, line_width, paragraph
+from cfngen.cli.render.layout import BOLD, PLAIN, Piece, flow, hanging, line_width, paragraph, table, unbroken
 from cfngen.cli.render.operations import OPERATION_VERBS
 from cfngen.cli.render.resource_names import resource_name, resource_path, stack_path
 from cfngen.deploy.aws.consoles import ConsoleExcerpt
-from cfngen.deploy.messages.next_steps import NextStep
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
-
-_MIN_PURPOSE_WIDTH = 24  # characters; where less space is left, a command's purpose goes below the command
 
 
 def diagnosis_lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
@@ -48,19 +45,8 @@ def _all_lines(diagnosis: Diagnosis, max_width: int) -> Iterator[str]:
     if diagnosis.next_steps:
         yield ""
         yield click.style("Next:", bold=True)
-        command_width = max(len(str(step.command)) for step in diagnosis.next_steps)
-        for step in diagnosis.next_steps:
-            yield from _next_step_lines(step, command_width, max_width)
-
-
-def _next_step_lines(step: NextStep, command_width: int, max_width: int) -> Iterator[str]:
-    """Yield a command and its purpose: right of the longest command, or in the lines below on a narrow terminal."""
-    if max_width - command_width - 4 >= _MIN_PURPOSE_WIDTH:
-        command = str(step.command).ljust(command_width + 1)
-        yield from hanging(command, step.purpose, max_width, 2, style={"fg": "cyan"})
-    else:
-        yield f"  {click.style(str(step.command), fg='cyan')}"
-        yield from paragraph(step.purpose, max_width, 6)
+        rows = [(click.style(unbroken(str(step.command)), fg="cyan"), step.purpose) for step in diagnosis.next_steps]
+        yield from table((), rows, max_width)
 
 
 def _cause_lines(cause: Cause, max_width: int) -> Iterator[str]:

@@ -10,18 +10,18 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import NamedTuple, TextIO, TypedDict
 
 import click
 
 MIN_WIDTH = 40
 MAX_WIDTH = 120  # text in longer lines is hard to read
-_MIN_TEXT_WIDTH = 30  # of the text in a row; where less space is left beside the other cells, it goes below them
+MIN_COLUMN_WIDTH = 24  # of a text that is wrapped within its column; a point in time is a little shorter
 _MIN_FOLDED_WIDTH = 20  # of the words that stand below each other in the last column of a folded line
 _QUOTED_COMMAND = re.compile(r"`[^`]*`")
-# Lines that are copied and run as they are; a command within a sentence is quoted.
-_COMMAND_LINE = re.compile(r"(?:Next: | {4,})(?:aws|cfngen|kubectl) |export ")
+# Lines that are copied as they are: commands, which are quoted within a sentence, and lines of a diff.
+_COPIED_LINE = re.compile(r"(?:Next: | {2,})(?:aws|cfngen|kubectl|\(umask) |export | {9}[-+] ")
 _LINE_START = re.compile(r"(?:\x1b\[[0-9;]*m| )*")
 _COLUMN_START = re.compile(r"^ *|(?<=\S) {2,}(?=\S)")
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
@@ -111,11 +111,11 @@ def hanging(label: str, text: str, width: int, indent: int = 0, *, style: Style 
 def fold(line: str, width: int) -> str:
     """Return a line in as many lines as the width needs: what does not fit goes below one of its last columns.
 
-    Columns are two spaces apart, and a cell that fits into one line is not broken. A line that is a command, which
-    somebody copies, stays whole.
+    Columns are two spaces apart, and a cell that fits into one line is not broken. A line that somebody copies, such as
+    a command, stays whole.
     """
     plain = click.unstyle(line)
-    if len(plain) <= width or _COMMAND_LINE.match(plain):
+    if len(plain) <= width or _COPIED_LINE.match(plain):
         return line
     columns = [match.end() for match in _COLUMN_START.finditer(plain)]
     indent = columns[0]
@@ -127,10 +127,14 @@ def fold(line: str, width: int) -> str:
     start = _LINE_START.match(line)[0]  # type: ignore[index]  # it matches every line
     cells = re.split(r"( {2,})", start.replace(" ", "") + line.removeprefix(start))
     text = "".join(
-        cell.replace(" ", _NO_BREAK_SPACE) if cell.strip() and len(click.unstyle(cell)) <= width - hanging else cell
-        for cell in cells
+        unbroken(cell) if cell.strip() and len(click.unstyle(cell)) <= width - hanging else cell for cell in cells
     )
     return "\n".join(flow([(text, PLAIN)], width, indent, hanging))
+
+
+def unbroken(text: str) -> str:
+    """Return a text, such as a command, that is not broken between its words."""
+    return text.replace(" ", _NO_BREAK_SPACE)
 
 
 def bullets(texts: Iterable[str], width: int) -> Iterator[str]:
@@ -139,85 +143,93 @@ def bullets(texts: Iterable[str], width: int) -> Iterator[str]:
         yield from hanging("-", text, width, 2, style=PLAIN)
 
 
-def align_columns(
-    rows: Sequence[Sequence[str]], *, right_aligned: Sequence[int] = (), indent: str = "  ", separator: str = "  "
-) -> list[str]:
-    """Return each row as a line of text; each column is as wide as its longest cell.
-
-    Args:
-        right_aligned: indexes of the columns that are right-aligned, such as numbers.
-    """
-    return [(indent + separator.join(cells)).rstrip() for cells in _padded(rows, right_aligned)]
-
-
-def aligned_rows(rows: Sequence[Sequence[str]], width: int, *, right_aligned: Sequence[int] = ()) -> Iterator[str]:
-    """Yield rows with aligned columns; the last cell is a text, which is wrapped beside the others, or below them."""
-    for cells, row in zip(_padded([row[:-1] for row in rows], right_aligned), rows, strict=True):
-        start = "".join(f"  {cell}" for cell in cells) + "  "
-        text = row[-1]
-        longest_word = max(map(len, text.split()), default=0)
-        if min(len(text), max(_MIN_TEXT_WIDTH, longest_word)) <= width - len(start):
-            first_line, *other_lines = list(paragraph(text, width - len(start))) or [""]
-            yield (start + first_line).rstrip()
-            yield from (" " * len(start) + line for line in other_lines)
-        else:
-            yield from paragraph(start, width, 0, 4)
-            yield from paragraph(text, width, 6)
-
-
 def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None, *, indent: str = "  "
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int | None = None,
+    *,
+    right_aligned: Sequence[int] = (),
+    indent: str = "  ",
 ) -> list[str]:
-    """Return a table with a header as lines of text; no lines if there are no rows.
+    """Return rows in aligned columns as lines of text, with a header unless it is empty; no lines without rows.
 
-    Columns that do not fit are printed below each row, with their names.
+    If a row does not fit, the widest texts are wrapped within their columns. Columns for which no room is left are
+    printed below each row, with their names.
 
     Args:
-        width: width of the terminal in characters; None means the width of standard output, unlimited for a file
-            or pipe.
+        width: of the terminal in characters; None means that of standard output, unlimited for a file or pipe.
+        right_aligned: indexes of the columns that are right-aligned, such as numbers.
     """
     if not rows:
         return []
     width = screen_width() if width is None else width
-    # Hide columns from the right until the rest fits.
-    visible_count = len(header)
-    lines = align_columns([header, *rows], indent=indent)
-    while visible_count > 1 and max(map(len, lines)) > width:
-        visible_count -= 1
-        lines = align_columns([row[:visible_count] for row in (header, *rows)], indent=indent)
-    header_line, *lines = lines
-    table_lines = [click.style(header_line, dim=True)]
-    for row, line in zip(rows, lines, strict=True):
-        table_lines += [line, *_hidden_cell_lines(header[visible_count:], row[visible_count:], width)]
-    return table_lines
+    names = [name.lower() if name.isupper() else name for name in header] or [""] * len(rows[0])
+    column_widths = _column_widths([header, *rows] if header else rows, width - len(indent))
+    visible_count = len(column_widths)
+    lines = [click.style(line, dim=True) for line in _row_lines(header, column_widths, right_aligned, indent)]
+    for row in rows:
+        lines += _row_lines(row, column_widths, right_aligned, indent)
+        lines += _hidden_cell_lines(names[visible_count:], row[visible_count:], width)
+    return lines
+
+
+def _column_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return the widths of as many columns, from the left, as fit side by side; of the first one at least.
+
+    A column is as wide as its longest cell. Where that is too much, the widest columns are narrowed, to the longest
+    word and MIN_COLUMN_WIDTH at least.
+    """
+    columns = list(zip(*rows, strict=True))
+    widths = [max(len(click.unstyle(cell)) for cell in column) for column in columns]
+    words = [[len(click.unstyle(word.text)) for word in _words((cell, PLAIN) for cell in column)] for column in columns]
+    least_widths = [
+        min(column_width, max([MIN_COLUMN_WIDTH, *word_widths]))
+        for column_width, word_widths in zip(widths, words, strict=True)
+    ]
+    separators = 2 * (len(columns) - 1)
+    while len(least_widths) > 1 and sum(least_widths) + separators > width:
+        del least_widths[-1]
+        separators -= 2
+    widths = widths[: len(least_widths)]
+    while sum(widths) + separators > width and widths != least_widths:
+        widest = max(range(len(widths)), key=lambda index: (widths[index] > least_widths[index], widths[index]))
+        widths[widest] -= 1
+    return widths
+
+
+def _row_lines(
+    row: Sequence[str], column_widths: Sequence[int], right_aligned: Sequence[int], indent: str
+) -> Iterator[str]:
+    """Yield the lines of the cells that have a column."""
+    cells = [list(paragraph(cell, width)) for cell, width in zip(row, column_widths, strict=False)]
+    for parts in zip_longest(*cells, fillvalue=""):
+        padding = [" " * (width - len(click.unstyle(part))) for part, width in zip(parts, column_widths, strict=True)]
+        aligned = [
+            space + part if index in right_aligned else part + space
+            for index, (part, space) in enumerate(zip(parts, padding, strict=True))
+        ]
+        yield (indent + "  ".join(aligned)).rstrip()
 
 
 def _hidden_cell_lines(column_names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
     """Return the lines below a row, with the cells that did not fit into the row; empty ones are left out."""
     lines: list[str] = []
-    names = [name.lower() if name.isupper() else name for name in column_names]
-    for text in (f"{name}: {cell}" for name, cell in zip(names, cells, strict=True) if cell):
-        if lines and len(lines[-1]) + 2 + len(text) <= width:
+    for name, cell in zip(column_names, cells, strict=True):
+        text = f"{name}: {cell}" if name else cell
+        if not cell:
+            continue
+        if lines and len(click.unstyle(f"{lines[-1]}  {text}")) <= width:
             lines[-1] += f"  {text}"
         else:
-            lines += paragraph(text, width, 6, 8)
+            lines += paragraph(text, width, 6, 8 if name else 6)
     return lines
-
-
-def _padded(rows: Sequence[Sequence[str]], right_aligned: Sequence[int]) -> Iterator[list[str]]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield [
-            cell.rjust(width) if index in right_aligned else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
 
 
 def _words(pieces: Iterable[Piece]) -> Iterator[_Word]:
     """Yield the words of pieces of text; the last one of a piece keeps the spaces behind it."""
     is_first = True
     for text, style in pieces:
-        unbreakable = _QUOTED_COMMAND.sub(lambda match: match[0].replace(" ", _NO_BREAK_SPACE), text)
+        unbreakable = _QUOTED_COMMAND.sub(lambda match: unbroken(match[0]), text)
         one_line = re.sub(r"\s", " ", unbreakable, flags=re.ASCII)
         for spaces, word in re.findall(r"( *)([^ ]+(?: +$)?)", one_line):
             yield _Word(spaces or ("" if is_first else " "), word.replace(_NO_BREAK_SPACE, " "), style)

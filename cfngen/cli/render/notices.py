@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.render.layout import align_columns
+from cfngen.cli.render.layout import table
 from cfngen.hints import CommandText, Line
 from cfngen.text import pluralize
 
@@ -40,7 +40,7 @@ def version_lines(message: Versions) -> list[str]:
         ("Python", message.python),
         *message.packages.items(),
     ]
-    return align_columns(rows, indent="")
+    return table((), rows, indent="")
 
 
 def lint_lines(message: Linted) -> list[str]:

@@ -8,7 +8,7 @@ import click
 
 from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.layout import BOLD, FAINT, aligned_rows, paragraph, screen_width, table
+from cfngen.cli.render.layout import BOLD, FAINT, paragraph, screen_width, table
 from cfngen.cli.render.operations import operation_plan_lines
 from cfngen.cli.render.plan_costs import unit_form
 from cfngen.deploy.aws.pause import KeptGroup, PauseState
@@ -108,7 +108,7 @@ def _group_table(groups: Sequence[GroupPlan]) -> list[str]:
 def _cost_lines(costs: Sequence[Cost], width: int) -> Iterator[str]:
     yield from paragraph("Still billed while it is paused", width, style=BOLD)
     rows = [(f"{cost.quantity:,}", unit_form(cost.quantity, cost.unit), cost.what, cost.detail) for cost in costs]
-    yield from aligned_rows(rows, width, right_aligned=(0,))
+    yield from table((), rows, width, right_aligned=(0,))
     note = "Stored snapshots and logs are billed by use; see AWS's price list."
     yield from paragraph(note, width, 2, style=FAINT)
     yield ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cfngen.cli.display.suggested_commands import next_line
-from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, aligned_rows, flow, hanging, line_width, paragraph
+from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, flow, hanging, line_width, paragraph, table
 from cfngen.cli.render.plan_changes import CHANGE_STYLES, CHANGE_SYMBOLS, change_lines, effect_in_words, impact_lines
 from cfngen.cli.render.plan_costs import bill_lines, cost_and_quota_lines, creation_lines, stack_heading
 from cfngen.cli.render.resource_names import stack_path
@@ -60,7 +60,7 @@ def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
     if plan.subnet_tags:
         yield ""
         yield from paragraph("Tags that existing subnets get first, by which controllers find them", width, style=BOLD)
-        yield from aligned_rows([(tag.subnet, f"{tag.key} = {tag.value}") for tag in plan.subnet_tags], width)
+        yield from table((), [(tag.subnet, f"{tag.key} = {tag.value}") for tag in plan.subnet_tags], width)
     if plan.downloads is not None:
         yield from download_lines(plan.downloads, width, is_complete=full or plan.creation is not None)
     if plan.express:

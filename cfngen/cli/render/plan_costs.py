@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, aligned_rows, flow, paragraph
+from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, Style, flow, paragraph, table
 from cfngen.cli.render.resource_names import stack_path
 from cfngen.text import plural_form, pluralize
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from cfngen.deploy.plan.plan import Plan
     from cfngen.deploy.preflight.quotas.quota import Quota
 
+_AMPLE_SHARE = 0.2  # of a quota: less of it that is left is shown
+_ENOUGH: Style = {"fg": "green"}
+
 
 def creation_lines(plan: Plan, creation: CreationSummary, width: int) -> Iterator[str]:
     """Yield the plan of a new cluster: what it consists of, its stacks, costs and quotas."""
@@ -24,7 +27,7 @@ def creation_lines(plan: Plan, creation: CreationSummary, width: int) -> Iterato
         (f"{item.count:,}", item.what if item.count == 1 else plural_form(item.what), item.detail)
         for item in creation.items
     ]
-    yield from aligned_rows(items, width, right_aligned=(0,))
+    yield from table((), items, width, right_aligned=(0,))
     yield ""
     yield from paragraph("Stacks", width, style=BOLD)
     stacks = sorted(plan.stacks, key=lambda stack: stack.path)
@@ -33,7 +36,7 @@ def creation_lines(plan: Plan, creation: CreationSummary, width: int) -> Iterato
         for stack in stacks
         if stack.changes
     ]
-    yield from aligned_rows(stack_rows, width)
+    yield from table((), stack_rows, width)
     if creation.costs:
         yield ""
         yield from paragraph("Billed while it exists", width, style=BOLD)
@@ -41,7 +44,7 @@ def creation_lines(plan: Plan, creation: CreationSummary, width: int) -> Iterato
             (f"{cost.quantity:,}", unit_form(cost.quantity, cost.unit), cost.what, cost.detail)
             for cost in creation.costs
         ]
-        yield from aligned_rows(costs, width, right_aligned=(0,))
+        yield from table((), costs, width, right_aligned=(0,))
         note = "Traffic, requests and snapshots are billed by use; see AWS's price list."
         yield from paragraph(note, width, 2, style=FAINT)
     if plan.bill:
@@ -64,7 +67,7 @@ def cost_and_quota_lines(plan: Plan, width: int) -> Iterator[str]:
             (f"{cost.quantity:+,}", unit_form(abs(cost.quantity), cost.unit), cost.what, cost.detail)
             for cost in plan.costs
         ]
-        yield from aligned_rows(rows, width, right_aligned=(0,))
+        yield from table((), rows, width, right_aligned=(0,))
     if plan.bill:
         yield ""
         yield from bill_lines(plan.bill, width, is_new=False)
@@ -77,7 +80,9 @@ def cost_and_quota_lines(plan: Plan, width: int) -> Iterator[str]:
 
 def stack_heading(words: str, plan: Plan, width: int) -> Iterator[str]:
     """Yield what a plan is about: the stack, and where it is."""
-    yield from flow([(f"{words} {plan.stack}", BOLD), (plan.place, PLAIN)], width, hanging=2)
+    yield from flow(
+        [(f"{words} {plan.stack}", BOLD), (f"({plan.place})" if plan.place else "", PLAIN)], width, hanging=2
+    )
 
 
 def bill_lines(bill: MonthlyBill, width: int, *, is_new: bool) -> Iterator[str]:
@@ -97,7 +102,7 @@ def bill_lines(bill: MonthlyBill, width: int, *, is_new: bool) -> Iterator[str]:
         for cost in bill.costs
     ]
     rows.append((f"{bill.planned:,}", "" if is_new else f"{bill.difference:+,}", "in total", ""))
-    yield from aligned_rows(rows, width, right_aligned=(0, 1))
+    yield from table((), rows, width, right_aligned=(0, 1))
     notes = []
     if bill.maximum != bill.planned:
         notes.append(f"With every node group at its maximum size it is {bill.maximum:,}.")
@@ -115,7 +120,11 @@ def _difference(cost: MonthlyCost) -> Decimal:
 
 
 def _quota_lines(quotas: Sequence[Quota], width: int) -> Iterator[str]:
+    """Yield a line for each quota that is or may become too low, or nearly so, and one for all others."""
+    ample_quotas = [quota for quota in quotas if quota.sufficient and _remaining_share(quota) >= _AMPLE_SHARE]
     for quota in quotas:
+        if quota in ample_quotas:
+            continue
         limit = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
         used = "" if quota.used is None else f", {quota.used:,} in use"
         pieces: list[Piece] = [
@@ -127,6 +136,17 @@ def _quota_lines(quotas: Sequence[Quota], width: int) -> Iterator[str]:
         # The warnings at the end of the plan repeat what does not suffice, with its hint.
         if quota.hint and quota.sufficient is None:
             yield from paragraph(str(quota.hint), width, 6, style=FAINT)
+    if ample_quotas:
+        count = len(ample_quotas)
+        subject = f"all {count}" if count == len(quotas) else pluralize(count, "other quota")
+        yield from flow([(f"{subject}:", PLAIN), ("enough", _ENOUGH)], width, 2, 6)
+
+
+def _remaining_share(quota: Quota) -> float:
+    """Return which part of a quota is left with every group at its maximum size; negative if that is too much."""
+    limit = quota.limit or 0
+    needed = max(quota.needed, quota.needed_at_maximum)
+    return (limit - (quota.used or 0) - needed) / max(limit, 1)
 
 
 def _quota_verdict(quota: Quota) -> Piece:
@@ -137,7 +157,7 @@ def _quota_verdict(quota: Quota) -> Piece:
     if quota.room_to_grow is False:
         text = f"enough at first, but not for the {quota.needed_at_maximum:,} at the maximum sizes"
         return text, {"fg": "yellow"}
-    return "enough", {"fg": "green"}
+    return f"enough, {(quota.limit or 0) - (quota.used or 0) - quota.needed:,} left", _ENOUGH
 
 
 def unit_form(number: int, unit: str) -> str:

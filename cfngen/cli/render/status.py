@@ -239,11 +239,10 @@ def _addon_table(addons: Sequence[AddonState], now: datetime) -> list[str]:
 
 
 def _expiry_lines(expiries: Sequence[Expiry], now: datetime) -> list[str]:
-    name_width = max(len(expiry.what) for expiry in expiries)
-    lines = []
+    rows = []
     for expiry in expiries:
         if isinstance(expiry.ends, Unknown):
-            lines.append(f"  {expiry.what.ljust(name_width)}  {_unknown_text(expiry.ends)}")
+            rows.append((expiry.what, _unknown_text(expiry.ends)))
             continue
         remaining = expiry.ends - now
         relative_time = f"in {age_text(remaining)}" if remaining > timedelta(0) else "ended"
@@ -252,8 +251,8 @@ def _expiry_lines(expiries: Sequence[Expiry], now: datetime) -> list[str]:
         warning_time = timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING
         if remaining < warning_time:
             text = click.style(text, fg="red")
-        lines.append(f"  {expiry.what.ljust(name_width)}  {text}")
-    return lines
+        rows.append((expiry.what, text))
+    return table((), rows)
 
 
 def _drift_lines(drift: Drift) -> list[str]:

@@ -141,7 +141,7 @@ class TestNewCluster:
 
     def test_reads_as_a_list_of_what_there_will_be(self, new_cluster: Plan):
         text = text_of(new_cluster)
-        assert text.startswith("New cluster in the stack kubernetes us-west-2, account 123456789012\n")
+        assert text.startswith("New cluster in the stack kubernetes (us-west-2, account 123456789012)\n")
         assert "t3.xlarge, group nodes" in text
         assert re.search(r"Plan: \d\d to add in 8 stacks", text)
 

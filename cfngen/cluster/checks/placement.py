@@ -9,7 +9,7 @@ from cfngen.cluster.checks.sections import subnet_path
 from cfngen.cluster.instances import instance_types
 from cfngen.cluster.instances.group_types import type_list, types_of
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.zones import is_local_zone, zone_letters, zone_region
+from cfngen.cluster.naming.zones import ALL_ZONE_LETTERS, is_local_zone, zone_letters, zone_region
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import created_subnets, is_private, nat_gateway_zones
 from cfngen.cluster.paths import Path
@@ -34,6 +34,14 @@ def _check_zones_in_region(cluster: Cluster) -> Iterator[Problem]:
         if zone_region(subnet.zone) != cluster.region:
             message = f"{subnet.zone} is not a zone of {cluster.region}; a cluster is in one region"
             yield Problem(subnet_path(index, "zone"), message, related_paths=(("region",),))
+
+
+def _check_zones_exist(cluster: Cluster) -> Iterator[Problem]:
+    zones = [f"{cluster.region}{letter}" for letter in zone_letters(cluster.region)]
+    for index, subnet in enumerate(cluster.network.subnets):
+        if not is_local_zone(subnet.zone) and subnet.zone[-1] not in ALL_ZONE_LETTERS:
+            message = f"{cluster.region} has no zone {subnet.zone}; its zones are {join_and(zones)}"
+            yield Problem(subnet_path(index, "zone"), message)
 
 
 def _warn_of_unknown_zones(cluster: Cluster) -> Iterator[Problem]:
@@ -175,6 +183,7 @@ the others needs no warning.
 PROBLEM_CHECKS = (
     _check_region_exists,
     _check_zones_in_region,
+    _check_zones_exist,
     _check_zones_distinct,
     _check_group_zones,
     _check_no_masters_in_local_zones,

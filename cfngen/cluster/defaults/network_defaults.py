@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import IPv4Network
 
 from cfngen.cluster.defaults.completed_data import CompletedData, Derivation, Section
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.zones import is_local_zone, zone_region
+from cfngen.cluster.naming.zones import ALL_ZONE_LETTERS, is_local_zone, zone_region
 from cfngen.cluster.paths import Path, lookup
 from cfngen.cluster.sections.base import Plugin
 from cfngen.cluster.sections.network import Vpc
@@ -35,8 +36,8 @@ def fill(completed: CompletedData) -> None:
     _fill_region(completed)
     _fill_topology(completed)
     _fill_bastion_zone(completed)
-    _fill_subnet_cidrs(completed)
-    _fill_public_subnet_cidrs(completed)
+    instance_cidrs = _fill_subnet_cidrs(completed)
+    _fill_public_subnet_cidrs(completed, instance_cidrs)
     _fill_dns_address(completed)
     _fill_flow_log_retention(completed)
 
@@ -78,7 +79,7 @@ def _fill_subnets_and_zones(completed: CompletedData) -> None:
     for path, subnet in subnets:
         if "zone" in subnet:
             continue
-        candidates = [f"{region}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+        candidates = [f"{region}{letter}" for letter in ALL_ZONE_LETTERS]
         zone = next((candidate for candidate in candidates if candidate not in used_zones), None)
         # No region has so many zones. The default zone is left, which has a subnet already: that is reported.
         if zone is None:
@@ -157,12 +158,6 @@ def _fill_bastion_zone(completed: CompletedData) -> None:
         completed.fill(("bastion", "zone"), zone, None if zone == f"{DEFAULT_REGION}a" else derivation)
 
 
-def _used_cidrs(completed: CompletedData) -> list[IPv4Network]:
-    subnets = [subnet for _, subnet in completed.sections_in(("network", "subnets"))]
-    sections = [*subnets, *(subnet["public"] for subnet in subnets if isinstance(subnet.get("public"), dict))]
-    return [cidr for section in sections if (cidr := network_of(section.get("cidr")))]
-
-
 def _share_prefix(vpc: IPv4Network, subnet_count: int) -> int | None:
     """Return the prefix length of an equal share of the VPC for each subnet, or None if there are too many subnets.
 
@@ -187,10 +182,13 @@ def _subnet_prefix(
     return None if share_prefix is None else max(default_prefix, share_prefix)
 
 
-def _fill_public_subnet_cidrs(completed: CompletedData) -> None:
-    """Give each public subnet of a private cluster the next free range, from the end of the VPC's range downwards.
+def _fill_public_subnet_cidrs(completed: CompletedData, instance_cidrs: Sequence[IPv4Network]) -> None:
+    """Give each public subnet of a private cluster the range at its position, from the end of the VPC's downwards.
 
-    So neither a further zone nor a further public subnet moves the ranges of other subnets.
+    So neither a further zone nor another public subnet or its range moves the ranges of other subnets.
+
+    Args:
+        instance_cidrs: the ranges that were derived for subnets of instances, where there is no room.
     """
     network = completed.data.get("network")
     vpc = network_of(lookup(completed.data, ("network", "vpc", "cidr")) or DEFAULT_VPC_CIDR)
@@ -200,75 +198,52 @@ def _fill_public_subnet_cidrs(completed: CompletedData) -> None:
     prefix = _subnet_prefix(completed, vpc, "public", PUBLIC_SUBNET_PREFIX, subnet_count=2 * len(subnets))
     if prefix is None:
         return
-    used_cidrs = _used_cidrs(completed)
     block_size = 1 << (IPV4_BITS - prefix)
-    last_block = vpc.broadcast_address + 1 - block_size
-    candidates = (
-        IPv4Network((last_block - index * block_size, prefix)) for index in range(vpc.num_addresses // block_size)
-    )
-    with_public_tier = [(path, subnet) for path, subnet in subnets if _needs_public_subnet(completed, subnet)]
-    for_bastion_only = _subnets_with_bastion_only(completed, subnets)
-    for path, _ in (*with_public_tier, *for_bastion_only):
-        completed.fill((*path, "public"), {})
-    # A bastion that is added later gets the last range, so that it moves no other.
-    for path, subnet in sorted(subnets, key=lambda item: item in for_bastion_only):
+    derivation = Derivation(reason="by its position, at the end of network.vpc.cidr", source=("network", "vpc", "cidr"))
+    for position, (path, subnet) in enumerate(subnets, start=1):
+        if _needs_public_subnet(completed, subnet):
+            completed.fill((*path, "public"), {})
         public = subnet.get("public")
         # In an existing VPC the free ranges are not known.
-        if not isinstance(public, dict) or "cidr" in public or "id" in public or "id" in network.get("vpc", {}):
+        if not isinstance(public, dict) or "id" in public or "id" in network.get("vpc", {}):
             continue
-        cidr = next((candidate for candidate in candidates if not any(map(candidate.overlaps, used_cidrs))), None)
-        if cidr is None:
+        if position * block_size > vpc.num_addresses:
             return
-        derivation = Derivation(
-            reason="next free part at the end of network.vpc.cidr", source=("network", "vpc", "cidr")
-        )
-        completed.fill((*path, "public", "cidr"), str(cidr), derivation)
+        cidr = IPv4Network((int(vpc.broadcast_address) + 1 - position * block_size, prefix))
+        if not any(map(cidr.overlaps, instance_cidrs)):
+            completed.fill((*path, "public", "cidr"), str(cidr), derivation)
 
 
 def _needs_public_subnet(completed: CompletedData, subnet: Section) -> bool:
-    """Return whether the zone of a private cluster's subnet has a public one for a NAT gateway or load balancers."""
-    return _has_public_tier(completed) and not is_local_zone(str(subnet.get("zone")))
+    """Return whether the zone of a private subnet has a public one: for NAT, load balancers or the bastion."""
+    zone = subnet.get("zone")
+    for_bastion = zone is not None and zone == lookup(completed.data, ("bastion", "zone"))
+    return for_bastion or (_has_public_tier(completed) and not is_local_zone(str(zone)))
 
 
-def _subnets_with_bastion_only(
-    completed: CompletedData, subnets: list[tuple[Path, Section]]
-) -> list[tuple[Path, Section]]:
-    """Return the subnet in whose zone only the bastion needs a public subnet, with its path; empty without one."""
-    bastion_zone = lookup(completed.data, ("bastion", "zone"))
-    return [
-        (path, subnet)
-        for path, subnet in subnets
-        if bastion_zone and subnet.get("zone") == bastion_zone
-        if "public" not in subnet and not _needs_public_subnet(completed, subnet)
-    ]
+def _fill_subnet_cidrs(completed: CompletedData) -> list[IPv4Network]:
+    """Give each subnet without a CIDR the range at its position in the VPC's; return these ranges.
 
-
-def _fill_subnet_cidrs(completed: CompletedData) -> None:
-    """Give each subnet without a CIDR the next free range of the VPC, of the size that `_subnet_prefix` returns.
-
-    In an existing VPC the free ranges are not known, so its subnets must have a CIDR in the cluster file.
+    `_subnet_prefix` returns their size. No subnet's range moves that of another; a check reports what overlaps. In an
+    existing VPC the free ranges are not known, so its subnets must have a CIDR in the cluster file.
     """
+    derived_cidrs: list[IPv4Network] = []
     vpc = network_of(lookup(completed.data, ("network", "vpc", "cidr")) or DEFAULT_VPC_CIDR)
     subnets = list(completed.sections_in(("network", "subnets")))
     if vpc is None or not subnets or lookup(completed.data, ("network", "vpc", "id")):
-        return
-    used_cidrs = _used_cidrs(completed)
+        return derived_cidrs
     # In a private cluster, each zone may also have a public subnet.
     tier_count = 2 if lookup(completed.data, ("network", "topology")) == "private" else 1
     prefix = _subnet_prefix(completed, vpc, "instances", SUBNET_PREFIX, subnet_count=tier_count * len(subnets))
     if prefix is None:
-        return
-    candidates = vpc.subnets(new_prefix=prefix)
-    free_cidrs = (candidate for candidate in candidates if not any(map(candidate.overlaps, used_cidrs)))
+        return derived_cidrs
     is_default = str(vpc) == DEFAULT_VPC_CIDR and len(subnets) == 1
-    derivation = Derivation(reason="next free part of network.vpc.cidr", source=("network", "vpc", "cidr"))
-    for path, subnet in subnets:
-        if "cidr" in subnet or "id" in subnet:
-            continue
-        cidr = next(free_cidrs, None)
-        if cidr is None:
-            return
-        completed.fill((*path, "cidr"), str(cidr), None if is_default else derivation)
+    derivation = Derivation(reason="by its position in network.vpc.cidr", source=("network", "vpc", "cidr"))
+    for (path, subnet), cidr in zip(subnets, vpc.subnets(new_prefix=prefix), strict=False):
+        if "cidr" not in subnet and "id" not in subnet:
+            completed.fill((*path, "cidr"), str(cidr), None if is_default else derivation)
+            derived_cidrs.append(cidr)
+    return derived_cidrs
 
 
 def _fill_dns_address(completed: CompletedData) -> None:

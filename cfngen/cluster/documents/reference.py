@@ -53,7 +53,7 @@ A cluster file is YAML with the keys below. None is required, and `name: kuberne
 | `network.vpc.name` | the cluster's name followed by `-vpc` |
 | `network.subnets` | one subnet, in the first zone (`a`) of the region |
 | `network.subnets[].zone` | the first zone of the region that has no subnet yet |
-| `network.subnets[].cidr` | the next free /24 of a created VPC, or an equal share of one too small for that |
+| `network.subnets[].cidr` | the /24 of a created VPC at its position, or an equal share of one too small for that |
 | `network.plugin` | `cilium` if private subnets are created in several zones, unless `network.nat` is `single` or \
 `none`, or a key that only `vpc-routes` has is set; else `vpc-routes` |
 | `network.nat` of a private cluster | `perZone`; `single` with `vpc-routes` |

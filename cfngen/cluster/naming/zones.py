@@ -14,6 +14,9 @@ _LETTERS = {
     **dict.fromkeys(("ap-northeast-1", "ap-northeast-2", "ca-central-1", "cn-north-1", "us-west-2"), "abcd"),
 }
 
+ALL_ZONE_LETTERS = _LETTERS["us-east-1"]
+"""The letters of the Availability Zones of all regions: none has others."""
+
 
 def zone_letters(region: str) -> str:
     """Return the letters of the Availability Zones that a region is known to have; an account has some of them."""

@@ -45,8 +45,8 @@ class PublicSubnet(Model):
     )
     cidr: field_types.Cidr | None = Field(
         None,
-        description="Address range, inside the VPC's. Default: the next free /26 from the end of the VPC's range. For "
-        "an existing subnet it may be left out.",
+        description="Address range, inside the VPC's. Default: the /26 at the subnet's position from the end of the "
+        "VPC's range. For an existing subnet it may be left out.",
     )
 
 
@@ -61,8 +61,8 @@ class Subnet(Model):
     )
     cidr: field_types.Cidr = Field(
         IPv4Network("172.20.0.0/24"),
-        description="Address range, inside the VPC's. Default: the next free /24 of the VPC. For an existing subnet, "
-        "enter its range.",
+        description="Address range, inside the VPC's. Default: the /24 of the VPC at the subnet's position. For an "
+        "existing subnet, enter its range.",
     )
     route_table: field_types.RouteTableId | None = Field(
         None,

@@ -8,7 +8,7 @@ another zone has the type. So each zone of a node group must offer one of the gr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from cfngen.cluster.instances.group_types import types_key, types_of
@@ -28,6 +28,13 @@ class InstanceTypesNotOfferedError(FindingsError):
     """Some zones do not offer the instance types of their instances."""
 
     code = "instance-types-not-offered"
+    advice = "nothing was changed; correct the keys, or the parameters that override them."
+
+
+class MissingZonesError(FindingsError):
+    """The cluster file, or a parameter, names zones that the region does not have for this account."""
+
+    code = "zones-missing"
     advice = "nothing was changed; correct the keys, or the parameters that override them."
 
 
@@ -66,6 +73,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], report:
         report: receives a notice if the offered types cannot be read.
 
     Raises:
+        MissingZonesError: there is no such zone.
         InstanceTypesNotOfferedError: no zone offers a type, or a zone offers no type of its node group.
     """
     demands = list(_demands(cluster, values))
@@ -74,12 +82,30 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], report:
     try:
         with translate_aws_errors():
             zones_by_type = read_offerings(account, types)
+            offering_zones = set[str]().union(*zones_by_type.values())
+            missing_zones = tuple(_find_missing_zones(account, cluster, values, offering_zones))
     except AwsError as error:
         report(unread("which instance types the zones offer", error).notice)
         return
+    if missing_zones:
+        raise MissingZonesError(missing_zones)
     problems = (*_find_problems(demands, zones_by_type), *_find_zones_without_choice(choices, zones_by_type))
     if problems:
         raise InstanceTypesNotOfferedError(problems)
+
+
+def _find_missing_zones(
+    account: Account, cluster: Cluster, values: Mapping[str, str], known_zones: Collection[str]
+) -> Iterator[Finding]:
+    """Yield a sentence for each subnet whose zone does not exist; EC2 is asked if one is not among those known."""
+    chosen_zones = [_chosen_zone(subnet.zone, values) for subnet in cluster.network.subnets]
+    if set(chosen_zones) <= set(known_zones):
+        return
+    zones = sorted(zone["ZoneName"] for zone in account.items("ec2.describe_availability_zones", "AvailabilityZones"))
+    for index, zone in enumerate(chosen_zones):
+        if zone not in zones:
+            text = f"{account.region} has no zone {zone} for this account; its zones are {join_and(zones)}"
+            yield refusal(f"network.subnets[{index}].zone", text)
 
 
 def _find_problems(demands: list[_Demand], zones_by_type: Mapping[str, set[str]]) -> Iterator[Finding]:

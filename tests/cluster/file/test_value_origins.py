@@ -58,7 +58,7 @@ def origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Origin
         ("nodeGroups[1].maxSize", "flag", "--set nodeGroups[1].maxSize=9"),
         ("kubernetesVersion", "derived", "newest known patch of 1.35"),
         ("network.vpc.name", "derived", "from name"),
-        ("network.subnets[0].cidr", "derived", "next free part of network.vpc.cidr"),
+        ("network.subnets[0].cidr", "derived", "by its position in network.vpc.cidr"),
         ("controlPlane.addresses[0]", "derived", "from network.subnets[0].cidr"),
         ("nodeGroups[0].maxSize", "derived", "from minSize"),
         ("nodeGroups[0].image.distribution", "derived", "from image.distribution"),

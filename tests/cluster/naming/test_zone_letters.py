@@ -5,7 +5,7 @@ from __future__ import annotations
 from cfnlint.helpers import AVAILABILITY_ZONES
 from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 
-from cfngen.cluster.naming.zones import zone_letters
+from cfngen.cluster.naming.zones import ALL_ZONE_LETTERS, zone_letters
 
 
 def test_zones_that_others_list_are_known() -> None:
@@ -13,4 +13,5 @@ def test_zones_that_others_list_are_known() -> None:
     listed |= {zone.name for zones in RegionsAndZonesBackend.zones.values() for zone in zones}
     assert len(listed) > 100
     assert {zone for zone in listed if zone[-1] not in zone_letters(zone[:-1])} == set()
+    assert {zone[-1] for zone in listed} == set(ALL_ZONE_LETTERS)
     assert "z" not in zone_letters("us-west-2")

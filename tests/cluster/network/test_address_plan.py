@@ -85,8 +85,9 @@ def test_each_range_of_the_vpc_is_followed_by_what_lies_in_it() -> None:
     )
     assert [(str(item), item.tier) for item in plan if item.tier not in ("pods", "services")] == [
         ("172.20.0.0/16", "VPC"),
-        ("172.20.0.0/20", "subnet"),
-        ("172.20.16.0-172.20.255.255", "free"),
+        ("172.20.0.0/20", "free"),
+        ("172.20.16.0/20", "subnet"),
+        ("172.20.32.0-172.20.255.255", "free"),
         ("100.64.0.0/16", "VPC"),
         ("100.64.0.0/20", "free"),
         ("100.64.16.0/20", "subnet"),

@@ -11,7 +11,7 @@ from recorded import RefusedError
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.messages.message import Message, Notice
-from cfngen.deploy.preflight.offered_instance_types import InstanceTypesNotOfferedError, check
+from cfngen.deploy.preflight.offered_instance_types import InstanceTypesNotOfferedError, MissingZonesError, check
 
 FILE: dict[str, Any] = {
     "network": {"subnets": [{"zone": "us-west-2a"}, {"zone": "us-west-2b"}, {"zone": "us-west-2c"}]},
@@ -33,7 +33,23 @@ def offered(aws: Answers, **zones: str) -> Cluster:
             for letter in letters
         ]
     }
+    aws.given["ec2:DescribeAvailabilityZones"] = {
+        "AvailabilityZones": [{"ZoneName": f"us-west-2{letter}"} for letter in "abcd"]
+    }
     return parse(FILE)
+
+
+def test_a_zone_that_the_account_does_not_have_is_named_with_those_that_it_has(aws: Answers) -> None:
+    offered(aws, m7i_large="abcd", m5_large="abcd", c7i_large="abcd")
+    subnets = [{"zone": "us-west-2a"}, {"zone": "us-west-2b"}, {"zone": "us-west-2e"}]
+    with pytest.raises(MissingZonesError) as error:
+        check(aws.account, parse({**FILE, "network": {"subnets": subnets}}), {}, ignore)
+    assert tuple(map(str, error.value.problems)) == (
+        (
+            "network.subnets[2].zone: us-west-2 has no zone us-west-2e for this account; its zones are us-west-2a, "
+            "us-west-2b, us-west-2c and us-west-2d"
+        ),
+    )
 
 
 def test_a_type_in_every_zone_is_no_problem(aws: Answers) -> None:

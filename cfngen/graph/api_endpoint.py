@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
+from cfngen.graph.instances import instance_groups
 from cfngen.graph.network import INTERNET, REGION, Network
 from cfngen.graph.picture import Box, Part
+from cfngen.graph.traffic import draw_sources
 from cfngen.graph.values import items, mapping
 
 
 def draw_api_endpoint(templates: ClusterTemplates, network: Network) -> Part:
-    """Draw the load balancers and the hosted zones."""
+    """Draw the load balancers, or who reaches the masters without any, and the hosted zones."""
     part = Part()
-    for load_balancer in templates.of_type("AWS::ElasticLoadBalancingV2::LoadBalancer"):
+    load_balancers = list(templates.of_type("AWS::ElasticLoadBalancingV2::LoadBalancer"))
+    for load_balancer in load_balancers:
         _draw_load_balancer(templates, network, part, load_balancer)
+    for group in instance_groups(templates):
+        if group.role == "master" and not load_balancers:
+            draw_sources(templates, network, part, group.logical_id, group.security_groups)
     for zone in templates.of_type("AWS::Route53::HostedZone"):
         title = "private hosted zone" if "VPCs" in zone.properties else "public hosted zone"
         name = templates.text(zone.properties.get("Name"))
@@ -31,6 +37,7 @@ def _draw_load_balancer(templates: ClusterTemplates, network: Network, part: Par
     zones = len(items(load_balancer.properties.get("Subnets")))
     lines = [templates.text(load_balancer.properties.get("Name")), f"in {zones} zones" if zones > 1 else ""]
     part.box(Box(box_id, "load-balancer", title, tuple(filter(None, lines)), network.vpc, (box_id,)))
+    draw_sources(templates, network, part, box_id, items(load_balancer.properties.get("SecurityGroups")))
     for listener in templates.of_type("AWS::ElasticLoadBalancingV2::Listener"):
         if templates.find(listener.properties.get("LoadBalancerArn")) is not load_balancer:
             continue
@@ -40,7 +47,8 @@ def _draw_load_balancer(templates: ClusterTemplates, network: Network, part: Par
         for target_group in _target_groups(templates, listener):
             ids = (listener.logical_id, target_group.logical_id)
             part.box(Box(box_id, "load-balancer", title, (port,), network.vpc, ids))
-            if scheme != "internal":
+            if scheme != "internal" and not any(arrow.target == box_id for arrow in part.arrows.values()):
+                # Who may reach it is not in the templates: its security group exists already.
                 part.box(Box(INTERNET, "source", "Internet"))
                 part.arrow(INTERNET, box_id, "traffic", port, [listener.logical_id])
             for group in _masters_behind(templates, target_group):

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from cfngen.graph.picture import Arrow, Box, Change, Picture
+from cfngen.graph.picture import Arrow, Box, Change, Picture, with_containers
 
 TEXTS: dict[Change, str] = {
     "added": "is added",
@@ -106,6 +106,28 @@ def compare(before: Picture, after: Picture) -> Picture:
         changes=changes,
         snippets={**{name: text for name, text in before.snippets.items() if name in changes}, **after.snippets},
     )
+
+
+def focus(picture: Picture, kept: Container[str]) -> Picture:
+    """Return a picture of what a deployment changes, with what surrounds it; what stays has a title alone.
+
+    Args:
+        kept: ids of the boxes that are drawn in any case, e.g. the network.
+    """
+    changed = {box.id for box in picture.boxes if change_of(picture, box)}
+    arrows = [
+        arrow
+        for arrow in picture.arrows
+        if change_of(picture, arrow) or (arrow.source in kept and arrow.target in kept)
+    ]
+    ends = {end for arrow in arrows for end in (arrow.source, arrow.target)}
+    shown = {box.id: box for box in picture.boxes if box.id in kept or {box.id, box.parent} & changed or box.id in ends}
+    containers = {box.parent for box in picture.boxes}
+    boxes = [
+        box if box.id in changed or box.id in containers else replace(box, lines=())
+        for box in with_containers(shown, {box.id: box for box in picture.boxes})
+    ]
+    return replace(picture, boxes=tuple(boxes), arrows=tuple(arrows))
 
 
 def _with_old_values(part: BoxOrArrow, old: BoxOrArrow) -> BoxOrArrow:

@@ -120,11 +120,7 @@ def _draw_node_group(templates: ClusterTemplates, network: Network, part: Part, 
         if (subnet := templates.referenced(value)) in network.subnets
     ] or [network.vpc]
     smallest, largest = (templates.text(group.properties.get(key)) for key in ("MinSize", "MaxSize"))
-    size = f"{smallest} nodes" if smallest == largest else f"{smallest} to {largest} nodes"
-    if smallest == largest == "1":
-        size = "1 node"
-    if len(subnets) > 1:
-        size += f" in {len(subnets)} zones"
+    size = _size_in_zone(smallest, largest, len(subnets))
     lines = [_instance_types(templates, group, template), size, _market(templates, group, template)]
     target_groups = items(group.properties.get("TargetGroupARNs"))
     if target_groups:
@@ -133,6 +129,20 @@ def _draw_node_group(templates: ClusterTemplates, network: Network, part: Part, 
     for subnet in subnets:
         box_id = group.logical_id if len(subnets) == 1 else f"{group.logical_id}:{subnet}"
         part.box(Box(box_id, "instances", NODE_GROUP + name, _texts(lines), subnet, ids))
+
+
+def _size_in_zone(smallest: str, largest: str, zone_count: int) -> str:
+    """Return how many nodes of a group are in each of its zones, over which Auto Scaling spreads them evenly."""
+    nodes = _number_range(smallest, largest) + (" node" if smallest == largest == "1" else " nodes")
+    if zone_count == 1:
+        return nodes
+    if not (smallest.isdecimal() and largest.isdecimal()):
+        return f"some of {nodes}"
+    return f"{_number_range(str(int(smallest) // zone_count), str(-(-int(largest) // zone_count)))} of {nodes}"
+
+
+def _number_range(smallest: str, largest: str) -> str:
+    return smallest if smallest == largest else f"{smallest} to {largest}"
 
 
 def _texts(lines: list[str]) -> tuple[str, ...]:

@@ -171,12 +171,15 @@ def _draw_existing_subnet(templates: ClusterTemplates, network: Network, name: s
 
 
 def _draw_nat_gateways(templates: ClusterTemplates, network: Network) -> None:
-    for gateway in templates.of_type("AWS::EC2::NatGateway"):
+    gateways = list(templates.of_type("AWS::EC2::NatGateway"))
+    remark = f"the only one, for {len(network.zones)} zones"
+    lines = ("Elastic IP", *([remark] if len(gateways) == 1 < len(network.zones) else []))
+    for gateway in gateways:
         subnet = templates.referenced(gateway.properties.get("SubnetId"))
         address = templates.find(gateway.properties.get("AllocationId"))
         ids = (gateway.logical_id, *((address.logical_id,) if address else ()))
         parent = subnet if subnet in network.subnets else network.vpc
-        network.part.box(Box(gateway.logical_id, "gateway", "NAT gateway", ("Elastic IP",), parent, ids))
+        network.part.box(Box(gateway.logical_id, "gateway", "NAT gateway", lines, parent, ids))
     for name in templates.parameters:
         parsed = ZonalId.parse(name)
         if parsed and parsed.kind == "NatGateway" and parsed.is_parameter:

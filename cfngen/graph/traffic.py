@@ -6,7 +6,7 @@ well, since AWS lets a packet pass only if sender and receiver both allow it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cfngen.graph.cluster_templates import ClusterTemplates
@@ -60,6 +60,24 @@ def draw_traffic(templates: ClusterTemplates, network: Network) -> Part:
         label = ports([rule.body for rule in rules], templates)
         part.arrow(source, target, "traffic", label, [rule.logical_id for rule in rules])
     return part
+
+
+def draw_sources(
+    templates: ClusterTemplates, network: Network, part: Part, target: str, security_groups: Iterable[object]
+) -> None:
+    """Draw the ranges from which security groups let connections in, with an arrow to the box that has the groups.
+
+    Args:
+        target: id of the box.
+        security_groups: ids of the security groups, as they stand in the templates.
+    """
+    groups = {_box_id(templates, value) for value in security_groups}
+    for rule in _rules(templates):
+        is_from_group = any(key in rule.body for key in _PEER_GROUPS)
+        if rule.is_incoming and _box_id(templates, rule.group) in groups and not is_from_group:
+            source = _draw_peer(templates, network, part, rule)
+            label = ports([rule.body], templates)
+            part.arrow(source, target, "traffic", label, [rule.logical_id])
 
 
 def ports(rules: Sequence[Mapping[str, object]], templates: ClusterTemplates) -> str:
@@ -157,4 +175,5 @@ def _draw_peer(templates: ClusterTemplates, network: Network, part: Part, rule: 
     parameter = templates.parameter(value)
     if parameter == cidr:
         return part.box(Box(f"source:{cidr}", "source", cidr, ("given at the deployment",))).id
-    return part.box(Box(f"source:{cidr}", "source", cidr or "unknown source")).id
+    lines = ("the VPC",) if cidr in network.part.boxes[network.vpc].lines else ()
+    return part.box(Box(f"source:{cidr}", "source", cidr or "unknown source", lines)).id

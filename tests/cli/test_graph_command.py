@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 from shell import Shell
@@ -22,6 +26,17 @@ def test_without_options_it_draws_the_network_to_standard_output(cfngen: Shell) 
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.lstrip().startswith("<")
     assert "172.20.0.0/16" in ran.out
+
+
+def test_a_terminal_gets_advice_in_place_of_svg(process: Callable[..., Popen[str]]) -> None:
+    terminal, end = os.openpty()
+    graph = process("graph", stdout=end)
+    _, told = graph.communicate()
+    assert graph.returncode == 64
+    assert "--output-file cluster.svg writes a file" in told
+    assert select.select([terminal], [], [], 0)[0] == []
+    os.close(end)
+    os.close(terminal)
 
 
 def test_mermaid_of_a_cluster_file(cfngen: Shell, directory: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from cfngen.graph.changes import captions, change_of, compare
+from cfngen.graph.changes import captions, change_of, compare, focus
 from cfngen.graph.dot import dot
 from cfngen.graph.folding import fold_node_groups
 from cfngen.graph.html import html
@@ -161,3 +161,24 @@ def test_notes_and_the_meaning_of_colours_stand_in_each_format() -> None:
         assert note in " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", text))
         assert ">is added</text>" in text
         assert "is removed" not in text
+
+
+def test_the_picture_of_a_change_has_the_network_and_what_changes_with_its_surroundings() -> None:
+    subnet = Box("Subnet", "subnet", "subnet", ("10.0.0.0/24",), None, ("Subnet",))
+    master = Box("Master", "instances", "master a", ("m6i.large",), "Subnet", ("Master",))
+    nodes = Box("Nodes", "instances", "node group nodes", ("m6i.large",), "Subnet", ("Nodes",))
+    other = Box("Other", "role", "role of nodes", (), None, ("Other",))
+    parts = (subnet, master, nodes, other, replace(permission("ecr", "read"), parent="Other"), ROLE, BUCKET, KEY)
+    use = (Arrow("Role", "Bucket", "permission", "read"), Arrow("Master", "Nodes", "traffic", "TCP 10250"))
+    drawn = focus(
+        compared((*parts, *use), (*parts, permission("s3", "write"), *use), Role="changed", Nodes="changed"),
+        {"Subnet", "Master", "Nodes"},
+    )
+    assert {box.id: box.lines for box in drawn.boxes} == {
+        "Subnet": ("10.0.0.0/24",),
+        "Master": (),
+        "Nodes": ("m6i.large",),
+        "Role": ("master a",),
+        "Role:s3": ("write",),
+    }
+    assert [(arrow.source, arrow.target) for arrow in drawn.arrows] == [("Master", "Nodes")]

@@ -41,8 +41,13 @@ def test_the_network_of_the_default_cluster() -> None:
         "          etcd's volume: 20 GiB gp3",
         "        node group nodes: t3.medium, 4 nodes",
         "Internet",
+        "ApiAllowedCidr: given at the deployment",
     ]
-    assert arrows(picture()) == {"public subnet -> internet gateway: 0.0.0.0/0", "internet gateway -> Internet"}
+    assert arrows(picture()) == {
+        "public subnet -> internet gateway: 0.0.0.0/0",
+        "internet gateway -> Internet",
+        "ApiAllowedCidr -> master a: TCP 443",
+    }
 
 
 def test_who_may_talk_to_whom_in_the_default_cluster() -> None:
@@ -51,8 +56,8 @@ def test_who_may_talk_to_whom_in_the_default_cluster() -> None:
         "  kubernetes-vpc: 172.20.0.0/16",
         "    master security group: master a",
         "    node security group: node group nodes",
-        "any address: 0.0.0.0/0",
         "ApiAllowedCidr: given at the deployment",
+        "any address: 0.0.0.0/0",
     ]
     assert arrows(picture(view="access")) == {
         "master security group -> any address: all traffic",
@@ -154,8 +159,8 @@ def test_three_zones_and_groups_of_several_subnets() -> None:
         "      private subnet: 10.40.4.0/22",
         "        master b: m6i.large, 10.40.4.9",
         "          etcd's volume: 50 GiB gp3",
-        "        node group general: m6i.xlarge, 3 to 12 nodes in 3 zones",
-        "        node group batch: c6i.2xlarge, 0 to 20 nodes in 2 zones, spot instances",
+        "        node group general: m6i.xlarge, 1 to 4 of 3 to 12 nodes",
+        "        node group batch: c6i.2xlarge, 0 to 10 of 0 to 20 nodes, spot instances",
     ]
     assert not [line for line in lines[: lines.index("    eu-central-1b")] if "batch" in line]
     assert {
@@ -169,7 +174,7 @@ def test_three_zones_and_groups_of_several_subnets() -> None:
 
 def test_a_cluster_without_a_way_out() -> None:
     drawn = picture(FULLY_PRIVATE)
-    assert not [box for box in drawn.boxes if box.kind in ("gateway", "source")]
+    assert not [box for box in drawn.boxes if box.kind == "gateway" or box.title == "Internet"]
     endpoints = box(drawn, "endpoints:interface")
     assert endpoints.lines[:3] == ("autoscaling", "cloudformation", "ec2")
     assert len(endpoints.logical_ids) == len(endpoints.lines) == 10
@@ -249,9 +254,25 @@ def logical_ids(drawn: Picture) -> set[str]:
     return {logical_id for ids in parts for logical_id in ids}
 
 
-def test_the_internet_reaches_a_public_load_balancer() -> None:
-    assert "Internet -> load balancer: TCP 443" in arrows(picture(PRODUCTION))
-    assert not [arrow for arrow in arrows(picture(FULLY_PRIVATE)) if arrow.startswith("Internet")]
+@pytest.mark.parametrize(
+    ("cluster_file", "reaching"),
+    [
+        (PRODUCTION, {"203.0.113.0/24 -> load balancer: TCP 443", "198.51.100.17/32 -> load balancer: TCP 443"}),
+        (
+            FULLY_PRIVATE,
+            {"10.50.0.0/16 -> internal load balancer: TCP 443", "10.8.0.0/16 -> internal load balancer: TCP 443"},
+        ),
+        # Whom existing security groups let in is not in the templates.
+        (CASES / "own-security-groups" / "cluster.yaml", {"Internet -> load balancer: TCP 443"}),
+    ],
+)
+def test_a_load_balancer_is_joined_to_those_who_reach_it(cluster_file: Path, reaching: set[str]) -> None:
+    assert {arrow for arrow in arrows(picture(cluster_file)) if "load balancer: TCP" in arrow} == reaching
+
+
+def test_the_only_nat_gateway_of_several_zones_is_remarked() -> None:
+    single = outline(picture(CASES / "private-single-nat" / "cluster.yaml"))
+    assert [line.strip() for line in single if "NAT" in line] == ["NAT gateway: Elastic IP, the only one, for 2 zones"]
 
 
 def test_twenty_groups_are_a_box_for_each_type_and_subnet() -> None:

@@ -100,10 +100,19 @@ def test_no_labels_touch_and_no_arrow_crosses_a_foreign_box(name: str, view: Vie
     assert not drawing.unplaced
     labels = [line.label.area for line in drawing.lines if line.label]
     assert [pair for pair in itertools.combinations(labels, 2) if pair[0].enlarged(4).overlaps(pair[1])] == []
+    assert [label for label in labels if sticks_out(label, drawing)] == []
     assert [crossing for line in drawing.lines for crossing in crossed_boxes(drawing, line)] == []
     empty = [node.box.id for node in drawing.nodes if node.box.kind == "role" and node.children
              and node.y + node.height - max(child.y + child.height for child in node.children) > 6]  # fmt: skip
     assert empty == []
+
+
+def sticks_out(label: Area, drawing: Drawing) -> bool:
+    """Return whether a label lies over the left or the right border of all that is within the region and beside it."""
+    outermost = [node for node in drawing.nodes if node.box.parent is None and node.children]
+    sides = (min(node.x for node in outermost), max(node.x + node.width for node in outermost))
+    top = min(node.y for node in outermost)
+    return label.top > top * TRACK and any(label.left < side * TRACK < label.left + label.width for side in sides)
 
 
 def crossed_boxes(drawing: Drawing, line: Line) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,7 @@ class NoTemplatesError(CfngenError):
     metavar="FILE",
     type=PathArgument("give a file, or leave the option out for standard output"),
     help="Write the picture to this file, whose suffix says the format: .svg, .html, .mmd, .dot. Default: standard "
-    "output.",
+    "output, unless it is a terminal.",
 )
 def command(
     source: Source,
@@ -97,6 +98,11 @@ def command(
             raise click.UsageError(f"--output-file is the file to write; the format {output_path} goes to --output.")
         pictures.require_writable(output_path)
         picture_format = picture_format or pictures.format_of(output_path)
+    elif picture_format is None and sys.stdout.isatty():
+        raise click.UsageError(
+            "a terminal does not show SVG; --output-file cluster.svg writes a file, and --output mermaid prints text "
+            "that GitHub and GitLab draw."
+        )
     if templates_path is not None and (source.is_explicit or source.overrides):
         raise click.UsageError("--templates draws templates as they are; leave out --cluster, --defaults and --set.")
     documents = generate(source).documents if templates_path is None else _read_templates(templates_path)

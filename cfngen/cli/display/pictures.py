@@ -112,9 +112,9 @@ def write_plan_graph(
 ) -> None:
     """Write the picture of a plan to a file, in the format that the suffix of its name says.
 
-    The picture shows the cluster at the end, and its colours what is different from the deployed one: if that takes
-    several updates, what all of them change together. What is removed is drawn from the deployed templates; if they
-    cannot be read, it is missing in the picture.
+    The picture shows the network at the end, and of all else what is different from the deployed cluster, which has
+    colours: if that takes several updates, what all of them change together. What is removed is drawn from the deployed
+    templates; if they cannot be read, it is missing in the picture. Of a new cluster it shows the network.
 
     Args:
         preparation: the plan of the deployment, or of its first update, and what it was made from.
@@ -124,7 +124,7 @@ def write_plan_graph(
         PictureFileError: the file cannot be written.
         CfngenError: the changes of several updates cannot be computed.
     """
-    from cfngen.graph.changes import compare
+    from cfngen.graph.changes import compare, focus
     from cfngen.graph.cluster_templates import NotAClusterError, read
     from cfngen.graph.drawing import draw
     from cfngen.graph.folding import fold_node_groups
@@ -132,12 +132,16 @@ def write_plan_graph(
     plan = preparation.plan
     changes = plan_changes(_whole_plan(account, request, plan, interaction), request.documents)
     templates = read(request.documents, preparation.values)
-    picture = draw(templates, "all", changes, _notes(plan))
     deployed_stack = preparation.deployed_stack
+    picture = network = draw(templates, "network", changes, _notes(plan))
+    if deployed_stack:
+        picture = draw(templates, "all", changes, _notes(plan))
     if deployed_stack and (deployed := _deployed_documents(account, plan)):
         with suppress(NotAClusterError):  # a nested stack that was not created has no template
             before = draw(read(deployed, deployed_stack.values), "all", changes)
             picture = compare(before, picture)
+    if deployed_stack:
+        picture = focus(picture, {box.id for box in network.boxes})
     write(path, render(fold_node_groups(picture), format_of(path)))
 
 

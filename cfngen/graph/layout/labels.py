@@ -117,9 +117,11 @@ class Labels:
                     next_y = self._grid.place(branch.points[position + 1])[1]
                     yield Rectangle(x * TRACK - w / 2, (y + next_y) / 2 * TRACK - h / 2, w, h), price
                 if not across:  # beside the middle of the label
-                    for tracks in range(1, int(w / 2 / TRACK)):
+                    for tracks in range(1, int(w / 2 / TRACK) + 1):
+                        at_end = 12 if (tracks + 1) * TRACK > w / 2 else 0
                         for shift in (-tracks * TRACK, tracks * TRACK):
-                            yield Rectangle(x * TRACK - w / 2 + shift, y * TRACK - h / 2, w, h), price + 3 + tracks
+                            area = Rectangle(x * TRACK - w / 2 + shift, y * TRACK - h / 2, w, h)
+                            yield area, price + 3 + tracks + at_end
 
     def _ends(self, route: Route) -> list[tuple[float, float]]:
         """Return where a route meets boxes, in pixels: no label may cover the head of an arrow there."""

@@ -182,6 +182,10 @@ def designs(draw: DrawFn, *, lived: bool = False) -> Design:
     services = draw(st.sampled_from([each for each in SERVICES if not _overlap(each, pods)]))
     taken = sum(block.num_addresses for block in blocks[: len(zones)]) if written else 0
     has_room = IPv4Network(vpc).prefixlen <= 20 and taken <= IPv4Network(vpc).num_addresses // 2
+    # The default ranges of public subnets are in the last /24.
+    last = IPv4Network((int(IPv4Network(vpc).broadcast_address) - 255, 24)) if has_room else None
+    if last and written and existing == "no":
+        has_room = not any(blocks[place].overlaps(last) for place in places)
     private = has_room and existing in (("no",) if lived else ("no", "vpc", "subnets")) and draw(st.booleans())
     nats = (
         ("", "single", "none") if plugin == "vpc-routes" or existing == "subnets" else ("", "perZone", "single", "none")

@@ -245,7 +245,7 @@ class TestMaster:
         kubelet = {"kubernetes": {"kubeletConfiguration": {"maxPods": 50}}}
         plan = operator.plan({**TWO, **kubelet})
         properties = [each for change in plan.changes for each in change.properties if each.path.endswith("/UserData")]
-        assert {each.note for each in properties} == {"what changes: the kubelet's configuration"}
+        assert {each.note for each in properties} == {"the kubelet's configuration: maxPods (none) -> 50"}
         assert all(each.before and each.after and each.before not in text_of(plan) for each in properties)
         whole = click.unstyle("\n".join(plan_lines(plan, width=100, full=True)))
         assert "+role.json#kubeletPatch: " in whole

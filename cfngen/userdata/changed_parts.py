@@ -21,6 +21,8 @@ ADDON = "add-on"
 """The start of a phrase about add-ons."""
 PROGRAM_CHANGES = "the boot program changes"
 """The start of a phrase about the boot program's own code."""
+ARCHITECTURE_CHANGE = "programs are downloaded for {new} instead of {old}"
+"""A phrase about another CPU architecture, `amd64` or `arm64`."""
 UNKNOWN_CHANGE = "the boot program or its configuration changes"
 """What is said of user data that cannot be compared."""
 
@@ -320,7 +322,7 @@ def _download_phrases(old: Sequence[Any] | None, new: Sequence[Any] | None) -> I
         return
     for one, other in (("amd64", "arm64"), ("arm64", "amd64")):
         if all(before.replace(one, other) == after.replace(one, other) for before, after in changed.values()):
-            yield f"programs are downloaded for {other} instead of {one}"
+            yield ARCHITECTURE_CHANGE.format(old=one, new=other)
             return
     if hosts[0] != hosts[1]:
         yield f"programs are downloaded from {join_and(list(hosts[1]))} instead of {join_and(list(hosts[0]))}"

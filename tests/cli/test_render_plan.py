@@ -400,7 +400,7 @@ def test_boot_programs_are_one_line_unless_all_is_asked_for():
     plan = update(stack(INTERFACE, *programs), stack(Change("Program3", "", HANDLE, "add"), name="NodeGroupGpuStack"))
     shown = text(plan)
     assert [line for line in shown if "Program" in line or "Gpu" in line] == []
-    assert "Boot programs, as metadata of the stacks: +2, -1; --full shows them." in shown
+    assert "Not counted, since they are metadata of the stacks: boot programs +2, -1; --full shows them." in shown
     full = [click.unstyle(line) for line in plan_lines(plan, width=100, full=True)]
     assert sum(HANDLE in line for line in full) == 3
     assert not any("Boot programs" in line for line in full)

@@ -156,7 +156,9 @@ def _boot_program_lines(changes: Sequence[Change], width: int) -> Iterator[str]:
         if number:
             counts.append(f"{CHANGE_SYMBOLS[action]}{number}")
     if counts:
-        text = f"Boot programs, as metadata of the stacks: {', '.join(counts)}; --full shows them."
+        text = (
+            f"Not counted, since they are metadata of the stacks: boot programs {', '.join(counts)}; --full shows them."
+        )
         yield from paragraph(text, width, style=FAINT)
 
 

@@ -56,9 +56,19 @@ def unpacked(user_data: str) -> FirstStage | None:
         references, program = _REFERENCES.search(script), _PROGRAM.search(script)
         if not references or not program:
             return None
-        items = lzma.decompress(base64.b85decode(program[1])).decode().split("\0")
-        files = dict(zip(items[::2], items[1::2], strict=True))
+        files = unpacked_files(program[1])
         config = json.loads(files.pop("config.json"))
     except (binascii.Error, ValueError, lzma.LZMAError, KeyError):
         return None
     return FirstStage(script, references[1], files, config)
+
+
+def unpacked_files(packed: str) -> dict[str, str]:
+    """Return the texts by path of a packed stage, the first one or the second one in the stack.
+
+    Raises:
+        ValueError: it is damaged.
+        lzma.LZMAError: it is damaged.
+    """
+    items = lzma.decompress(base64.b85decode(packed)).decode().split("\0")
+    return dict(zip(items[::2], items[1::2], strict=True))

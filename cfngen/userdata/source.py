@@ -44,6 +44,7 @@ def source_text(module: str) -> str:
     return _file(module).read_text(encoding="utf-8")
 
 
+@cache
 def summary(function: str) -> str:
     """Return the first sentence of the docstring of a function of `cfngen.boot`, e.g. `host.system.settings`."""
     module, _, name = function.rpartition(".")

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 from json_lines import lines
 from shell import Shell
+
+from cfngen.cli.input.deployment import DeploymentOptions, deployment_options, given_options
 
 
 @pytest.mark.parametrize(
@@ -92,3 +96,22 @@ def test_a_price_list_for_another_region(cfngen: Shell, tmp_path: Path) -> None:
     ran = cfngen("plan", "--sandbox", "--defaults", "--prices", str(prices))
     assert ran.code == 1
     assert f"{prices}:3: region: the prices are those of eu-west-1, but the cluster is in us-west-2" in ran.err
+
+
+def test_another_command_is_suggested_with_what_decides_the_deployment() -> None:
+    found: list[tuple[str, ...]] = []
+
+    @click.command()
+    @deployment_options
+    @click.pass_context
+    def command(context: click.Context, deployment: DeploymentOptions) -> None:
+        found.extend(given_options(context))
+
+    role = "arn:aws:iam::123456789012:role/a"
+    given = ["-p", "A=1", "-p", "B=2 3", "--keep", "C", "--role-arn", role, "--on-failure", "keep", "--express"]
+    shown = ["--full", "--prices", "prices.yaml", "--no-cache"]
+    assert CliRunner().invoke(command, [*given, *shown, "--parallel-groups", "2"]).exception is None
+    assert found == [
+        ("--parameter", "A=1"), ("--parameter", "B=2 3"), ("--keep", "C"), ("--role-arn", role),
+        ("--on-failure", "keep"), ("--express",), ("--parallel-groups", "2"),
+    ]  # fmt: skip

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from cfngen.cli.exit_codes import PLAN_HAS_CHANGES, plan_exit_code
-from cfngen.cli.render.plan import plan_lines
+from cfngen.cli.render.plan import next_lines, plan_lines
 from cfngen.cli.render.plan_changes import shorten_to_difference
 from cfngen.cli.render.plan_costs import bill_lines
 from cfngen.deploy.messages.message import Danger, Impact
@@ -19,6 +19,7 @@ from cfngen.deploy.plan.costs.costs import ComponentCount, Cost, CreationSummary
 from cfngen.deploy.plan.plan import Change, Counts, Plan, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 from cfngen.deploy.preflight.quotas.quota import Quota
+from cfngen.hints import CommandText, suggest
 from cfngen.userdata.downloads import Downloads
 
 ADDRESS = Impact("API address changes: kubeconfigs and nodes stop reaching it", Danger.DANGEROUS)
@@ -202,6 +203,42 @@ def test_what_cloudformation_would_refuse_is_the_last_thing_said():
     )
 
 
+TAG = ("--tag", "team=a b")
+LOW = Quota("vCPUs", 10, 60, 64, sufficient=False)
+SUGGESTED = [
+    (update(stack(GROUP)), False, "cfngen deploy --tag 'team=a b'   shows this plan again and asks"),
+    (update(stack(INTERFACE)), False, "cfngen deploy --tag 'team=a b'   asks for the cluster's name"),
+    (update(stack(INTERFACE), express=True), False, "cfngen deploy --tag 'team=a b'   may replace resources"),
+    (update(stack(GROUP)), True, "cfngen resume   starts the cluster, which is paused"),
+]
+
+
+@pytest.mark.parametrize(("plan", "is_paused", "words"), SUGGESTED)
+def test_after_a_plan_comes_what_carries_it_out_or_allows_it(plan: Plan, is_paused: bool, words: str) -> None:
+    options = (TAG, ("--express",)) if plan.express else (TAG,)
+    empty, line = next_lines(plan, options, is_paused=is_paused)
+    assert (empty, str(line).startswith(f"Next: {words}")) == ("", True)
+
+
+def test_after_a_plan_that_exceeds_quotas_comes_what_ignores_them() -> None:
+    plan = update(stack(GROUP), quotas=(LOW,))
+    assert str(next_lines(plan, (TAG,), is_paused=False)[1]).startswith(
+        "Next: cfngen deploy --tag 'team=a b' --ignore-quotas   "
+    )
+
+
+def test_nothing_comes_after_a_plan_without_changes_or_one_that_aws_refuses() -> None:
+    refused = Change("V", "vol-1", "AWS::EC2::Volume", "update", impact=Impact("no", Danger.DISRUPTIVE, fails=True))
+    assert next_lines(update(stack(refused)), (), is_paused=False) == []
+    assert next_lines(Plan("kubernetes", "arn:stack", "update"), (), is_paused=False) == []
+
+
+def test_what_leads_back_is_named_below_the_danger() -> None:
+    hurts = Impact("Kubernetes changes", Danger.DANGEROUS, hint=CommandText(suggest("etcd restore KEY"), " goes back."))
+    lines = text(update(stack(GROUP), predicted=(hurts,)))
+    assert lines[lines.index("  ! Kubernetes changes") + 1].strip() == "`cfngen etcd restore KEY` goes back."
+
+
 def test_a_new_cluster_is_a_list_of_what_there_will_be():
     creation = CreationSummary(
         (
@@ -366,7 +403,7 @@ def test_boot_programs_are_one_line_unless_all_is_asked_for():
     plan = update(stack(INTERFACE, *programs), stack(Change("Program3", "", HANDLE, "add"), name="NodeGroupGpuStack"))
     shown = text(plan)
     assert [line for line in shown if "Program" in line or "Gpu" in line] == []
-    assert "Boot programs, as metadata of the stacks: +2, -1; --full shows them." in shown
+    assert "Not counted, since they are metadata of the stacks: boot programs +2, -1; --full shows them." in shown
     full = [click.unstyle(line) for line in plan_lines(plan, width=100, full=True)]
     assert sum(HANDLE in line for line in full) == 3
     assert not any("Boot programs" in line for line in full)

@@ -235,7 +235,7 @@ def test_cloud_config_is_shown_and_counts_as_user_data() -> None:
 
 def test_difference_of_a_cloud_config_is_told() -> None:
     before, after = (rendered(cloudConfig={"packages": [each]}) for each in ("jq", "htop"))
-    assert user_data_diff.difference(before, after) == "what changes: the cloud-config"
+    assert user_data_diff.difference(before, after) == "the cloud-config changes"
 
 
 CLUSTERS: list[dict[str, Any]] = [

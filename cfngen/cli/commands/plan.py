@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cfngen.cli.display import pictures
 from cfngen.cli.display.pictures import write_plan_graph
 from cfngen.cli.display.screen import screen
-from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.exit_codes import PLAN_HAS_CHANGES, plan_exit_code
 from cfngen.cli.input.api_range import with_api_range
-from cfngen.cli.input.deployment import DeploymentOptions, deployment_options
+from cfngen.cli.input.deployment import DeploymentOptions, deployment_options, given_options
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.render.plan import next_lines
+from cfngen.hints import CommandText, Hint
+
+if TYPE_CHECKING:
+    from cfngen.deploy.messages.message import Message
 
 
 @click.command(
@@ -62,8 +69,16 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
     from cfngen.deploy.operations.recovery import FailedCreationError
 
     account = target.connect(with_existing_parts=True)
+    pauses: list[Message] = []
     with screen(target, account, full=deployment.full) as display:
         interaction = display.interaction(target.consent(yes=False))
+
+        def report(message: Message) -> None:
+            if isinstance(message, Notice) and "resume" in _commands_of(message.hint):
+                pauses.append(message)
+            display.report(message)
+
+        interaction = dataclasses.replace(interaction, report=report)
         try:
             request, preparation = with_api_range(
                 lambda request: (request, prepare_plan(account, request, interaction)),
@@ -82,4 +97,11 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
         if graph_path is not None:
             write_plan_graph(graph_path, account, request, preparation, interaction)
         display.report(result)
+    if not target.json:
+        for line in next_lines(result, tuple(given_options(context)), is_paused=bool(pauses)):
+            echo(target.render_hint(line))
     context.exit(plan_exit_code(result))
+
+
+def _commands_of(hint: Hint) -> list[str]:
+    return [command.name for command in hint.commands] if isinstance(hint, CommandText) else []

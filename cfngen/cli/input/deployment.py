@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from cfngen.cli.input.options import Option, OptionGroup
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.target import Target, parse_key_values
 from cfngen.cli.pipeline import generate, lint_or_fail, no_cache_option
 from cfngen.errors import CfngenError
+from cfngen.hints import SuggestedOption
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
 
 if TYPE_CHECKING:
@@ -257,3 +259,22 @@ deployment_options = OptionGroup(
     no_cache_option,
 )
 """The options of `plan` and `deploy` besides `target_options`; a command receives them as the argument `deployment`."""
+# Options that only say what is shown, or how fast.
+_OPTIONS_OF_DISPLAY = ("full", "prices", "use_lint_cache")
+
+
+def given_options(context: click.Context) -> Iterator[SuggestedOption]:
+    """Yield the options of the command line that decide what is deployed, to suggest another command with them."""
+    names = {option.name for option in deployment_options.options()}.difference(_OPTIONS_OF_DISPLAY)
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in names or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        flag = next(flag for flag in parameter.opts if flag.startswith("--"))
+        value = context.params[name]
+        if value is True:
+            yield (flag,)
+        elif isinstance(value, Mapping):
+            yield from ((flag, f"{key}={text}") for key, text in value.items())
+        else:
+            yield from ((flag, str(text)) for text in (value if isinstance(value, tuple) else (value,)))

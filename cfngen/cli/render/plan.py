@@ -10,7 +10,7 @@ from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, flow, hanging, l
 from cfngen.cli.render.plan_changes import CHANGE_STYLES, CHANGE_SYMBOLS, change_lines, effect_in_words, impact_lines
 from cfngen.cli.render.plan_costs import bill_lines, cost_and_quota_lines, creation_lines, stack_heading
 from cfngen.cli.render.resource_names import stack_path
-from cfngen.hints import CommandText, Line, suggest
+from cfngen.hints import CommandText, Line, SuggestedCommand, SuggestedOption, suggest
 from cfngen.text import join_and, pluralize
 
 if TYPE_CHECKING:
@@ -47,6 +47,30 @@ def recreation_lines(plan: RecreationPlan) -> list[Line]:
         next_line(suggest("deploy", stack=plan.stack), "   deletes it and creates the cluster again."),
         CommandText("      ", suggest("delete", stack=plan.stack), "   only deletes it.", quote=""),
     ]
+
+
+def next_lines(plan: Plan, options: tuple[SuggestedOption, ...], *, is_paused: bool) -> list[Line]:
+    """Return what to run after `cfngen plan`: what carries the plan out, or allows to; nothing if nothing does.
+
+    Args:
+        options: the options of the plan that decide what is deployed.
+    """
+    if plan.is_empty or any(impact.fails for impact in plan.consequences):
+        return []
+    command = SuggestedCommand("deploy", options)
+    if is_paused:
+        command, text = suggest("resume"), "starts the cluster, which is paused; then deploy."
+    elif "--ignore-quotas" in plan.refusal_reason:
+        command = SuggestedCommand("deploy", (*options, ("--ignore-quotas",)))
+        text = "tries it although the quotas are too low; AWS then decides."
+    elif plan.refusal_reason:
+        others = tuple(option for option in options if option[0] not in ("--express", "--on-failure"))
+        command, text = SuggestedCommand("deploy", others), "may replace resources, and rolls back if it fails."
+    elif plan.is_dangerous:
+        text = "asks for the cluster's name, as something may be lost; without a terminal add --yes --allow-danger."
+    else:
+        text = "shows this plan again and asks; without a terminal add --yes."
+    return ["", next_line(command, f"   {text}")]
 
 
 def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
@@ -132,7 +156,9 @@ def _boot_program_lines(changes: Sequence[Change], width: int) -> Iterator[str]:
         if number:
             counts.append(f"{CHANGE_SYMBOLS[action]}{number}")
     if counts:
-        text = f"Boot programs, as metadata of the stacks: {', '.join(counts)}; --full shows them."
+        text = (
+            f"Not counted, since they are metadata of the stacks: boot programs {', '.join(counts)}; --full shows them."
+        )
         yield from paragraph(text, width, style=FAINT)
 
 
@@ -205,6 +231,7 @@ def _warning_lines(plan: Plan, width: int) -> Iterator[str]:
         for change in plan.changes
         if change.danger.value == "dangerous" and change.impact is None
     ]
+    hints = {impact.text: str(impact.hint) for impact in plan.consequences if impact.hint}
     for title, colour, texts in (
         ("Disruptive:", "yellow", _impact_texts(plan, "disruptive")),
         ("The account's quotas are too low:", "red", insufficient_quotas),
@@ -220,6 +247,8 @@ def _warning_lines(plan: Plan, width: int) -> Iterator[str]:
             yield from paragraph(title, width, style={"fg": colour, "bold": True})
             for text in dict.fromkeys(texts):
                 yield from hanging("!", text, width, 2)
+                if text in hints:
+                    yield from paragraph(hints[text], width, 4)
     if plan.refusal_reason:
         yield ""
         label: Piece = ("This plan cannot be carried out:", {"fg": "red", "bold": True})

@@ -169,12 +169,14 @@ class Impact:
         danger: how dangerous it is.
         fails: whether AWS refuses it, so that the whole deployment would fail.
         dangerous_part: the part of the text that describes the danger, if the rest of the text is harmless; else empty.
+        hint: what to do about it; may be empty.
     """
 
     text: str
     danger: Danger = Danger.NONE
     fails: bool = False
     dangerous_part: str = ""
+    hint: Hint = ""
 
 
 @dataclass(frozen=True)

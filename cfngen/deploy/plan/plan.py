@@ -171,7 +171,9 @@ class PlannedUpdate:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many resources a plan adds, updates, replaces and removes; nested stacks themselves are not counted.
+    """How many resources in AWS a plan adds, updates, replaces and removes.
+
+    What is only in the templates is not counted: nested stacks themselves, wait conditions, boot programs.
 
     Attributes:
         add: resources that are created or imported.

@@ -19,12 +19,21 @@ from cfngen.deploy.plan.keyed_lists import KeyedList, find_keyed_list
 from cfngen.deploy.plan.plan import Change, Counts, Plan, PlanRequest, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.plan.replacement import AnalyzedChange, ReplacementAnalysis
 from cfngen.deploy.plan.template_comparison import TemplateComparison, compare_templates
+from cfngen.templates.evaluation import value_at, with_placeholders
+from cfngen.text import join_and
 from cfngen.userdata import downloads, user_data_diff
+from cfngen.userdata.changed_parts import UNKNOWN_CHANGE
 
 # How a plan calls an action that CloudFormation lists.
 _ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
 _DELETION_POLICY_VERBS = {"Delete": "delete", "Retain": "retain", "Snapshot": "snapshot"}
 USER_DATA = "/UserData"
+# Types of what is in a template, but not in AWS, and is not counted: boot programs are metadata of such a handle.
+_UNCOUNTED_TYPES = (
+    NESTED_STACK,
+    "AWS::CloudFormation::WaitCondition",
+    "AWS::CloudFormation::WaitConditionHandle",
+)
 # What a plan calls the kind of cause that CloudFormation gives as the source of a change.
 _CAUSE_LABELS = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
 
@@ -96,6 +105,16 @@ class _StackPlanner:
             for stack, evaluated in self._comparison.requested.items()
             if stack
             for logical_id, resource in evaluated.resources.items()
+        }
+
+    @cached_property
+    def _programs(self) -> dict[str, str]:
+        """The second stages of boot programs, packed, in the deployed and the new templates, by logical id."""
+        return {
+            logical_id: program
+            for evaluated in (*self._comparison.deployed.values(), *self._comparison.requested.values())
+            for logical_id, resource in evaluated.template.get("Resources", {}).items()
+            if (program := resource.get("Metadata", {}).get("cfngen", {}).get("program"))
         }
 
     @cached_property
@@ -241,7 +260,7 @@ class _StackPlanner:
         for analyzed in analyzed_changes:
             changed_list = find_keyed_list(resource_change, analyzed.detail.value_path)
             if changed_list is None or changed_list.before == changed_list.after:
-                yield self._property_change(analyzed)
+                yield self._property_change(resource_change, analyzed)
             else:
                 # Several listed changes may be in the same list: the list is compared once, as a whole.
                 changed_lists.setdefault(changed_list.path, (analyzed, changed_list))
@@ -258,15 +277,15 @@ class _StackPlanner:
                         only_in=analyzed.detail.only_in,
                     )
 
-    def _property_change(self, analyzed: AnalyzedChange) -> PropertyChange:
+    def _property_change(self, resource_change: ResourceChange, analyzed: AnalyzedChange) -> PropertyChange:
         """Return the change of one value; without the values if they are secret, or if a note describes them."""
-        detail = analyzed.detail
+        detail = _with_user_data(analyzed.detail, resource_change)
         comes_from_no_echo_parameter = (
             detail.source == "ParameterReference" and detail.cause in self._no_echo_parameters
         )
         is_secret = Unshown.MASKED in (detail.before, detail.after) or comes_from_no_echo_parameter
         cause_label = _CAUSE_LABELS.get(detail.source, "")
-        note = _note_on_unreadable_value(detail)
+        note = self._note_on_unreadable_value(detail)
         is_visible = not is_secret and (not note or detail.value_path.endswith(USER_DATA))
         return PropertyChange(
             path=detail.value_path,
@@ -281,6 +300,40 @@ class _StackPlanner:
             note=note,
         )
 
+    def _note_on_unreadable_value(self, detail: ChangeDetail) -> str:
+        """Return in words what changes in a value that users cannot read, such as user data; empty for other values."""
+        if detail.value_path.endswith(USER_DATA):
+            before, after = _text(detail.before), _text(detail.after)
+            if before and after:
+                difference = user_data_diff.difference(before, after, self._programs)
+            else:
+                topics = user_data_diff.topics_of_reference(before or "", detail.cause)
+                difference = join_and(topics) if topics else ""
+            return difference or UNKNOWN_CHANGE
+        if detail.cause.endswith(".LatestVersionNumber"):
+            return "the new version of its launch template"
+        return ""
+
+
+def _with_user_data(detail: ChangeDetail, resource_change: ResourceChange) -> ChangeDetail:
+    """Return the detail of user data that CloudFormation does not show with that of the templates, if that differs.
+
+    Otherwise at most what it refers to changes, and only its old value is added.
+    """
+    if (
+        not detail.value_path.endswith(USER_DATA)
+        or detail.shows_values
+        or Unshown.MASKED in (detail.before, detail.after)
+    ):
+        return detail
+    path = detail.value_path.split("/")[1:]
+    before, after = (
+        with_placeholders(value_at(definition, path)) for definition in (resource_change.before, resource_change.after)
+    )
+    if not isinstance(before, str) or not isinstance(after, str):
+        return detail
+    return replace(detail, before=before, after=detail.after if before == after else after)
+
 
 def _text(value: ShownValue) -> str | None:
     """Return a value that CloudFormation shows; None for any other."""
@@ -292,21 +345,10 @@ def _most_dangerous(stacks: Iterable[StackPlan], predicted: Iterable[Impact]) ->
     return max(dangers, key=lambda danger: danger.rank, default=Danger.NONE)
 
 
-def _note_on_unreadable_value(detail: ChangeDetail) -> str:
-    """Return in words what changes in a value that users cannot read, such as UserData; empty for other values."""
-    if detail.value_path.endswith(USER_DATA):
-        before, after = _text(detail.before), _text(detail.after)
-        difference = user_data_diff.difference(before, after) if before and after else ""
-        return difference or "the boot program or its configuration changes"
-    if detail.cause.endswith(".LatestVersionNumber"):
-        return "the new version of its launch template"
-    return ""
-
-
 def _count_changes(changes: list[Change]) -> Counts:
     def count(action: str, replacement: Replacement = Replacement.NO) -> int:
         return sum(
-            change.action == action and change.replacement is replacement and change.type != NESTED_STACK
+            change.action == action and change.replacement is replacement and change.type not in _UNCOUNTED_TYPES
             for change in changes
         )
 

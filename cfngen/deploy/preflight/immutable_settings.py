@@ -17,6 +17,7 @@ from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preflight.findings import Finding, FindingsError, refusal
+from cfngen.hints import CommandText, suggest
 from cfngen.templates.immutable_settings import (
     MASTER_COUNT_KEY,
     MASTER_ZONES_KEY,
@@ -86,7 +87,11 @@ def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> t
         elif len(problems) == 1 and _minor_version(new) > _minor_version(old) + 1:
             hint = f"set {VERSION_KEY} to {_next_minor(old)}, deploy, and continue from there."
         raise ImmutableSettingError(tuple(problems), hint)
-    impacts = (_version_impact(old, new), _added_masters_impact(recorded, requested, cluster))
+    has_snapshots = cluster.etcd.backups.enabled
+    impacts = (
+        _version_impact(old, new, has_snapshots=has_snapshots),
+        _added_masters_impact(recorded, requested, cluster),
+    )
     return tuple(impact for impact in impacts if impact)
 
 
@@ -105,8 +110,12 @@ def _version_problems(old: str, new: str) -> Iterator[Finding]:
         )
 
 
-def _version_impact(old: str, new: str) -> Impact | None:
-    """Return the impact of another version of Kubernetes; None if it stays."""
+def _version_impact(old: str, new: str, *, has_snapshots: bool) -> Impact | None:
+    """Return the impact of another version of Kubernetes; None if it stays.
+
+    Args:
+        has_snapshots: whether masters take snapshots of etcd.
+    """
     if old == new:
         return None
     if _minor_version(old) == _minor_version(new):
@@ -116,7 +125,18 @@ def _version_impact(old: str, new: str) -> Impact | None:
         "master; the only way back is an etcd snapshot from before the upgrade, also if the update fails "
         "half-way",
         Danger.DANGEROUS,
+        hint=_WAY_BACK if has_snapshots else "there are no snapshots: etcd.backups is not enabled; enable it before.",
     )
+
+
+# docs/operate/upgrade.md: masters of the old version refuse newer data until the snapshot is restored.
+_WAY_BACK = CommandText(
+    suggest("etcd backup"),
+    " just before takes that snapshot, and prints its KEY; to go back, let the rollback of the update bring the old "
+    "version, then ",
+    suggest("etcd restore KEY"),
+    " brings the old data.",
+)
 
 
 def _restoring_step(key: str, recorded_value: str) -> str:

@@ -9,12 +9,14 @@ import pytest
 from recorded import default_cluster
 from test_impact_of_several_masters import THREE
 
+from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact import ImpactAssessment
 from cfngen.deploy.plan.impact.context import owner_of
 from cfngen.deploy.plan.plan import Change, PropertyChange, Replacement
+from cfngen.userdata.changed_parts import ARCHITECTURE_CHANGE, PROGRAM_CHANGES
 
 NONE, DISRUPTIVE, DANGEROUS = Danger.NONE, Danger.DISRUPTIVE, Danger.DANGEROUS
 WILL, MIGHT = Replacement.WILL, Replacement.MIGHT
@@ -70,13 +72,19 @@ def meaning(
     certain: bool = True,
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
+    note: str = "",
     masters: int = 0,
     instances: int | None = None,
 ) -> Impact | None:
     """What a change of a resource means, whose properties change at some paths; a new value of None is not told."""
     properties = tuple(
         PropertyChange(
-            path if path[0] == "/" else f"/Properties/{path}", old, new, known=new is not None, certain=certain
+            path if path[0] == "/" else f"/Properties/{path}",
+            old,
+            new,
+            known=new is not None,
+            certain=certain,
+            note=note,
         )
         for path, old, new in paths
     )
@@ -97,6 +105,12 @@ LOST = "its data (etcd) would be LOST to the cluster"
 UNREACHED = "existing nodes can no longer reach the API"
 KUBECONFIGS = "existing kubeconfigs stop working, and its certificate names the old address until the"
 EMPTIED = "(empty ones: what is on those of a replaced node is deleted with it)"
+ARM = (
+    "CPU architecture amd64 becomes arm64; pods whose images are not built for arm64 do not start on the new "
+    "instances: look for such images first, or add a node group beside this one and move pods to it by the node label "
+    "kubernetes.io/arch"
+)
+AMAZON_VPC = parse({"network": {"plugin": "amazon-vpc"}})
 MEANINGS: list[tuple[Changed, Danger, str]] = [
     (of("MasterAElasticIp", EIP, replacement=MIGHT), DANGEROUS,
      f"API address changes: its public address might be replaced; {KUBECONFIGS} master is replaced"),
@@ -348,6 +362,31 @@ MEANINGS: list[tuple[Changed, Danger, str]] = [
         ("LaunchTemplateData/ImageId", "ami-1", "ami-2"),
         ("LaunchTemplateData/BlockDeviceMappings/0/Ebs/VolumeSize", "32", "64")), NONE,
      "new instances have type t3.large, the image ami-2 and root volumes of 64 GiB"),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceType", "m6i.large", "m7g.large")), DISRUPTIVE,
+     f"new instances have type m7g.large; node group `nodes`: {ARM}"),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceType", "g5.xlarge", "m6i.xlarge")), DISRUPTIVE,
+     ("new instances have type m6i.xlarge; node group `nodes`: no GPUs any more (1 A10G before); pods that request "
+      "them stay pending; node group `nodes`: no local disks any more (250 GB before)")),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceType", "g5.12xlarge", "g5.xlarge")), DISRUPTIVE,
+     ("new instances have type g5.xlarge; node group `nodes`: GPUs: 1 A10G instead of 4 A10G; node group `nodes`: "
+      "local disks of 250 GB instead of 3800 GB")),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceType", "m6i.large", "t3.medium"), cluster=AMAZON_VPC),
+     DISRUPTIVE,
+     ("new instances have type t3.medium; node group `nodes`: 17 pods at most on an instance instead of 29; others "
+      "wait for further nodes")),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceType", "m6i.xlarge", "g5.xlarge")), NONE,
+     "new instances have type g5.xlarge"),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/UserData", "a", "b"),
+        note=ARCHITECTURE_CHANGE.format(old="amd64", new="arm64")), DISRUPTIVE,
+     f"new instances have another configuration; node group `nodes`: {ARM}"),
+    (of("MasterALaunchTemplate", TEMPLATE, ("LaunchTemplateData/UserData", "a", "b"),
+        note="add-on headlamp 0.45.0 is installed"), NONE,
+     ("new instances have another configuration; a new master applies the add-ons to the cluster; no node is replaced "
+      "for them")),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/UserData", "a", "b"), note=f"{PROGRAM_CHANGES} (machine)"),
+     NONE, "new instances have another boot program"),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/UserData", "a", "b"), note=f"a changes; {PROGRAM_CHANGES} (b)"),
+     NONE, "new instances have another boot program and configuration"),
     (of(NODES_TEMPLATE, TEMPLATE, replacement=WILL), NONE,
      "a new launch template replaces it, and its group uses the new one"),
     (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceMarketOptions", None, "spot")), NONE,

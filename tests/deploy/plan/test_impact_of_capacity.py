@@ -53,6 +53,11 @@ def test_from_one_type_to_a_list_nodes_are_replaced() -> None:
     )
 
 
+def test_types_of_another_architecture_are_told_as_the_danger() -> None:
+    impact = meaning(LIST, {"MixedInstancesPolicy": policy("m7g.large", "m8g.large")})
+    assert "node group `nodes`: CPU architecture amd64 becomes arm64; pods whose images" in impact.dangerous_part
+
+
 def test_from_a_list_to_one_type() -> None:
     assert meaning(LIST, ONE).text.endswith(
         "node group `nodes` has one instance type again, that of its launch template"

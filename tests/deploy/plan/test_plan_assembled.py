@@ -22,13 +22,15 @@ from recorded import (
     nested_arn,
     request,
 )
+from troposphere import Ref
 
+from cfngen.cluster.load import parse
 from cfngen.deploy.messages.message import Danger, Impact, Notice
 from cfngen.deploy.plan.change_sets import make_plan
 from cfngen.deploy.plan.costs.costs import Cost
 from cfngen.deploy.plan.plan import Change, Counts, Plan, PropertyChange, Replacement
 from cfngen.templates.document import Document
-from cfngen.userdata import user_data_diff
+from cfngen.userdata import node, user_data_diff
 
 ASG, ENI, TEMPLATE = "AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::NetworkInterface", "AWS::EC2::LaunchTemplate"
 WILL, MIGHT, NO = Replacement.WILL, Replacement.MIGHT, Replacement.NO
@@ -233,8 +235,15 @@ def test_counts_are_by_what_happens() -> None:
         *(change(f"M{n}", "X", replacement="Conditional") for n in range(4)),
         *(change(f"R{n}", "X", action="Remove") for n in range(5)),
     ]
+    # Nobody would call these a resource of an account.
+    in_templates = [
+        change("P1", "AWS::CloudFormation::WaitConditionHandle", action="Add"),
+        change("P2", "AWS::CloudFormation::WaitConditionHandle", action="Remove"),
+        change("C", "AWS::CloudFormation::WaitCondition", action="Add"),
+    ]
+    assert planned(*in_templates).counts == Counts()
+    assert planned(*entries, *in_templates).counts == Counts(1, 2, 3, 4, 5)
     plan = planned(*entries)
-    assert plan.counts == Counts(1, 2, 3, 4, 5)
     assert plan.counts.total == 15
     kinds = [each.logical_id[0] for each in plan.changes]
     assert kinds == [*"WWW", *"MMMM", *"RRRRR", *"UU", "A"]
@@ -247,6 +256,7 @@ def test_of_one_kind_what_may_hurt_comes_first() -> None:
     assert [each.logical_id for each in planned(calm, hurts).changes] == ["Vpc", "Alias"]
 
 
+KUBELET = {"kubernetes": {"kubeletConfiguration": {"maxPods": 50}}}
 SECRETS = {"Pass": {"NoEcho": True}, "Word": {"NoEcho": "true"}, "No": {"NoEcho": False}}
 VERSION = {"cause": "attribute T.LatestVersionNumber", "note": "the new version of its launch template"}
 UNTOLD = {"known": False, "certain": False}
@@ -293,12 +303,17 @@ def test_what_changes_in_a_resource_is_in_the_order_of_its_places() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "compare", "note"),
     [
-        ("a", "b", lambda old, new: f"{old} to {new}", "a to b"),
-        ("a", "b", lambda old, new: "", "the boot program or its configuration changes"),
+        ("a", "b", lambda old, new, programs: f"{old} to {new}", "a to b"),
+        ("a", "b", lambda old, new, programs: "", "the boot program or its configuration changes"),
         ("a", "b", None, "the boot program or its configuration changes"),
-        ("a", f"b{UNKNOWN_VALUE}", lambda old, new: "compared", "the boot program or its configuration changes"),
-        (None, "b", lambda old, new: "compared", "the boot program or its configuration changes"),
-        ("a", None, lambda old, new: "compared", "the boot program or its configuration changes"),
+        (
+            "a",
+            f"b{UNKNOWN_VALUE}",
+            lambda old, new, programs: "compared",
+            "the boot program or its configuration changes",
+        ),
+        (None, "b", lambda old, new, programs: "compared", "the boot program or its configuration changes"),
+        ("a", None, lambda old, new, programs: "compared", "the boot program or its configuration changes"),
     ],
 )
 def test_user_data_is_compared_in_words_and_told_all_the_same(before: Any, after: Any, compare: Any, note: str) -> None:
@@ -306,6 +321,51 @@ def test_user_data_is_compared_in_words_and_told_all_the_same(before: Any, after
     [found] = planned(launch, compare=compare).changes[0].properties
     told = None if after is None or UNKNOWN_VALUE in after else after
     assert (found.note, found.before, found.after) == (note, before, told)
+
+
+def with_user_data(changed: str, **file: Any) -> dict[str, Any]:
+    """A template with the launch template of the default node group, and its boot program.
+
+    Args:
+        changed: the resource from which the user data has the secret's ARN.
+    """
+    cluster = parse(file)
+    given = {"stack": "k8s", "resource": GROUP, "joinSecretArn": Ref(changed)}
+    made = node(cluster, cluster.node_groups[0], given)
+    launch = {"LaunchTemplateData": {"UserData": made.value.to_dict()}}
+    return {
+        "Resources": {
+            changed: {"Type": "AWS::SecretsManager::Secret", "Properties": {"Name": "a"}},
+            made.resource: {"Type": "X", "Metadata": {"cfngen": {"program": made.program}}},
+            "T": {"Type": TEMPLATE, "Properties": launch},
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("secret", "file", "note", "certain"),
+    [
+        # CloudFormation shows nothing of what refers to a resource; the templates show the text around it.
+        ("Secret", KUBELET, "the kubelet's configuration: maxPods (none) -> 50", True),
+        ("Other", KUBELET, "the kubelet's configuration: maxPods (none) -> 50; the secret that nodes join with changes",
+         True),
+        ("Secret", {}, "the secret that nodes join with", False),
+    ],
+)  # fmt: skip
+def test_user_data_is_compared_by_the_templates(secret: str, file: Any, note: str, certain: bool) -> None:
+    api = Recorded()
+    api.answers["GetTemplate"] = lambda _: {"TemplateBody": json.dumps(with_user_data("Secret"))}
+    api.answers["ListStackResources"] = lambda _: {"StackResourceSummaries": []}
+    listed = detail("LaunchTemplateData/UserData", cause=secret, source="ResourceReference", evaluation="Dynamic")
+    [plan] = planned(
+        change("T", TEMPLATE, listed),
+        change(secret, "AWS::SecretsManager::Secret", detail("Name", "a", UNKNOWN_VALUE, recreation="Always"),
+               replacement="Conditional"),
+        api=api, documents=(Document("cluster", with_user_data(secret, **file), "m", ("vpc",)),),
+    ).stacks  # fmt: skip
+    [found] = next(each for each in plan.changes if each.logical_id == "T").properties
+    assert (found.note, found.certain) == (note, certain)
+    assert found.known is certain
 
 
 def test_items_of_a_list_with_keys_are_told_one_by_one() -> None:

@@ -134,7 +134,10 @@ class TestNewCluster:
         assert {(4, "instance", "t3.xlarge"), (232, "GiB", "gp3 volumes"), (7, "address", "public IPv4")} <= costs
 
     def test_counts_every_resource_of_every_stack(self, new_cluster: Plan):
-        counts = {"/".join(each.path): len(each.changes) for each in new_cluster.stacks}
+        counts = {
+            "/".join(each.path): sum(not change.type.startswith("AWS::CloudFormation::") for change in each.changes)
+            for each in new_cluster.stacks
+        }
         assert counts["VpcStack"] == 9
         assert sum(counts.values()) == new_cluster.counts.total == new_cluster.counts.add
         assert not new_cluster.is_dangerous
@@ -187,7 +190,7 @@ class TestNodeGroups:
         [stack] = plan.stacks
         assert (stack.path, stack.action) == (("NodeGroupBigOneStack",), "create")
         assert stack.impact.text == "new node group `big-one`: 1-3 nodes of m5.xlarge"
-        assert plan.counts.add == len(stack.changes) == 3
+        assert (plan.counts.add, len(stack.changes)) == (2, 3)  # the boot program is none
         assert plan.danger is Danger.NONE
 
     def test_a_group_that_is_left_out_goes_with_its_instances(self, operator: Operator):
@@ -200,7 +203,7 @@ class TestNodeGroups:
             "NodeGroupGpuAutoScalingGroup",
             "NodeGroupGpuProgram",
         }
-        assert plan.counts.remove == 3
+        assert plan.counts.remove == 2
         assert plan.danger is Danger.DISRUPTIVE
         assert "NodeGroupGpuStack stack is deleted with everything in it" in text_of(plan)
 
@@ -241,11 +244,23 @@ class TestMaster:
         assert changes["MasterADisk"].action == "add"
         assert plan.is_dangerous
 
+    def test_an_add_on_is_named_with_what_masters_do_about_it(self, operator: Operator):
+        plan = operator.plan({**TWO, "addons": {"headlamp": {"enabled": True}}})
+        text = text_of(plan)
+        assert "LaunchTemplateData.UserData: add-on headlamp 0.45.0 is installed\n" in text
+        assert "a new master applies the add-ons to the cluster; no node is replaced for them" in " ".join(text.split())
+        assert "Plan: 2 to update." in text
+
+    def test_another_architecture_is_what_disrupts(self, operator: Operator):
+        plan = operator.plan({"nodeGroups": [{**NODES, "instanceType": "m7g.large"}, GPU]})
+        disruptive = " ".join(text_of(plan).partition("Disruptive:")[2].split())
+        assert "node group `nodes`: CPU architecture amd64 becomes arm64; pods whose images are not built" in disruptive
+
     def test_user_data_is_described_and_not_printed(self, operator: Operator):
         kubelet = {"kubernetes": {"kubeletConfiguration": {"maxPods": 50}}}
         plan = operator.plan({**TWO, **kubelet})
         properties = [each for change in plan.changes for each in change.properties if each.path.endswith("/UserData")]
-        assert {each.note for each in properties} == {"what changes: the kubelet's configuration"}
+        assert {each.note for each in properties} == {"the kubelet's configuration: maxPods (none) -> 50"}
         assert all(each.before and each.after and each.before not in text_of(plan) for each in properties)
         whole = click.unstyle("\n".join(plan_lines(plan, width=100, full=True)))
         assert "+role.json#kubeletPatch: " in whole

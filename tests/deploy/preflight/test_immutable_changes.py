@@ -84,6 +84,10 @@ def test_a_new_minor_version_is_named_and_dangerous():
     assert " becomes 1.36." in meaning.text
     assert "new nodes wait for the last master" in meaning.text
     assert "the only way back is an etcd snapshot" in meaning.text
+    assert [str(command) for command in meaning.hint.commands] == ["cfngen etcd backup", "cfngen etcd restore KEY"]
+    without = {**ONE, "kubernetesVersion": "1.36", "etcd": {"backups": {"enabled": False}}}
+    [meaning] = setting_impacts(root(kubernetesVersion="1.35"), parse(without))
+    assert meaning.hint == "there are no snapshots: etcd.backups is not enabled; enable it before."
 
 
 def test_a_patch_may_go_either_way():

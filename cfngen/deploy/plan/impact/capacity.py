@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from cfngen.cluster.instances.group_types import type_list
 from cfngen.cluster.instances.node_resources import NODE_TEMPLATE
@@ -35,6 +36,12 @@ def capacity_texts(context: ChangeContext, owner: str) -> Iterator[str]:
             yield f"nodes of {owner} are no longer replaced because of their age"
     if context.touches(_RESERVATION):
         yield f"future instances of {owner} {_reservation_text(context)}; none is replaced for that"
+
+
+def override_types(context: ChangeContext) -> tuple[list[str], list[str]]:
+    """Return the instance types that a mixed instances policy lists, before and after its change; empty if none."""
+    before, after = (_listed_types(_policy(value_of)) for value_of in (context.before, context.after))
+    return before, after
 
 
 def _policy_texts(context: ChangeContext, owner: str) -> Iterator[str]:
@@ -76,13 +83,21 @@ def _from_json(value: object) -> object:
         return None
 
 
-def _types_text(policy: Mapping[str, object]) -> str:
+def _overrides(policy: Mapping[str, object]) -> list[Any] | None:
     source = policy.get("LaunchTemplate")
     overrides = source.get("Overrides") if isinstance(source, Mapping) else None
-    if not isinstance(overrides, list):
+    return overrides if isinstance(overrides, list) else None
+
+
+def _listed_types(policy: Mapping[str, object]) -> list[str]:
+    return [str(override["InstanceType"]) for override in _overrides(policy) or () if override.get("InstanceType")]
+
+
+def _types_text(policy: Mapping[str, object]) -> str:
+    overrides = _overrides(policy)
+    if overrides is None:
         return "the launch template's type"
-    types = [str(override["InstanceType"]) for override in overrides if override.get("InstanceType")]
-    if types:
+    if types := _listed_types(policy):
         return type_list(types)
     requirements = overrides[0].get("InstanceRequirements", {}) if overrides else {}
     vcpus = requirements.get("VCpuCount", {}).get("Min", "?")

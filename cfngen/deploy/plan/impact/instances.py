@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import permutations
 
 from cfngen.cluster.instances.rolling_updates import batch_timeout, rolling_update
 from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE, NodeGroupId, pascal
 from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.plan.impact.capacity import autoscaler_text, capacity_texts
+from cfngen.deploy.plan.impact.capacity import autoscaler_text, capacity_texts, override_types
+from cfngen.deploy.plan.impact.changed_types import consequence_of_architecture, consequences_of_types
 from cfngen.deploy.plan.impact.context import ChangeContext, number_if_decimal
 from cfngen.text import join_and
+from cfngen.userdata.changed_parts import ADDON, ARCHITECTURE_CHANGE, PROGRAM_CHANGES, UNKNOWN_CHANGE
 
 # Properties of a volume that cannot be updated, not even by replacement ("updates are not supported",
 # AWS::EC2::Volume, Template Reference).
@@ -20,6 +23,8 @@ _IMMUTABLE_VOLUME_PROPERTIES = ("AvailabilityZone", "Encrypted", "KmsKeyId", "Sn
 # AutoScalingRollingUpdate, CloudFormation User Guide).
 _ROLLING_UPDATE_PROPERTIES = ("LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones", "MixedInstancesPolicy")
 
+# What masters do about add-ons (`cfngen.boot.master.addons`).
+_ADDONS_TEXT = "a new master applies the add-ons to the cluster; no node is replaced for them"
 _LIFECYCLE_HOOKS = "LifecycleHookSpecificationList"  # property of an Auto Scaling group
 
 
@@ -59,6 +64,8 @@ def _group_update_impact(context: ChangeContext, owner: str) -> Impact | None:
             )
         impacts.append((text, Danger.DISRUPTIVE))
     impacts += [(text, Danger.NONE) for text in capacity_texts(context, owner)]
+    texts = consequences_of_types(context.cluster, owner, *override_types(context))
+    impacts += [(text, Danger.DISRUPTIVE) for text in texts]
     if context.touches("VPCZoneIdentifier"):
         impacts.append((f"{owner} may launch instances in other subnets, and so in other zones", Danger.NONE))
     if context.touches(_LIFECYCLE_HOOKS):
@@ -148,7 +155,7 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
         "InstanceType": f"type {instance_type}" if instance_type else "another type",
         "ImageId": f"the image {image}" if image else "another image",
         "BlockDeviceMappings": _volume_difference(context, f"{data_key}/BlockDeviceMappings"),
-        "UserData": "another boot program or configuration",
+        "UserData": _configuration_difference(context),
         "IamInstanceProfile": "another instance profile",
         "NetworkInterfaces": "other network settings",
         "InstanceMarketOptions": purchase_option,
@@ -160,7 +167,42 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
     differences = [label for name, label in labels.items() if name in changed_names]
     if not differences:
         return Impact("new instances are launched with other settings")
-    return Impact(f"new instances have {join_and(differences)}")
+    return _join_impacts(
+        [
+            (f"new instances have {join_and(differences)}", Danger.NONE),
+            *((text, Danger.DISRUPTIVE) for text in _consequences_of_type(context)),
+            *([(_ADDONS_TEXT, Danger.NONE)] if ADDON in _user_data_note(context) else []),
+        ]
+    )
+
+
+def _consequences_of_type(context: ChangeContext) -> Iterator[str]:
+    """Yield what other instances mean for pods: by their types, else by the programs that they download."""
+    owner = context.owner or context.change.logical_id
+    old_type, new_type = (
+        value_of("LaunchTemplateData", "InstanceType") for value_of in (context.before, context.after)
+    )
+    if old_type and new_type:
+        yield from consequences_of_types(context.cluster, owner, [str(old_type)], [str(new_type)])
+        return
+    for old, new in permutations(("amd64", "arm64")):
+        if ARCHITECTURE_CHANGE.format(old=old, new=new) in _user_data_note(context):
+            yield consequence_of_architecture(owner, old, new)
+
+
+def _user_data_note(context: ChangeContext) -> str:
+    """Return what changes in the user data, in words; empty if nothing does."""
+    return next((property_.note for property_ in context.change.properties if property_.path.endswith("/UserData")), "")
+
+
+def _configuration_difference(context: ChangeContext) -> str:
+    """Return how the user data of new instances differs."""
+    note = _user_data_note(context)
+    if note in ("", UNKNOWN_CHANGE):
+        return "another boot program or configuration"
+    if note.startswith(PROGRAM_CHANGES):
+        return "another boot program"
+    return "another boot program and configuration" if PROGRAM_CHANGES in note else "another configuration"
 
 
 def _volume_difference(context: ChangeContext, key: str) -> str:

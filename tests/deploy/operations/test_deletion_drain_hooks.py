@@ -39,7 +39,8 @@ def draining(aws: Answers, said: list[Message]) -> TerminationHooks:
 def test_the_hook_goes_and_comes_back_as_it_was(aws: Answers, draining: TerminationHooks, said: list[Message]) -> None:
     draining.remove()
     assert aws.named("autoscaling:DescribeLifecycleHooks") == [
-        {"AutoScalingGroupName": each, "LifecycleHookNames": ["cfngen-drain"]} for each in ("masters", "nodes")
+        {"AutoScalingGroupName": each, "LifecycleHookNames": ["cfngen-drain", "cfngen-quorum"]}
+        for each in ("masters", "nodes")
     ]
     named = {"AutoScalingGroupName": "nodes", "LifecycleHookName": "cfngen-drain"}
     assert aws.written() == [("autoscaling:DeleteLifecycleHook", named)]

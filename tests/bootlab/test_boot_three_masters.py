@@ -224,7 +224,7 @@ def test_an_update_rolls_one_master_after_another_and_the_api_answers_all_the_ti
 def test_a_master_waits_while_etcd_needs_it_and_then_leaves_the_other_one_a_quorum(lab):
     first, failed, survivor = masters(lab)
     # A minute instead of five.
-    first.run("sed", "-i", 's/"quorumWait": [0-9]*/"quorumWait": 1/', "/opt/cfngen/role.json")
+    first.run("sed", "-i", 's/"quorumWait": *[0-9]*/"quorumWait": 1/', "/opt/cfngen/role.json")
     first.run("systemctl", "restart", "cfngen-termination.service")
     lab.stop(failed.id)
     lab.account.call(

@@ -60,7 +60,7 @@ def test_etcd_has_a_quorum_all_the_time_and_all_its_members_in_the_end(count: in
             for slot in failed:
                 fail(where, slot)
             account.machines.remove_faults()  # what is launched from now on boots
-            account.machines._failed_boots.clear()  # noqa: SLF001 - but what has failed stays as it is
+            account.machines._failed_boots.clear()
         if operation == "update":
             where.begin_update(larger)
             go_on(where, 5 * 3600, "UPDATE_COMPLETE")

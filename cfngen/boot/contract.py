@@ -260,6 +260,7 @@ class _OptionalConfig(TypedDict, total=False):
     proxyServices: List[str]
     volumes: List[MountedVolume]
     drain: int
+    quorumWait: int
     releaseDisks: bool
     images: Images
     rebalance: str
@@ -293,6 +294,8 @@ class Config(_OptionalConfig):
         proxyServices: services of the image that are restarted once the files tell them of the proxy.
         volumes: further volumes of a node to format and mount.
         drain: time-out in minutes for draining a node before it is terminated.
+        quorumWait: only for several masters: minutes that a master which is to be terminated waits until etcd has a
+            quorum without it.
         releaseDisks: only for nodes with GPUs: whether local disks that a service of the image has are released.
         images: only for nodes: the images that are pulled before pods need them.
         rebalance: only for Spot Instances: `cordon` or `drain`, what to do if EC2 recommends to rebalance the instance.

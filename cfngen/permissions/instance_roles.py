@@ -48,6 +48,7 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
         *_custom_authority_statements(cluster.certificate_authority.secret, references),
         *(_backup_statements(cluster, references) if cluster.etcd.backups.enabled else []),
         *issuer_document_statements(cluster, references),
+        *_quorum_statements(cluster, references),
         *_common_statements(cluster, references, "MasterStack"),
     ]
 
@@ -55,6 +56,7 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
 def node_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the statements of the nodes' role."""
     has_draining = any(group.drain_timeout for group in cluster.node_groups)
+    if_node_group = {**if_resource_tagged(cluster), **unless_master()}
     return [
         *_secret_statements(cluster, references, "JoinSecret", references.join_secret_arn, may_write=False),
         *(
@@ -62,7 +64,7 @@ def node_statements(cluster: Cluster, references: References) -> list[Statement]
             if has_role(cluster, AMAZON_VPC_PLUGIN)
             else plugin_statements_of_nodes(cluster, references)
         ),
-        *([_drain_statement(cluster, references)] if has_draining else []),
+        *([_termination_statement(references, "Drain", if_node_group)] if has_draining else []),
         *_common_statements(cluster, references, "NodeGroup*Stack"),
     ]
 
@@ -206,13 +208,20 @@ def _own_stack_statement(references: References, nested_stack_id_pattern: str) -
     )
 
 
-def _drain_statement(cluster: Cluster, references: References) -> Statement:
-    """Return the permission of nodes to delay their termination by heartbeats until they are drained, and to end it."""
+def _quorum_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the permission of masters to delay their termination while etcd needs them; empty for a single master."""
+    if cluster.control_plane.count == 1:
+        return []
+    return [_termination_statement(references, "Quorum", if_resource_tagged(cluster))]
+
+
+def _termination_statement(references: References, sid: str, condition: Condition) -> Statement:
+    """Return the permission of instances to delay their termination by heartbeats, and to end the delay."""
     return allow(
-        sid="Drain",
+        sid=sid,
         actions="autoscaling:CompleteLifecycleAction autoscaling:RecordLifecycleActionHeartbeat",
         resources=[arn(references, "autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")],
-        condition={**if_resource_tagged(cluster), **unless_master()},
+        condition=condition,
     )
 
 

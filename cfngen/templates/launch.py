@@ -257,6 +257,24 @@ def rolling_update_policy(
     )
 
 
+def termination_hook_property(name: str, heartbeat_timeout: int) -> dict[str, object]:
+    """Return the Auto Scaling group's property for a lifecycle hook that delays the termination of its instances.
+
+    The hook is not a separate resource, because that would be deleted before the instances, which would then be
+    terminated without delay.
+
+    Args:
+        heartbeat_timeout: seconds after which EC2 Auto Scaling terminates an instance that sends no heartbeats.
+    """
+    hook = autoscaling.LifecycleHookSpecification(
+        LifecycleHookName=name,
+        LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
+        HeartbeatTimeout=heartbeat_timeout,
+        DefaultResult="CONTINUE",
+    )
+    return {"LifecycleHookSpecificationList": [hook]}
+
+
 def capacity_reservation_property(
     stack: Stack, cluster: Cluster, master_slot: Slot, name_tag: str
 ) -> dict[str, PropertyValue]:

@@ -34,9 +34,10 @@ from cfngen import userdata
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.iam.service_accounts import LOAD_BALANCER_CONTROLLER, has_role, masters_publish_documents
 from cfngen.cluster.instances.instance_types import architecture
-from cfngen.cluster.instances.rolling_updates import SPARE_MINUTES
+from cfngen.cluster.instances.rolling_updates import master_timeout
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import MASTER_STACK, MasterId, master_prefix
+from cfngen.cluster.naming.names import QUORUM_HOOK
 from cfngen.cluster.network.existing_parts import SECURITY_GROUP
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import has_both_endpoints, masters_have_elastic_ips
@@ -57,6 +58,7 @@ from cfngen.templates.launch import (
     ebs_volume_properties,
     latest_version,
     rolling_update_policy,
+    termination_hook_property,
 )
 from cfngen.templates.network_references import IPV4_PATTERN, route_table_id, subnet_id, vpc_id, zone_parameter
 from cfngen.templates.references import part_value
@@ -283,7 +285,8 @@ def _add_slot(
             Tags=auto_scaling_group_tags(
                 cluster, _name_tag(cluster, master_slot), discoverable=False, **MASTER_ROLE_TAG
             ),
-            UpdatePolicy=rolling_update_policy(cluster.control_plane.creation_timeout + SPARE_MINUTES),
+            UpdatePolicy=rolling_update_policy(master_timeout(cluster)),
+            **_termination_hook_property(cluster),
             **({"DependsOn": dependencies} if dependencies else {}),
         ),
         depends_on_in_standalone_template=way_out(cluster, master_slot.subnet.zone),
@@ -295,6 +298,15 @@ def _add_slot(
         launched_by_group=auto_scaling_group.title,
     )
     return auto_scaling_group
+
+
+def _termination_hook_property(cluster: Cluster) -> dict[str, object]:
+    """Return the property for the lifecycle hook that delays a master's termination while etcd needs it for its quorum.
+
+    The result is empty for a single master. EC2 Auto Scaling terminates an instance that sends no heartbeats, e.g.
+    because it is the one that has failed, after the shortest timeout that it allows.
+    """
+    return termination_hook_property(QUORUM_HOOK, heartbeat_timeout=30) if cluster.control_plane.count > 1 else {}
 
 
 def _name_tag(cluster: Cluster, master_slot: Slot) -> str:

@@ -24,7 +24,12 @@ from cfngen.cluster.network.existing_parts import SECURITY_GROUP
 from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
-from cfngen.templates.launch import add_launch_template, creation_policy, rolling_update_policy
+from cfngen.templates.launch import (
+    add_launch_template,
+    creation_policy,
+    rolling_update_policy,
+    termination_hook_property,
+)
 from cfngen.templates.mixed_instances import capacity_properties, launch_source, market_options
 from cfngen.templates.network_references import subnet_id
 from cfngen.templates.references import part_value
@@ -204,15 +209,6 @@ def _add_size_parameters(
 def _drain_hook_property(node_group: NodeGroup) -> dict[str, object]:
     """Return the Auto Scaling group's property for the lifecycle hook that delays termination until a node is drained.
 
-    The result is empty if the cluster file disables draining. The hook is not a separate resource, because that would
-    be deleted before the instances, which would then be terminated without being drained.
+    The result is empty if the cluster file disables draining.
     """
-    if not node_group.drain_timeout:
-        return {}
-    hook = autoscaling.LifecycleHookSpecification(
-        LifecycleHookName=DRAIN_HOOK,
-        LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
-        HeartbeatTimeout=HEARTBEAT_TIMEOUT_SECONDS,
-        DefaultResult="CONTINUE",
-    )
-    return {"LifecycleHookSpecificationList": [hook]}
+    return termination_hook_property(DRAIN_HOOK, HEARTBEAT_TIMEOUT_SECONDS) if node_group.drain_timeout else {}

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.sections.instances import Instances, NodeGroup
+from cfngen.cluster.sections.instances import ControlPlane, Instances, NodeGroup
 from cfngen.userdata import containerd, kubeadm, pod_network
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import UNITS_FOLDER
@@ -49,11 +49,16 @@ def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
         **_inhibit_delay_file(kubelet_configuration(cluster, instances)),
     }
     if drain_minutes(instances):
-        files_by_path[f"{UNITS_FOLDER}/cfngen-drain.service"] = DRAIN_UNIT
+        unit = _service_unit("Moves pods elsewhere before this instance is terminated", "drain")
+        files_by_path[f"{UNITS_FOLDER}/cfngen-drain.service"] = unit
     if isinstance(instances, NodeGroup) and instances.pre_pulled_images:
         files_by_path[f"{UNITS_FOLDER}/cfngen-images.service"] = IMAGES_UNIT
     if rebalance_action(instances) != "ignore":
-        files_by_path[f"{UNITS_FOLDER}/cfngen-rebalance.service"] = REBALANCE_UNIT
+        unit = _service_unit("Acts on EC2's recommendation to rebalance this Spot Instance", "rebalance")
+        files_by_path[f"{UNITS_FOLDER}/cfngen-rebalance.service"] = unit
+    if isinstance(instances, ControlPlane) and cluster.control_plane.count > 1:
+        unit = _service_unit("Keeps this master while etcd would lose its quorum with it", "termination")
+        files_by_path[f"{UNITS_FOLDER}/cfngen-termination.service"] = unit
     return files_by_path
 
 
@@ -76,24 +81,6 @@ def duration_seconds(text: str) -> int:
     return math.ceil(seconds)
 
 
-# The systemd unit of the service that drains a node. It does not depend on the unit of the boot program, so that the
-# termination of an instance is also completed if its boot has failed.
-DRAIN_UNIT = text_of(
-    "[Unit]",
-    "Description=Moves pods elsewhere before this instance is terminated",
-    "Wants=network-online.target",
-    "After=network-online.target",
-    "",
-    "[Service]",
-    "WorkingDirectory=/opt/cfngen",
-    "ExecStart=/usr/bin/python3 -m boot drain",
-    "Restart=on-failure",
-    "RestartSec=10",
-    "StandardOutput=journal+console",
-    "",
-    "[Install]",
-    "WantedBy=multi-user.target",
-)
 # The systemd unit that pulls images in the background. The boot program starts it and does not wait for it.
 IMAGES_UNIT = text_of(
     "[Unit]",
@@ -107,20 +94,27 @@ IMAGES_UNIT = text_of(
     "ExecStart=/usr/bin/python3 -m boot images",
     "StandardOutput=journal+console",
 )
-# The systemd unit of the service that cordons or drains a node when EC2 recommends to rebalance its instance.
-REBALANCE_UNIT = text_of(
-    "[Unit]",
-    "Description=Acts on EC2's recommendation to rebalance this Spot Instance",
-    "Wants=network-online.target",
-    "After=network-online.target",
-    "",
-    "[Service]",
-    "WorkingDirectory=/opt/cfngen",
-    "ExecStart=/usr/bin/python3 -m boot rebalance",
-    "Restart=on-failure",
-    "RestartSec=10",
-    "StandardOutput=journal+console",
-    "",
-    "[Install]",
-    "WantedBy=multi-user.target",
-)
+
+
+def _service_unit(description: str, task: str) -> str:
+    """Return the systemd unit of a service that runs a task of the boot program until the instance ends.
+
+    It does not depend on the unit of the boot program, so that the termination of an instance is also completed if its
+    boot has failed.
+    """
+    return text_of(
+        "[Unit]",
+        f"Description={description}",
+        "Wants=network-online.target",
+        "After=network-online.target",
+        "",
+        "[Service]",
+        "WorkingDirectory=/opt/cfngen",
+        f"ExecStart=/usr/bin/python3 -m boot {task}",
+        "Restart=on-failure",
+        "RestartSec=10",
+        "StandardOutput=journal+console",
+        "",
+        "[Install]",
+        "WantedBy=multi-user.target",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.instances.rolling_updates import master_upgrade_wait
+from cfngen.cluster.instances.rolling_updates import QUORUM_WAIT_MINUTES, master_upgrade_wait
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import auto_scaling_group_id, master_prefix, node_group_prefix, wait_condition_id
 from cfngen.cluster.naming.names import api_host
@@ -113,6 +113,8 @@ def _master_config(cluster: Cluster) -> MasterConfig:
     }
     config["assets"] += _assets(cluster, master_downloads(cluster))
     config["packages"] = {**PACKAGES, **MASTER_PACKAGES}
+    if cluster.control_plane.count > 1:
+        config["quorumWait"] = QUORUM_WAIT_MINUTES
     if cluster.certificate_authority.secret:
         config["ownCa"] = cluster.certificate_authority.secret
     if cluster.addons.pod_identity_webhook.enabled:

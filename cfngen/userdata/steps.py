@@ -47,6 +47,10 @@ def rebalance_action(group: Instances) -> str:
     return group.rebalance_recommendation if isinstance(group, NodeGroup) else "ignore"
 
 
+def _has_several_masters(cluster: Cluster, group: Instances) -> bool:
+    return cluster.control_plane.count > 1
+
+
 def _has_pre_boot_commands(cluster: Cluster, group: Instances) -> bool:
     return bool(group.pre_boot_commands)
 
@@ -136,6 +140,8 @@ MASTER_STEPS = (
     Step("names", "host.hosts.of_master"),
     Step("authorities", "master.control_plane.prepare"),
     Step("control plane", "master.control_plane.start"),
+    # From here on this master is a member of etcd.
+    Step("termination", "master.termination.start", _has_several_masters),
     # Before add-ons, whose pods exchange tokens of this issuer for credentials of their roles.
     Step("issuer documents", "master.issuer_documents.publish", _publishes_issuer_documents),
     Step("add-ons", "master.addons.essentials"),
@@ -185,6 +191,7 @@ MASTER_TASKS = {
     "approve": Step("serving certificates", "master.csr_approval.approve"),
     "addons": Step("add-ons", "master.addons.apply"),
     "backup": Step("backup", "master.backup.backup", _has_backups),
+    "termination": Step("termination", "master.termination.watch", _has_several_masters),
     "issuer": Step("issuer documents", "master.issuer_documents.renew", _publishes_issuer_documents),
     "webhook": Step("pod identity webhook", "master.pod_identity_webhook.apply", _has_pod_identity_webhook),
 }

@@ -120,6 +120,11 @@ class Etcd:
         if found is None:
             raise RefusedError("etcdserver: member not found")
         if verb == "remove":
+            # etcd's --strict-reconfig-check, which is on by default (mayRemoveMember in etcdserver/server.go).
+            voters = {each["ID"] for each in members if not each.get("isLearner")} - {found["ID"]}
+            started = voters & {identity for name, identity in self.running.values() if name == cluster}
+            if not found.get("isLearner") and 2 * len(started) <= len(voters):
+                raise RefusedError("etcdserver: re-configuration failed due to not enough started members")
             members.remove(found)
             for address, running in list(self.running.items()):
                 if running == (cluster, found["ID"]):

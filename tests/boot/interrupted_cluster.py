@@ -23,6 +23,7 @@ from boots import boot_of
 from scripted_machine import ScriptedMachine, refusal, stack_resource
 from timeline import Program, Timeline
 
+from cfngen.boot.host import lifecycle
 from cfngen.boot.host.kubelet import KUBELET_CONF
 from cfngen.boot.node import drain, rebalancing
 
@@ -125,7 +126,7 @@ class SpotNode(ScriptedMachine):
         self.heartbeats: list[float] = []
         self.services: dict[str, Program] = {}
         self.files[KUBELET_CONF] = "credentials"
-        self.told[drain.LIFECYCLE_STATE_PATH] = "InService"
+        self.told[lifecycle.TARGET_STATE_PATH] = "InService"
         self.on("kubectl", self._kubectl)
         self.cloud["cloudformation.describe_stack_resource"] = lambda **_: stack_resource(GROUP)
         self.cloud["autoscaling.record_lifecycle_action_heartbeat"] = self._beat
@@ -161,7 +162,7 @@ class SpotNode(ScriptedMachine):
 
     def terminate(self) -> None:
         """Auto Scaling is about to terminate the instance, which its lifecycle hook delays."""
-        self.told[drain.LIFECYCLE_STATE_PATH] = "Terminated"
+        self.told[lifecycle.TARGET_STATE_PATH] = "Terminated"
 
     def end(self) -> None:
         """EC2 terminates the instance, with everything that runs on it."""
@@ -198,7 +199,7 @@ class SpotNode(ScriptedMachine):
         return {"metadata": metadata, "status": {"phase": "Running"}}
 
     def _is_held(self) -> bool:
-        return self.told[drain.LIFECYCLE_STATE_PATH] == "Terminated" and not self.completed
+        return self.told[lifecycle.TARGET_STATE_PATH] == "Terminated" and not self.completed
 
     def _beat(self, **_: Any) -> dict[str, Any]:
         if not self._is_held():

@@ -130,6 +130,7 @@ class Master(ScriptedMachine):
         self.on("pgrep -x etcd", lambda _: (0 if self.address in self.world.etcd.running else 1, ""))
         self.on("etcdctl .* endpoint health", self._health)
         self.on("etcdctl .* member ", self._members)
+        self.on("etcdctl .* move-leader ", (128, "no leader endpoint given"))
         self.on("etcdutl .* snapshot status|etcdutl snapshot status", (0, "{}"))
         self.on("etcdutl snapshot restore", self._restore)
         self.on("mv -T ", self._move)

@@ -192,6 +192,8 @@ SPOKEN_UNLESS = {
     rf"etcdctl --endpoints={URLS} {AS_PROBE} --dial-timeout=5s endpoint health --command-timeout=5s --write-out=json": (
         1,
     ),
+    # etcdctl: 1 and 128, this member is not the leader (etcdctl/ctlv3/command/move_leader_command.go).
+    rf"etcdctl --endpoints=https://127\.0\.0\.1:2379 {AS_PROBE} --dial-timeout=5s move-leader [0-9a-f]+": (1, 128),
     # blkid(8): 2, nothing was found.
     r"blkid -c /dev/null -L cfngen-storage": (2,),
     rf"blkid -p -o export {DISK}": (2,),

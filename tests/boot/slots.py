@@ -108,8 +108,14 @@ def together(*masters: Master, seed: int = 0) -> list[list[str]]:
 
 def cluster_of_three() -> tuple[World, dict[str, Master]]:
     """Return a cluster of three masters that works."""
+    return cluster_of("abc")
+
+
+def cluster_of(slots: str) -> tuple[World, dict[str, Master]]:
+    """Return a cluster with masters in these slots that works."""
     world = World()
-    masters = {slot: master_of(world, slot) for slot in "abc"}
+    addresses = {slot: f"172.20.{number}.9" for number, slot in enumerate(slots)}
+    masters = {slot: master_of(world, slot, masters=dict(reversed(addresses.items()))) for slot in slots}
     for each in masters.values():
         boot(each)
     return world, masters

@@ -11,6 +11,7 @@ import pytest
 from boots import boot_of
 from scripted_machine import ScriptedMachine, refusal, stack_resource
 
+from cfngen.boot.host import lifecycle
 from cfngen.boot.host.kubelet import KUBELET_CONF
 from cfngen.boot.machine import BootError
 from cfngen.boot.node import drain
@@ -120,7 +121,7 @@ def config(minutes: int = 5) -> Boot:
 
 
 def ended(node: Node, minutes: int = 5) -> str:
-    node.told[drain.LIFECYCLE_STATE_PATH] = "Terminated"
+    node.told[lifecycle.TARGET_STATE_PATH] = "Terminated"
     return drain.watch(node, config(minutes))
 
 
@@ -143,16 +144,16 @@ def test_pods_are_evicted_and_auto_scaling_goes_on() -> None:
 
 def test_nothing_happens_as_long_as_the_instance_is_wanted() -> None:
     node = Node(pod("a"))
-    node.told[drain.LIFECYCLE_STATE_PATH] = "InService"
+    node.told[lifecycle.TARGET_STATE_PATH] = "InService"
     asked = 0
     sleep = node.sleep
 
     def pass_time(seconds: float) -> None:
         nonlocal asked
         asked += 1
-        assert node.evicted == [] or node.told[drain.LIFECYCLE_STATE_PATH] == "Terminated"
+        assert node.evicted == [] or node.told[lifecycle.TARGET_STATE_PATH] == "Terminated"
         if asked == 10:
-            node.told[drain.LIFECYCLE_STATE_PATH] = "Terminated"
+            node.told[lifecycle.TARGET_STATE_PATH] = "Terminated"
         sleep(seconds)
 
     node.sleep = pass_time  # type: ignore[method-assign]
@@ -383,14 +384,14 @@ def test_instance_that_never_joined_is_let_go_at_once() -> None:
 def test_spot_instance_is_drained_before_ec2_takes_it() -> None:
     node = Node(pod("only"))
     node.kept = {"only"}
-    node.told[drain.LIFECYCLE_STATE_PATH] = "InService"
+    node.told[lifecycle.TARGET_STATE_PATH] = "InService"
     node.told[drain.SPOT_ACTION_PATH] = json.dumps({"action": "terminate", "time": "2026-09-01T12:02:00Z"})
     sleep = node.sleep
 
     def pass_time(seconds: float) -> None:
         sleep(seconds)
         if node.passed > 200:
-            node.told[drain.LIFECYCLE_STATE_PATH] = "Terminated"
+            node.told[lifecycle.TARGET_STATE_PATH] = "Terminated"
 
     node.sleep = pass_time  # type: ignore[method-assign]
     drain.watch(node, config())

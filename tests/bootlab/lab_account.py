@@ -13,7 +13,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +62,7 @@ class Account:
     Attributes:
         lock: held by whoever does anything in the account.
         refusals: answers to instances that were errors.
+        announce_termination: lets the metadata service of an instance say that Auto Scaling is to terminate it.
     """
 
     def __init__(self, region: str) -> None:
@@ -74,15 +75,19 @@ class Account:
         self.cloud.clock.now = (datetime.datetime.now(datetime.UTC) - SIMULATION_START).total_seconds()
         self.served: Served
         self.refusals: list[str] = []
+        self.announce_termination: Callable[[str], None] = lambda identifier: None
         self._roles: dict[str, Role] = {}
         self._published: set[str] = set()
 
     def _held(self, identifier: str) -> None:
-        """Let an instance go that a lifecycle hook holds: its metadata service shows no lifecycle state to drain by."""
-        self.cloud.clock.schedule(1.0, lambda: self._let_go(identifier))
-
-    def _let_go(self, identifier: str) -> None:
+        """Tell a master of its termination, which a lifecycle hook delays; let a node go, which would drain long."""
         group = _tags(self.ec2.get_instance(identifier))[GROUP_TAG]
+        if "Master" in group:
+            self.announce_termination(identifier)
+        else:
+            self.cloud.clock.schedule(1.0, lambda: self._let_go(identifier, group))
+
+    def _let_go(self, identifier: str, group: str) -> None:
         with contextlib.suppress(ClientError):  # the hook may be gone
             client("autoscaling", self.region).complete_lifecycle_action(
                 LifecycleHookName=DRAIN_HOOK,

@@ -139,7 +139,7 @@ class Metadata:
     Attributes:
         identities: by address; who is not here gets no answer.
         refused: what was asked without a token, and by whom.
-        notices: by instance, what EC2 tells it of a coming interruption, by path below `meta-data`.
+        notices: by instance, what it is told of its coming end, by path below `meta-data`.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -156,6 +156,10 @@ class Metadata:
     def interrupt(self, instance_id: str) -> None:
         """Say that a Spot Instance will be terminated ("Spot Instance interruption notices", EC2 user guide)."""
         self._notify(instance_id, "spot/instance-action", action="terminate", time=_now(minutes=2))
+
+    def announce_termination(self, instance_id: str) -> None:
+        """Say that Auto Scaling is to terminate an instance ("Retrieve the target lifecycle state", its user guide)."""
+        self.notices.setdefault(instance_id, {})["autoscaling/target-lifecycle-state"] = "Terminated"
 
     def _notify(self, instance_id: str, path: str, **notice: str) -> None:
         self.notices.setdefault(instance_id, {})[path] = json.dumps(notice)

@@ -219,3 +219,32 @@ def test_an_update_rolls_one_master_after_another_and_the_api_answers_all_the_ti
     # The Node of an instance that was terminated last goes a moment later.
     lab.until("the old Nodes to go", lambda: versions() == {f"v{NEW}"})
     assert all(calls(each, "kubeadm") for each in new)
+
+
+def test_a_master_waits_while_etcd_needs_it_and_then_leaves_the_other_one_a_quorum(lab):
+    first, failed, survivor = masters(lab)
+    # A minute instead of five.
+    first.run("sed", "-i", 's/"quorumWait": *[0-9]*/"quorumWait": 1/', "/opt/cfngen/role.json")
+    first.run("systemctl", "restart", "cfngen-termination.service")
+    lab.stop(failed.id)
+    lab.account.call(
+        "autoscaling",
+        "terminate_instance_in_auto_scaling_group",
+        InstanceId=first.id,
+        ShouldDecrementDesiredCapacity=False,
+    )
+    said = "etcd has no quorum without it while these masters do not work: b"
+
+    def told() -> str:
+        return " ".join(first.task_lines("termination"))
+
+    lab.until("the first master to wait", lambda: f"{said}; it waits up to 1 min" in told(), 60)
+    put(lab, survivor, "while-one-waits")
+    lab.until("the first master to go", lambda: "the lifecycle action was completed" in told(), 120)
+    put(lab, survivor, "while-one-is-left")
+    found = heir(lab, "MasterA", first)
+    assert any("joined the cluster" in line for line in found.lines)
+    lab.terminate(failed.id)
+    assert any("joined the cluster" in line for line in heir(lab, "MasterB", failed).lines)
+    assert len(etcd(survivor)) == len(MASTERS)
+    assert {"while-one-waits", "while-one-is-left"} <= names(lab, lab.newest("MasterB"), "configmaps")

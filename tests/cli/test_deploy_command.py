@@ -176,7 +176,7 @@ def test_what_was_changed_by_hand_is_no_cluster_that_is_up_to_date(run: Command,
 @pytest.mark.parametrize(
     ("count", "code", "text"),
     [
-        (3, 5, "While master a and master b are replaced, etcd has 1 of 3 members and needs 2: the API is away"),
+        (3, 5, "While master a and master b are replaced, etcd has 1 of 3 members and needs 2, also during a rollback"),
         (5, 4, "etcd keeps its quorum if no other master fails while one is replaced"),
     ],
 )

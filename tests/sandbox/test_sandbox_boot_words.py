@@ -13,12 +13,20 @@ from sandboxed import CASES, golden
 
 from cfngen.boot import runner
 from cfngen.boot.host import disks
-from cfngen.boot.master import certificate_authorities, control_plane, decision, pod_identity_webhook, volume
+from cfngen.boot.master import (
+    certificate_authorities,
+    control_plane,
+    decision,
+    pod_identity_webhook,
+    termination,
+    volume,
+)
+from cfngen.boot.node import drain
 from cfngen.boot.state import fill
-from cfngen.cluster.naming.names import DRAIN_HOOK
+from cfngen.cluster.naming.names import DRAIN_HOOK, QUORUM_HOOK
 from cfngen.cluster.security_groups.addon_ports import POD_IDENTITY_PORT
 from cfngen.sandbox.emulated_account import open_emulated_account
-from cfngen.sandbox.instances import boot, boot_state, machines, master_steps, node_steps, routine_steps
+from cfngen.sandbox.instances import boot, boot_state, master_steps, node_steps, routine_steps, terminations
 from cfngen.sandbox.instances.boot import BootProgram
 from cfngen.sandbox.instances.instance import Instance
 from cfngen.sandbox.instances.user_data import BootData, substitute
@@ -163,5 +171,6 @@ def test_facts_are_filled_in_as_by_the_boot_program(value: object) -> None:
     assert substitute(value, {"a": "1"}) == fill(value, {"a": "1"})
 
 
-def test_the_hook_that_instances_complete_is_that_of_the_templates() -> None:
-    assert machines.DRAIN_HOOK == DRAIN_HOOK
+def test_the_hooks_that_instances_complete_are_those_of_the_templates() -> None:
+    assert terminations.HOOK_BY_ROLE == {"node": DRAIN_HOOK, "master": QUORUM_HOOK}
+    assert (drain.LIFECYCLE_HOOK, termination.LIFECYCLE_HOOK) == (DRAIN_HOOK, QUORUM_HOOK)

@@ -11,6 +11,7 @@ import pytest
 from sandboxed import Place, golden
 from simulated_account import open_account
 
+from cfngen.boot.host import lifecycle
 from cfngen.boot.machine import BootError, Machine
 from cfngen.boot.node import drain, rebalancing
 from cfngen.boot.state import Boot
@@ -95,12 +96,12 @@ def test_hook_does_not_hold_an_interrupted_instance(spot: Cluster) -> None:
     with created(spot) as place:
         first = place.instances(GROUP)[0]
         # Its drain service is stuck, as if a disruption budget allowed no eviction.
-        first.runs_drain_service = False
+        first.runs_termination_service = False
         send_notice(place.account.machines, GROUP, Notice.BOTH, 1)
         client("autoscaling", REGION).terminate_instance_in_auto_scaling_group(
             InstanceId=first.id, ShouldDecrementDesiredCapacity=False
         )
-        assert told(first, drain.LIFECYCLE_STATE_PATH) == "Terminated"
+        assert told(first, lifecycle.TARGET_STATE_PATH) == "Terminated"
         hook = {
             "LifecycleHookName": "cfngen-drain",
             "AutoScalingGroupName": first.group,
@@ -214,7 +215,7 @@ def test_drain_service_meets_notice_and_termination_in_the_emulated_account(spot
         first = place.instances(GROUP)[0]
         machine = EmulatedInstance(place, first)
         # The service runs here and not by the emulator's estimate.
-        first.runs_drain_service = False
+        first.runs_termination_service = False
         references = first.boot_data.references
         facts = {"instanceId": first.id, "stack": references["stack"], "resource": references["resource"]}
         boot = Boot({"drain": 5}, facts)

@@ -229,7 +229,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
             "MasterCLaunchTemplate.LaunchTemplateData.KeyName": "!SshKeyPair",
             "NodeGroupNodesLaunchTemplate.LaunchTemplateData.KeyName": "!SshKeyPair",
             "MasterCWaitCondition.CreationPolicy.ResourceSignal": {"Count": 1, "Timeout": "PT30M"},
-            "MasterCAutoScalingGroup.UpdatePolicy.AutoScalingRollingUpdate.PauseTime": "PT40M",
+            "MasterCAutoScalingGroup.UpdatePolicy.AutoScalingRollingUpdate.PauseTime": "PT45M",
             "MasterCAutoScalingGroup.DependsOn": ["MasterBAutoScalingGroup"],
             "MasterAAutoScalingGroup.DependsOn": None,
             "BackupBucket": None,

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from ..host import kubelet
+from ..host import kubelet, lifecycle
 from ..host.kubectl import command_prefix, kubectl
 from ..machine import BootError, Machine
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 LIFECYCLE_HOOK = "cfngen-drain"
 DRAIN_UNIT = "cfngen-drain.service"
-POLL_SECONDS = 5.0
 # Seconds between two heartbeats; without them the lifecycle hook times out after some minutes.
 HEARTBEAT_SECONDS = 30.0
 # Time limit for draining an interrupted Spot Instance. EC2 gives notice two minutes before the interruption ("Spot
@@ -41,9 +40,7 @@ CORDON_PATCH = {
     "metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}},
     "spec": {"unschedulable": True},
 }
-# Paths in the instance metadata: the state that Auto Scaling wants the instance to reach, and EC2's notice to a Spot
-# Instance that it will be interrupted.
-LIFECYCLE_STATE_PATH = "meta-data/autoscaling/target-lifecycle-state"
+# Path in the instance metadata: EC2's notice to a Spot Instance that it will be interrupted.
 SPOT_ACTION_PATH = "meta-data/spot/instance-action"
 
 
@@ -57,14 +54,13 @@ def start(machine: Machine, boot: NodeBoot) -> str:
 def watch(machine: Machine, boot: NodeBoot) -> str:
     """Wait until this instance is about to be terminated, drain it, and complete the lifecycle action."""
     spot_noticed = False
-    while machine.metadata(LIFECYCLE_STATE_PATH, default="") != "Terminated":
+    while not lifecycle.is_terminating(machine):
         if not spot_noticed and machine.metadata(SPOT_ACTION_PATH, default=""):
             spot_noticed = True
             machine.say("EC2 is about to interrupt this Spot Instance: " + drain(machine, boot, SPOT_DRAIN_SECONDS))
-        machine.sleep(POLL_SECONDS)
+        machine.sleep(lifecycle.POLL_SECONDS)
     outcome = drain(machine, boot, boot.config["drain"] * 60)
-    response = _notify_auto_scaling(machine, boot, "complete_lifecycle_action", LifecycleActionResult="CONTINUE")
-    return f"this instance is being terminated: {outcome}; {response}"
+    return f"this instance is being terminated: {outcome}; {lifecycle.complete(machine, boot, LIFECYCLE_HOOK)}"
 
 
 def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
@@ -85,7 +81,7 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
         nonlocal last_heartbeat
         if machine.clock() - last_heartbeat >= HEARTBEAT_SECONDS:
             last_heartbeat = machine.clock()
-            _notify_auto_scaling(machine, boot, "record_lifecycle_action_heartbeat")
+            lifecycle.send_heartbeat(machine, boot, LIFECYCLE_HOOK)
 
     while True:
         try:
@@ -110,7 +106,7 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
         if machine.clock() - start_time >= seconds:
             return outcome
         send_heartbeat()
-        machine.sleep(POLL_SECONDS)
+        machine.sleep(lifecycle.POLL_SECONDS)
 
 
 def _cordon_and_list_pods(machine: Machine, boot: NodeBoot) -> dict[tuple[str, str], bool]:
@@ -181,37 +177,3 @@ def _evict(machine: Machine, namespace: str, name: str) -> None:
 def _kubectl(machine: Machine, *arguments: str) -> str:
     _, output = kubectl(machine, *arguments, kubeconfig=kubelet.KUBELET_CONF, timeout=REQUEST_TIMEOUT_SECONDS)
     return output
-
-
-def _notify_auto_scaling(machine: Machine, boot: NodeBoot, lifecycle_operation: str, **arguments: str) -> str:
-    """Call an operation of Auto Scaling for this instance's lifecycle action, its delayed termination.
-
-    It is not an error if no lifecycle action is waiting, e.g. because it has timed out.
-
-    Args:
-        lifecycle_operation: boto3's method, e.g. `complete_lifecycle_action`.
-
-    Returns:
-        A line for the log that says whether the operation succeeded.
-    """
-    try:
-        resource = machine.aws(
-            "cloudformation",
-            "describe_stack_resource",
-            StackName=boot.facts["stack"],
-            LogicalResourceId=boot.facts["resource"],
-        )
-        group_name = resource["StackResourceDetail"]["PhysicalResourceId"]
-        response = machine.aws(
-            "autoscaling",
-            lifecycle_operation,
-            "ValidationError",  # the error code if no lifecycle action is waiting
-            AutoScalingGroupName=group_name,
-            LifecycleHookName=LIFECYCLE_HOOK,
-            InstanceId=boot.facts["instanceId"],
-            **arguments,
-        )
-    except BootError as error:
-        # The lifecycle hook's own time-out then ends the wait.
-        return f"the lifecycle action was not completed: {error}"
-    return response["Error"]["Message"] if "Error" in response else "the lifecycle action was completed"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ..host import kubelet
+from ..host import kubelet, lifecycle
 from ..host.kubectl import kubectl
 from ..machine import BootError, Machine
 from . import drain
@@ -54,7 +54,7 @@ def watch(machine: Machine, boot: NodeBoot) -> str:
             if not has_logged:
                 has_logged = True
                 machine.say(f"{RECOMMENDED}, but no other node can run pods; its node stays schedulable until one can")
-        machine.sleep(drain.POLL_SECONDS)
+        machine.sleep(lifecycle.POLL_SECONDS)
     return TAKEN_OVER
 
 
@@ -62,7 +62,7 @@ def _is_ending(machine: Machine) -> bool:
     """Return whether EC2 interrupts this instance or Auto Scaling terminates it, so that the drain service drains."""
     if machine.metadata(drain.SPOT_ACTION_PATH, default=""):
         return True
-    return machine.metadata(drain.LIFECYCLE_STATE_PATH, default="") == "Terminated"
+    return lifecycle.is_terminating(machine)
 
 
 def _cordon(machine: Machine, boot: NodeBoot) -> str:
@@ -70,7 +70,7 @@ def _cordon(machine: Machine, boot: NodeBoot) -> str:
     while not _is_ending(machine):
         if _request_cordon(machine, boot):
             return "the node takes no new pods"
-        machine.sleep(drain.POLL_SECONDS)
+        machine.sleep(lifecycle.POLL_SECONDS)
     return TAKEN_OVER
 
 

@@ -1,4 +1,4 @@
-"""Rolling updates of a node group: how many nodes at a time, in how many batches, and how long at most.
+"""Rolling updates of masters and node groups: how many nodes at a time, in how many batches, and how long at most.
 
 CloudFormation replaces at most MaxBatchSize instances at a time. If these and MinInstancesInService are together more
 than the group's desired size, it first launches what is missing, up to MaxSize ("UpdatePolicy attribute", AWS
@@ -19,8 +19,16 @@ ONE_MASTER_MINUTES = 10
 MAX_PAUSE_MINUTES = 60
 # Minutes that a rolling update waits for an instance in addition to the timeouts of the instance's own steps.
 SPARE_MINUTES = 10
+# Minutes that a master which is to be terminated waits until etcd has a quorum without it. A boot takes about four.
+QUORUM_WAIT_MINUTES = 5
 MAX_BATCH_SIZE = 100
 """CloudFormation's limit of MaxBatchSize ("UpdatePolicy attribute", AWS CloudFormation Template Reference)."""
+
+
+def master_timeout(cluster: Cluster) -> int:
+    """Return the minutes that CloudFormation allows for replacing one master, the PauseTime of its group."""
+    quorum_wait = QUORUM_WAIT_MINUTES if cluster.control_plane.count > 1 else 0
+    return min(cluster.control_plane.creation_timeout + quorum_wait + SPARE_MINUTES, MAX_PAUSE_MINUTES)
 
 
 def master_upgrade_wait(cluster: Cluster, group: NodeGroup) -> int:

@@ -14,6 +14,8 @@ from cfngen.text_limits import KEY_PAIR_NAME, LOAD_BALANCER_NAME, STACK_NAME, TA
 
 DRAIN_HOOK = "cfngen-drain"
 """Name of the lifecycle hook that delays the termination of nodes until they are drained."""
+QUORUM_HOOK = "cfngen-quorum"
+"""Name of the lifecycle hook that delays the termination of masters while etcd needs them for its quorum."""
 CHANGE_SET_PREFIX = "cfngen-plan-"
 """Prefix of the names of cfngen's change sets."""
 

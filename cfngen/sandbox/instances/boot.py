@@ -30,7 +30,7 @@ from cfngen.sandbox.instances.instance import Instance, kernel_console_lines
 from cfngen.sandbox.instances.master_steps import MasterSteps
 from cfngen.sandbox.instances.node_steps import NodeSteps
 from cfngen.sandbox.instances.reachability import NO_BOTOCORE
-from cfngen.sandbox.instances.routine_steps import DRAINING, LINES, POD_NETWORK, SECONDS
+from cfngen.sandbox.instances.routine_steps import DRAINING, LINES, POD_NETWORK, SECONDS, TERMINATION
 from cfngen.sandbox.instances.user_data import ProgramError, substitute, with_second_stage
 
 CLOUD_INIT_SECONDS = 11.0  # seconds from the kernel to the boot program
@@ -162,12 +162,12 @@ class BootProgram:
         return f"{instance.id} in {instance.zone}, {configuration['role']} of {configuration['cluster']}"
 
     def _run_routine_step(self, title: str) -> StepRun:
-        """Run a step that takes time and logs a line, but has no further effect, except that draining is set up."""
+        """Run a step that takes time and logs a line; its only effect may be to start the service for terminations."""
         yield SECONDS[title]
         if title == POD_NETWORK and self._state.configuration["podNetwork"]["interfaces"]:
             yield from self._state.await_service("ec2", "describe_instance_types")
-        if title == DRAINING:
-            self._instance.runs_drain_service = True
+        if title in (DRAINING, TERMINATION):
+            self._instance.runs_termination_service = True
         return LINES[title](self._state.configuration, self._instance) if title in LINES else "done"
 
     def _install_packages(self) -> StepRun:

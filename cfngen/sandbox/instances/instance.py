@@ -46,8 +46,8 @@ class Instance:
         launched: time of the launch, in seconds of the simulated clock.
         console: the lines of its console output.
         name: name of the node group or of the master, e.g. `master-a`.
-        runs_drain_service: whether the service runs that watches for the instance's termination, and then evicts the
-            node's pods.
+        runs_termination_service: whether the service runs that watches for the instance's termination, and then evicts
+            the node's pods, or has the master wait until etcd has a quorum without it.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Instance:
     launched: float
     console: list[str] = field(default_factory=list)
     name: str = ""
-    runs_drain_service: bool = False
+    runs_termination_service: bool = False
 
     @property
     def facts(self) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import functools
 import math
@@ -20,21 +19,20 @@ from cfngen.sandbox.instances.boot import BootProgram
 from cfngen.sandbox.instances.boot_state import UNTIL_FAULTS_ARE_REMOVED, Boot
 from cfngen.sandbox.instances.groups import designates_group, group_name
 from cfngen.sandbox.instances.instance import BootFault, Instance, attach_interface, release_interface
+from cfngen.sandbox.instances.terminations import delay_termination
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 from cfngen.sandbox.services import spot_interruptions
 
-DRAIN_HOOK = "cfngen-drain"  # the lifecycle hook that the boot program completes
 # Seconds after an instance has stopped. The controller manager then marks its node not Ready (the default since
 # Kubernetes 1.32, kubernetes/kubernetes#126287); later the cloud controller manager, which no longer finds the instance
 # in EC2, deletes the node.
 NOT_READY_AFTER_SECONDS = 50.0
 NODE_REMOVED_AFTER_SECONDS = 60.0
 GROUP_TAG = "aws:autoscaling:groupName"
-# Seconds until an instance notices its termination (boot/node/drain.py), and seconds that its drain lasts: estimates.
+# Seconds until an instance notices its termination (boot/host/lifecycle.py), and those that its drain lasts: estimates.
 NOTICE_SECONDS, DRAIN_SECONDS = 5.0, 20.0
 RETRY_SECONDS = 60.0  # after which systemd runs a boot program again that has failed
-HEARTBEAT_SECONDS = 30.0  # between two heartbeats of a node that drains
 
 
 @dataclass(frozen=True)
@@ -128,13 +126,13 @@ class Machines:
         self._run_next_step(instance, BootProgram(self, instance).run())
 
     def on_terminating(self, instance_id: str) -> None:
-        """Drain an instance that a lifecycle hook holds in `Terminating:Wait`, then complete the lifecycle action.
+        """Let an instance that a lifecycle hook holds in `Terminating:Wait` delay its termination.
 
-        An instance whose boot has not started the drain service does nothing: the hook times out.
+        An instance whose boot has not started the service that does so does nothing: the hook times out.
         """
         instance = self.instances.get(instance_id)
-        if instance is not None and instance.runs_drain_service:
-            self.cloud.clock.schedule(NOTICE_SECONDS, lambda: self._drain(instance))
+        if instance is not None and instance.runs_termination_service:
+            self.cloud.clock.schedule(NOTICE_SECONDS, functools.partial(delay_termination, self, instance))
 
     def cordon(self, instance: Instance) -> None:
         """Mark the instance's node as unschedulable."""
@@ -145,38 +143,6 @@ class Machines:
     def is_running(self, instance: Instance) -> bool:
         """Return whether an instance runs: one that EC2 has interrupted does nothing more."""
         return instance.id in self._running_ids()
-
-    def _drain(self, instance: Instance) -> None:
-        """Cordon the instance's node, and complete the drain some seconds later."""
-        if self.is_running(instance):
-            self.cordon(instance)
-            self._continue_drain(instance, self.drain_seconds)
-
-    def _continue_drain(self, instance: Instance, seconds: float) -> None:
-        """Complete the drain of an instance after some seconds, with a heartbeat every half minute until then."""
-        if not self.is_running(instance):
-            return
-        if seconds <= HEARTBEAT_SECONDS:
-            self.cloud.clock.schedule(seconds, lambda: self._complete_drain(instance))
-            return
-        with contextlib.suppress(ClientError):
-            client("autoscaling", self.region).record_lifecycle_action_heartbeat(
-                LifecycleHookName=DRAIN_HOOK, AutoScalingGroupName=instance.group, InstanceId=instance.id
-            )
-        self.cloud.clock.schedule(
-            HEARTBEAT_SECONDS, lambda: self._continue_drain(instance, seconds - HEARTBEAT_SECONDS)
-        )
-
-    def _complete_drain(self, instance: Instance) -> None:
-        if not self.is_running(instance):
-            return
-        with contextlib.suppress(ClientError):  # the hook may be deleted, or timed out
-            client("autoscaling", self.region).complete_lifecycle_action(
-                LifecycleHookName=DRAIN_HOOK,
-                AutoScalingGroupName=instance.group,
-                InstanceId=instance.id,
-                LifecycleActionResult="CONTINUE",
-            )
 
     def read_metadata(self, stack: str, logical_id: str) -> JsonObject:
         """Return the Metadata attribute of a stack's resource.
@@ -244,12 +210,18 @@ class Machines:
         instance.console.append(line)
         self.console(instance.id, "\r\n".join([*instance.console, ""]))
 
+    def running_members(self, cluster: KubernetesCluster) -> list[str]:
+        """Return the ids of the masters that run, of those with a member of etcd."""
+        return [instance_id for instance_id in cluster.members.values() if instance_id not in self._stopped_at]
+
     def has_quorum(self, cluster: KubernetesCluster) -> bool:
-        """Return whether more than half of the cluster's masters run, which etcd needs for its quorum."""
-        running_masters = [
-            instance_id for instance_id in cluster.members.values() if instance_id not in self._stopped_at
-        ]
-        return 2 * len(running_masters) > len(cluster.members)
+        """Return whether more than half of etcd's members run, which it needs for its quorum."""
+        return 2 * len(self.running_members(cluster)) > len(cluster.members)
+
+    def remove_member(self, cluster: KubernetesCluster, instance_id: str) -> None:
+        """Remove a master's member from etcd: the slot's next instance joins the others again."""
+        for volume_id in [volume_id for volume_id, member in cluster.members.items() if member == instance_id]:
+            del cluster.members[volume_id], self.clusters_by_volume[volume_id]
 
     def refresh(self) -> None:
         """Find instances that were launched or stopped outside of CloudFormation, and update the clusters' nodes."""
@@ -364,7 +336,7 @@ def _interrupt(machines: Machines, instance: Instance) -> None:
     """Announce the interruption of an instance; its drain service cordons the node."""
     clock = machines.cloud.clock
     spot_interruptions.interrupt(machines.region, instance.id, clock.time, on_terminated=machines.refresh)
-    if instance.runs_drain_service:
+    if instance.runs_termination_service:
         clock.schedule(NOTICE_SECONDS, functools.partial(_cordon, machines, instance))
 
 

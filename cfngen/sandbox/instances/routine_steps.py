@@ -29,6 +29,11 @@ def draining(configuration: JsonObject, instance: Instance) -> str:
     return f"pods get {configuration['drain']} min to move when this instance is terminated"
 
 
+def termination(configuration: JsonObject, instance: Instance) -> str:
+    """Return the log line: how long the termination of a master may wait for etcd."""
+    return f"etcd gets {configuration['quorumWait']} min to do without this master when the instance is terminated"
+
+
 def further_volumes(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: which further volumes were formatted, and where they are mounted."""
     volumes = configuration["volumes"]
@@ -52,12 +57,14 @@ def pre_pulled_images(configuration: JsonObject, instance: Instance) -> str:
 STORAGE_MOUNT_POINT = "/mnt/instance-storage"
 POD_NETWORK = "pod network"  # prepares the instance for the pods' network plug-in
 DRAINING = "draining"  # starts the service that drains the node before the instance is terminated
+TERMINATION = "termination"  # starts the service that keeps a master while etcd would lose its quorum with it
 SECONDS: Mapping[str, float] = {
     "pre-boot commands": 1.0,
     "settings": 0.6,
     "proxy": 0.3,
     POD_NETWORK: 0.5,
     DRAINING: 0.3,
+    TERMINATION: 0.3,
     "rebalancing": 0.3,
     "further volumes": 1.2,
     "further files": 0.2,
@@ -76,6 +83,7 @@ LINES: Mapping[str, Callable[[JsonObject, Instance], str]] = {
     "settings": settings,
     "proxy": proxy,
     DRAINING: draining,
+    TERMINATION: termination,
     "further volumes": further_volumes,
     "instance storage": instance_storage,
     "pre-pulled images": pre_pulled_images,

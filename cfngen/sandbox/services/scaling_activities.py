@@ -180,12 +180,14 @@ def _schedule_timeout(group: MotoModel, state: MotoModel, hold: Hold) -> None:
 
     A heartbeat moves the deadline and calls this function again; the check at the old deadline then does nothing.
     """
+    deadline = hold.deadline
 
     def check_deadline() -> None:
-        if hold_of(state) is hold and time_in(group.region) >= hold.deadline:
+        # The clock may show a moment less than the deadline: it adds up fractions.
+        if hold_of(state) is hold and hold.deadline == deadline:
             complete_held_action(group, state, hold.hook.default_result)
 
-    run_after(group.region, hold.deadline - time_in(group.region), check_deadline)
+    run_after(group.region, deadline - time_in(group.region), check_deadline)
 
 
 def _begin_termination(group: MotoModel, state: MotoModel) -> None:
@@ -203,6 +205,9 @@ def _begin_termination(group: MotoModel, state: MotoModel) -> None:
 def _finish_termination(group: MotoModel, state: MotoModel) -> None:
     group.autoscaling_backend.ec2_backend.terminate_instances([state.instance.id])
     discard(group, state)
+    if not duration_of(group.region, RETRY):
+        # Without durations no time passes after which a launch is retried that failed due to the old instance.
+        fill_to_desired_capacity(group)
 
 
 def discard(group: MotoModel, state: MotoModel) -> None:

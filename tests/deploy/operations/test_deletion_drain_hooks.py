@@ -9,7 +9,7 @@ from answers import Answers
 from recorded import RefusedError
 
 from cfngen.deploy.messages.message import Message, Notice
-from cfngen.deploy.operations.deletion.kubernetes import DrainHooks
+from cfngen.deploy.operations.deletion.kubernetes import TerminationHooks
 
 HOOK = {
     "LifecycleHookName": "cfngen-drain",
@@ -28,18 +28,19 @@ def said() -> list[Message]:
 
 
 @pytest.fixture
-def draining(aws: Answers, said: list[Message]) -> DrainHooks:
+def draining(aws: Answers, said: list[Message]) -> TerminationHooks:
     """Two groups, of which one has a hook; masters have none."""
     aws.given["autoscaling:DescribeLifecycleHooks"] = lambda sent: {
         "LifecycleHooks": [HOOK] if sent["AutoScalingGroupName"] == "nodes" else []
     }
-    return DrainHooks(aws.account, ["masters", "nodes"], said.append)
+    return TerminationHooks(aws.account, ["masters", "nodes"], said.append)
 
 
-def test_the_hook_goes_and_comes_back_as_it_was(aws: Answers, draining: DrainHooks, said: list[Message]) -> None:
+def test_the_hook_goes_and_comes_back_as_it_was(aws: Answers, draining: TerminationHooks, said: list[Message]) -> None:
     draining.remove()
     assert aws.named("autoscaling:DescribeLifecycleHooks") == [
-        {"AutoScalingGroupName": each, "LifecycleHookNames": ["cfngen-drain"]} for each in ("masters", "nodes")
+        {"AutoScalingGroupName": each, "LifecycleHookNames": ["cfngen-drain", "cfngen-quorum"]}
+        for each in ("masters", "nodes")
     ]
     named = {"AutoScalingGroupName": "nodes", "LifecycleHookName": "cfngen-drain"}
     assert aws.written() == [("autoscaling:DeleteLifecycleHook", named)]
@@ -51,26 +52,30 @@ def test_the_hook_goes_and_comes_back_as_it_was(aws: Answers, draining: DrainHoo
     assert (aws.calls, said) == ([], [])
 
 
-def test_nothing_is_put_back_that_was_not_taken(aws: Answers, draining: DrainHooks) -> None:
+def test_nothing_is_put_back_that_was_not_taken(aws: Answers, draining: TerminationHooks) -> None:
     draining.restore()
     assert aws.calls == []
 
 
 @pytest.mark.parametrize("call", ["DescribeLifecycleHooks", "DeleteLifecycleHook"])
-def test_a_group_that_has_gone_is_no_error(aws: Answers, draining: DrainHooks, said: list[Message], call: str) -> None:
+def test_a_group_that_has_gone_is_no_error(
+    aws: Answers, draining: TerminationHooks, said: list[Message], call: str
+) -> None:
     aws.given[f"autoscaling:{call}"] = RefusedError("ValidationError")
     draining.remove()
     assert said == []
 
 
-def test_one_that_went_meanwhile_is_not_put_back(aws: Answers, draining: DrainHooks, said: list[Message]) -> None:
+def test_one_that_went_meanwhile_is_not_put_back(aws: Answers, draining: TerminationHooks, said: list[Message]) -> None:
     draining.remove()
     aws.given["autoscaling:PutLifecycleHook"] = RefusedError("ValidationError")
     draining.restore()
     assert said == []
 
 
-def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Answers, draining: DrainHooks, said: list[Message]) -> None:
+def test_a_refusal_is_told_and_the_deletion_goes_on(
+    aws: Answers, draining: TerminationHooks, said: list[Message]
+) -> None:
     aws.given["autoscaling:DeleteLifecycleHook"] = RefusedError("AccessDenied", "not you")
     draining.remove()
     [notice] = said
@@ -83,7 +88,7 @@ def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Answers, draining: Drai
     ("code", "hint"), [("AccessDenied", "docs/deploy/deploy.md"), ("LimitExceeded", "`cfngen delete`")]
 )
 def test_what_cannot_be_put_back_is_told_and_tried_again(
-    aws: Answers, draining: DrainHooks, said: list[Message], code: str, hint: str
+    aws: Answers, draining: TerminationHooks, said: list[Message], code: str, hint: str
 ) -> None:
     draining.remove()
     refused = [code]

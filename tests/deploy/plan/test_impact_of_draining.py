@@ -25,10 +25,11 @@ def meaning(
     after: dict[str, Any],
     *paths: tuple[str, str | None, str | None],
     action: str = "update",
+    group: str = GROUP,
 ) -> Impact:
     properties = tuple(PropertyChange(f"/Properties/{path}", old, new) for path, old, new in paths)
-    change = Change(GROUP, "id", ASG, action, Replacement.NO, "", properties)
-    entry = ResourceChange("Modify", GROUP, "id", ASG, before={"Properties": before}, after={"Properties": after})
+    change = Change(group, "id", ASG, action, Replacement.NO, "", properties)
+    entry = ResourceChange("Modify", group, "id", ASG, before={"Properties": before}, after={"Properties": after})
     found = ImpactAssessment(default_cluster()).of_resource(change, entry)
     assert found is not None
     return found
@@ -39,6 +40,16 @@ def test_instances_that_are_replaced_drain_if_they_were_made_to(before: dict[str
     impact = meaning(before, HOOK, ("LaunchTemplate/Version", "1", "2"))
     assert words in impact.text
     assert impact.danger is Danger.DISRUPTIVE
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [({}, HOOK, "waits up to 5 minutes before it is terminated"), (HOOK, {}, "no longer waits before it is terminated")],
+)
+def test_master_that_waits_for_the_others_from_now_on(before: dict[str, Any], after: dict[str, Any], words: str) -> None:
+    impact = meaning(before, after, (f"{HOOKS}/0", None, None), group="MasterAAutoScalingGroup")
+    assert words in impact.text
+    assert impact.danger is Danger.NONE
 
 
 @pytest.mark.parametrize(("before", "words"), [(HOOK, "pods are drained first"), ({}, "pods are not drained first")])

@@ -29,7 +29,7 @@ from cfngen.deploy.aws.templates import TemplateObjects
 from cfngen.deploy.messages.message import Event, Message, Notice, Step
 from cfngen.deploy.operations.deletion import authority_copies, removal, report, stack_removal, template_bucket
 from cfngen.deploy.operations.deletion.authority_copies import AuthoritySecret, ChooseAuthorityCopy
-from cfngen.deploy.operations.deletion.kubernetes import DeleteServices, DrainHooks
+from cfngen.deploy.operations.deletion.kubernetes import DeleteServices, TerminationHooks
 from cfngen.deploy.operations.deletion.removal import OrphanRemoved
 from cfngen.deploy.operations.deletion.report import Deleted
 from cfngen.deploy.operations.interaction import DeclinedError, Interaction
@@ -128,13 +128,15 @@ class _Deletion:
         stack = prepared.stack
         if stack is None:
             return self._clean_up(prepared, remaining_stack=None)
-        drain_hooks = DrainHooks(self.account, prepared.inventory.existing_ids(AUTO_SCALING_GROUP), self.report)
+        termination_hooks = TerminationHooks(
+            self.account, prepared.inventory.existing_ids(AUTO_SCALING_GROUP), self.report
+        )
         if stack.status.name != "DELETE_IN_PROGRESS":
             self._drain_load_balancers(prepared)
             self._remove_orphans(prepared.inventory, wait=True)
             if self.request.detach:
                 stack_removal.start_deletion(self.account, stack, self.report)
-                drain_hooks.remove()
+                termination_hooks.remove()
                 return self._summarize(prepared, find_stack(self.account, stack.id), in_progress=True)
         remaining_stack = stack_removal.delete_stack(
             self.account,
@@ -144,12 +146,12 @@ class _Deletion:
             remove_orphans=lambda after_failure: self._try_remove_orphans(prepared, after_failure=after_failure),
             find_blockers=lambda: self._find_blockers(prepared),
             leave_behind=self.request.leave_behind,
-            on_started=drain_hooks.remove,
+            on_started=termination_hooks.remove,
         )
         if remaining_stack and remaining_stack.status.in_progress:
             return self._summarize(prepared, remaining_stack, in_progress=True)
         if remaining_stack:
-            drain_hooks.restore()
+            termination_hooks.restore()
         return self._clean_up(prepared, remaining_stack)
 
     def _seconds(self) -> float:

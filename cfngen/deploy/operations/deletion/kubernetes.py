@@ -1,7 +1,9 @@
-"""Prepares Kubernetes for the deletion of its cluster: Services lose their load balancers, nodes are not drained.
+"""Prepares a cluster for its deletion: Services lose their load balancers, and nothing delays a termination.
 
 Each node group has a lifecycle hook that keeps a terminating instance until its pods have been evicted. When the whole
 cluster is deleted the pods have nowhere to go, and a PodDisruptionBudget would block each node for its `drainTimeout`.
+The hook of masters, which keeps them while etcd would lose its quorum with them, has no use then either.
+
 "If there are any outstanding lifecycle actions, they are completed first (... CONTINUE for terminating instances)"
 (DeleteLifecycleHook, Amazon EC2 Auto Scaling API Reference). So the hooks are deleted right after CloudFormation has
 started to delete the stack, when the deletion can no longer be cancelled. If they were deleted earlier, an interruption
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from cfngen.cluster.naming.names import DRAIN_HOOK
+from cfngen.cluster.naming.names import DRAIN_HOOK, QUORUM_HOOK
 from cfngen.deploy.access.kubernetes import KubernetesClient
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
@@ -36,8 +38,11 @@ _PUT_HOOK_KEYS = (
 )
 
 
-class DrainHooks:
-    """The lifecycle hooks that drain a cluster's nodes. Failures are only reported: they must not fail a deletion."""
+class TerminationHooks:
+    """The lifecycle hooks that delay the termination of a cluster's nodes and masters.
+
+    Failures are only reported: they must not fail a deletion.
+    """
 
     def __init__(self, account: Account, group_names: Iterable[str], report: Report) -> None:
         self._account = account
@@ -47,7 +52,7 @@ class DrainHooks:
         self._removed_hooks: dict[str, AwsArguments] = {}
 
     def remove(self) -> None:
-        """Delete the hooks; instances then terminate at once, also those that are being drained."""
+        """Delete the hooks; instances then terminate at once, also those that a hook keeps."""
         try:
             with translate_aws_errors():
                 for group_name in self._group_names:
@@ -71,10 +76,12 @@ class DrainHooks:
             self._report(Notice(text, error.hint or try_later))
 
     def _remove_hook(self, group_name: str) -> None:
-        """Delete the drain hook of one group, and record its settings for `restore`."""
+        """Delete the hook of one group, and record its settings for `restore`."""
         autoscaling = self._account.client("autoscaling")
         response = self._call(
-            autoscaling.describe_lifecycle_hooks, AutoScalingGroupName=group_name, LifecycleHookNames=[DRAIN_HOOK]
+            autoscaling.describe_lifecycle_hooks,
+            AutoScalingGroupName=group_name,
+            LifecycleHookNames=[DRAIN_HOOK, QUORUM_HOOK],
         )
         for hook in response.get("LifecycleHooks", ()):
             self._removed_hooks[group_name] = {key: hook[key] for key in _PUT_HOOK_KEYS if key in hook}

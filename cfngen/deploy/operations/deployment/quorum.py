@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cfngen.cluster.instances.rolling_updates import QUORUM_WAIT_MINUTES
 from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.aws.account import Account
@@ -25,7 +26,8 @@ def judge_quorum(
     """Return the plan with what it means that masters do not work while others are replaced.
 
     Masters are replaced one after another, in the order of their slots, and so are they by a rollback: a plan that
-    would cost the quorum is dangerous, even if it repairs the failing master later.
+    would cost the quorum is dangerous, even if it repairs the failing master later, and even though masters wait for
+    each other and then leave the rest a quorum (`boot.master.termination`): that rest may be a single member.
 
     Args:
         groups: the Auto Scaling groups of the cluster.
@@ -52,8 +54,10 @@ def judge_quorum(
         return _with_impact(plan, Impact(text, Danger.DISRUPTIVE))
     text = (
         f"{reasons}. While {_titles(working)} {'is' if len(working) == 1 else 'are'} replaced, etcd has "
-        f"{working_count - 1} of {pluralize(len(masters), 'member')} and needs {needed}: the API is away, also during "
-        f"a rollback. Replace or repair {_titles(list(failing))} first"
+        f"{working_count - 1} of {pluralize(len(masters), 'member')} and needs {needed}, also during a rollback. A "
+        f"master waits up to {QUORUM_WAIT_MINUTES} minutes for the others; then the members that do not work leave "
+        f"etcd, and the API is served by {working_count - 1} alone until they are replaced. Masters of earlier "
+        f"versions of cfngen do not wait: the API is away. Replace or repair {_titles(list(failing))} first"
     )
     return _with_impact(plan, Impact(text, Danger.DANGEROUS))
 

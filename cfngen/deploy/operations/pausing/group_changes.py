@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from cfngen.cluster.naming.names import DRAIN_HOOK
+from cfngen.cluster.naming.names import DRAIN_HOOK, QUORUM_HOOK
 from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import error_code
@@ -15,7 +15,8 @@ from cfngen.deploy.messages.message import Notice
 from cfngen.text import join_and, pluralize
 
 HELD = "Terminating:Wait"
-"""Lifecycle state of an instance that a lifecycle hook keeps until it is drained."""
+"""Lifecycle state of an instance that a lifecycle hook keeps, e.g. until it is drained."""
+HOOK_BY_ROLE = {"node": DRAIN_HOOK, "master": QUORUM_HOOK}
 RETRY_INTERVAL_SECONDS = 10.0
 MAX_ATTEMPTS = 12
 # "You already have a pending update to an Amazon EC2 Auto Scaling resource", "there are scaling activities in progress"
@@ -65,25 +66,25 @@ def describe_instances(counts: Iterable[tuple[GroupView, int]]) -> str:
     return join_and(texts) if texts else ""
 
 
-def end_drains(account: Account, groups: Iterable[GroupView]) -> int:
-    """Let the instances terminate that a lifecycle hook keeps until they are drained; return how many there were."""
+def end_delays(account: Account, groups: Iterable[GroupView]) -> int:
+    """Let the instances terminate that are being drained, or that wait for etcd; return how many there were."""
     from botocore.exceptions import ClientError
 
     count = 0
     for group in groups:
         for instance in group.instances:
-            if instance.lifecycle != HELD:
+            if instance.lifecycle != HELD or group.role not in HOOK_BY_ROLE:
                 continue
             try:
                 account.client("autoscaling").complete_lifecycle_action(
                     AutoScalingGroupName=group.id,
-                    LifecycleHookName=DRAIN_HOOK,
+                    LifecycleHookName=HOOK_BY_ROLE[group.role],
                     InstanceId=instance.id,
                     LifecycleActionResult="CONTINUE",
                 )
                 count += 1
             except ClientError as error:
-                # The instance has been drained meanwhile, or a hook of the user's keeps it.
+                # The delay has ended meanwhile, or a hook of the user's keeps it.
                 if error_code(error) != "ValidationError":
                     raise
     return count

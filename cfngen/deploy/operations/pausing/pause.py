@@ -223,8 +223,10 @@ class _Pausing(Operation):
             if not groups:
                 return
             check_pausable(self.account, groups, has_begun=True)  # an instance may have been protected meanwhile
+            # No master waits for the others: they all go.
+            group_changes.end_delays(self.account, [group for group in groups if group.role == "master"])
             if elapsed >= DRAIN_PATIENCE and any(instances.draining for instances in remaining):
-                count = group_changes.end_drains(self.account, groups)
+                count = group_changes.end_delays(self.account, [group for group in groups if group.role == "node"])
                 if count and not has_ended_drains:
                     has_ended_drains = True
                     text = (
@@ -276,5 +278,5 @@ def _remaining_instances(group: GroupView) -> RemainingInstances:
         role=group.role,
         name=group.name,
         count=len(group.instances),
-        draining=sum(instance.lifecycle == group_changes.HELD for instance in group.instances),
+        draining=sum(group.role == "node" and instance.lifecycle == group_changes.HELD for instance in group.instances),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
 
-from cfngen.cluster.instances.rolling_updates import batch_timeout, rolling_update
+from cfngen.cluster.instances.rolling_updates import QUORUM_WAIT_MINUTES, batch_timeout, rolling_update
 from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE, NodeGroupId, pascal
 from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
@@ -69,8 +69,7 @@ def _group_update_impact(context: ChangeContext, owner: str) -> Impact | None:
     if context.touches("VPCZoneIdentifier"):
         impacts.append((f"{owner} may launch instances in other subnets, and so in other zones", Danger.NONE))
     if context.touches(_LIFECYCLE_HOOKS):
-        verb = "are drained" if context.after(_LIFECYCLE_HOOKS) else "are no longer drained"
-        impacts.append((f"from now on pods of {owner} {verb} before an instance is terminated", Danger.NONE))
+        impacts.append((_termination_text(context, owner), Danger.NONE))
     if text := autoscaler_text(context, owner):
         impacts.append((text, Danger.NONE))
     if context.touches("MinSize", "MaxSize", "DesiredCapacity"):
@@ -94,6 +93,16 @@ def _join_impacts(impacts: Sequence[tuple[str, Danger]]) -> Impact | None:
         worst_danger,
         dangerous_part="; ".join(dangerous_texts) if is_mixed else "",
     )
+
+
+def _termination_text(context: ChangeContext, owner: str) -> str:
+    """Return what an instance does before it is terminated from now on, by the lifecycle hook of its group."""
+    has_hook = bool(context.after(_LIFECYCLE_HOOKS))
+    if context.is_master:
+        verb = f"waits up to {QUORUM_WAIT_MINUTES} minutes" if has_hook else "no longer waits"
+        return f"from now on {owner} {verb} before it is terminated while etcd would lose its quorum with it"
+    verb = "are drained" if has_hook else "are no longer drained"
+    return f"from now on pods of {owner} {verb} before an instance is terminated"
 
 
 def _drained_text(context: ChangeContext) -> str:

@@ -44,9 +44,14 @@ def test_instances_that_are_replaced_drain_if_they_were_made_to(before: dict[str
 
 @pytest.mark.parametrize(
     ("before", "after", "words"),
-    [({}, HOOK, "waits up to 5 minutes before it is terminated"), (HOOK, {}, "no longer waits before it is terminated")],
+    [
+        ({}, HOOK, "waits up to 5 minutes before it is terminated"),
+        (HOOK, {}, "no longer waits before it is terminated"),
+    ],
 )
-def test_master_that_waits_for_the_others_from_now_on(before: dict[str, Any], after: dict[str, Any], words: str) -> None:
+def test_master_that_waits_for_the_others_from_now_on(
+    before: dict[str, Any], after: dict[str, Any], words: str
+) -> None:
     impact = meaning(before, after, (f"{HOOKS}/0", None, None), group="MasterAAutoScalingGroup")
     assert words in impact.text
     assert impact.danger is Danger.NONE

@@ -20,8 +20,8 @@ MAX_WIDTH = 120  # text in longer lines is hard to read
 _MIN_TEXT_WIDTH = 30  # of the text in a row; where less space is left beside the other cells, it goes below them
 _MIN_FOLDED_WIDTH = 20  # of the words that stand below each other in the last column of a folded line
 _QUOTED_COMMAND = re.compile(r"`[^`]*`")
-# Lines that are copied and run as they are; a command within a sentence is quoted.
-_COMMAND_LINE = re.compile(r"(?:Next: | {4,})(?:aws|cfngen|kubectl) |export ")
+# Lines that are copied and run as they are, and those of a console; a command within a sentence is quoted.
+_UNBROKEN_LINE = re.compile(r"(?:Next: | {4,})(?:aws|cfngen|kubectl) |export | +\| ")
 _LINE_START = re.compile(r"(?:\x1b\[[0-9;]*m| )*")
 _COLUMN_START = re.compile(r"^ *|(?<=\S) {2,}(?=\S)")
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
@@ -112,10 +112,10 @@ def fold(line: str, width: int) -> str:
     """Return a line in as many lines as the width needs: what does not fit goes below one of its last columns.
 
     Columns are two spaces apart, and a cell that fits into one line is not broken. A line that is a command, which
-    somebody copies, stays whole.
+    somebody copies, or that is quoted from a console stays whole.
     """
     plain = click.unstyle(line)
-    if len(plain) <= width or _COMMAND_LINE.match(plain):
+    if len(plain) <= width or _UNBROKEN_LINE.match(plain):
         return line
     columns = [match.end() for match in _COLUMN_START.finditer(plain)]
     indent = columns[0]

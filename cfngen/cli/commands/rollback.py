@@ -71,7 +71,7 @@ def command(
         outcome = replace(outcome, succeeded=outcome.status.rolled_back)
         stack = find_stack(account, outcome.stack_id)
         if not outcome.succeeded and not outcome.detached:
-            display.report(diagnose(account, outcome.stack_id))
+            display.report(diagnose(account, outcome.stack_id, with_failure=False))
         finished = outcome.finished("rollback", stack)
         display.report(finished)
         exit_code = verification.check_at_end(target, account, display, finished, verify=verify)

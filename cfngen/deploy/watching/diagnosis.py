@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import ClassVar
 
 from cfngen.cluster.naming.logical_ids import MasterId
@@ -20,7 +19,7 @@ from cfngen.deploy.aws.errors import AwsError, as_aws_error, translate_aws_error
 from cfngen.deploy.aws.events import is_cancelled, read_all_events, repeats_another_failure
 from cfngen.deploy.aws.failure_events import find_failed_instance, read_failures, read_operation
 from cfngen.deploy.aws.network import list_interfaces
-from cfngen.deploy.aws.operation_events import is_at_rest, merge_events, since_time
+from cfngen.deploy.aws.operation_events import is_at_rest, merge_events, since_time, was_cancelled
 from cfngen.deploy.aws.stacks import (
     AUTO_SCALING_GROUP,
     NESTED_STACK,
@@ -104,11 +103,12 @@ class Diagnosis(Message):
     next_steps: tuple[NextStep, ...] = ()
 
 
-def diagnose(account: Account, root_id: str) -> Diagnosis:
-    """Find out why the last operation of a stack failed; if that is a rollback, why the operation before it failed.
+def diagnose(account: Account, root_id: str, *, with_failure: bool = True) -> Diagnosis:
+    """Find out why the last operation of a stack failed.
 
     Args:
         root_id: the root stack's ARN, or its name if it is not deleted.
+        with_failure: whether to explain, if that is a rollback, why the operation before it failed.
 
     Raises:
         AwsError: CloudFormation refuses to list the events. Errors of other services only become notes.
@@ -119,7 +119,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
             # `root_id` is an ARN, or the name of a stack that does not exist.
             name_in_arn = stack_name(root_id)
             return Diagnosis(stack=name_in_arn or root_id, stack_id=root_id if name_in_arn else "", status="")
-        root_events = read_operation(account, stack.id)
+        root_events = read_operation(account, stack.id, with_failure=with_failure)
         if not root_events:
             return Diagnosis(stack.name, stack.id, stack.status.name, next_steps=_next_steps(stack))
         events = _add_nested_failures(account, stack.id, root_events)
@@ -127,7 +127,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
     if not causes and not rollback_failures:
         causes = _find_deepest_failure(events)
     status_changes = [event for event in root_events if event.of_stack]
-    cancelled = not causes and any(_was_cancelled(previous, event) for previous, event in pairwise(status_changes))
+    cancelled = not causes and was_cancelled(root_events)
     return Diagnosis(
         stack=stack.name,
         stack_id=stack.id,
@@ -170,17 +170,22 @@ def _is_cause(event: Event) -> bool:
 
 
 def _separate_rollback_failures(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
-    """Return the failures of the operation, and the failures of its rollback; of each resource only the first."""
+    """Return the failures of the operation, and of the last attempt to roll it back; of each resource the first."""
     # Keys are the path of a stack and the logical id of a resource in it.
     causes: dict[tuple[tuple[str, ...], str], Event] = {}
     rollback_failures: dict[tuple[tuple[str, ...], str], Event] = {}
-    is_rolling_back = False
+    is_rolling_back = was_at_rest = False
     for index, event in enumerate(events):
         if _is_cause(event):
             failures = rollback_failures if is_rolling_back else causes
             failures.setdefault((event.path, event.logical_id), event)
-        if index and event.of_stack and not event.path and not is_at_rest(event.status):
-            is_rolling_back = is_rolling_back or "ROLLBACK" in event.status or event.status == "DELETE_IN_PROGRESS"
+        if index and event.of_stack and not event.path:
+            in_progress = not is_at_rest(event.status)
+            undoes = in_progress and ("ROLLBACK" in event.status or event.status == "DELETE_IN_PROGRESS")
+            is_rolling_back = is_rolling_back or undoes
+            if in_progress and was_at_rest:
+                rollback_failures.clear()  # another attempt begins
+            was_at_rest = not in_progress
     return list(causes.values()), list(rollback_failures.values())
 
 
@@ -191,16 +196,6 @@ def _find_deepest_failure(events: Iterable[Event]) -> list[Event]:
     """
     failures = [event for event in events if event.failed and not is_cancelled(event)]
     return sorted(failures, key=lambda event: -len(event.path))[:1]
-
-
-def _was_cancelled(previous: Event, event: Event) -> bool:
-    """Return whether a user cancelled the operation between these two consecutive events about the root stack."""
-    # When CloudFormation itself deletes or rolls back after a failure, the event has another reason.
-    by_user = event.reason in ("", "User Initiated")
-    if previous.status == "CREATE_IN_PROGRESS":
-        return by_user and event.status == "DELETE_IN_PROGRESS"  # the only way to cancel a creation
-    was_updating = previous.status in ("UPDATE_IN_PROGRESS", "IMPORT_IN_PROGRESS")
-    return by_user and was_updating and event.status.endswith("ROLLBACK_IN_PROGRESS")
 
 
 def _cause_from_event(account: Account, event: Event) -> Cause:

@@ -182,8 +182,8 @@ def test_a_phase_that_has_nothing_to_do_any_more_is_left_out() -> None:
     operator = Operator()
     found = three(operator)
     del operator.plans[1]
-    operator.outcomes = [outcome(), replace(outcome(), seconds=9.0)]
-    assert operator.carry_out(found).seconds == 9.0
+    operator.outcomes = [replace(outcome(), seconds=60.0), replace(outcome(), seconds=9.0)]
+    assert operator.carry_out(found).seconds == 69.0
     assert [each for each in operator.done if isinstance(each, str)] == ["first", "third"]
 
 
@@ -198,6 +198,15 @@ def test_a_phase_that_fails_is_the_last_and_what_is_left_is_told() -> None:
     )
     assert "`cfngen deploy`" in str(notice.hint)
     assert "third" not in operator.done
+
+
+def test_after_a_phase_whose_rollback_failed_the_rollback_comes_first() -> None:
+    operator = Operator()
+    stuck = replace(outcome(succeeded=False), status=StackStatus("UPDATE_ROLLBACK_FAILED"))
+    operator.outcomes = [stuck]
+    operator.carry_out(three(operator))
+    [notice] = operator.said(Notice)
+    assert [str(command) for command in notice.hint.commands] == ["cfngen rollback --stack-name one", "cfngen deploy"]
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

@@ -61,7 +61,7 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
             check_stack_owner(stack, cluster)
             outcome = cancel_creation(account, interaction, outcome)
         if not outcome.succeeded and not outcome.detached:
-            report(diagnose(account, stack.id))
+            report(diagnose(account, stack.id, with_failure=outcome.action != "rollback"))
         stack = reread_stack(account, stack)
         if not outcome.detached:
             leftovers.report_lost_addresses(account, stack, report)

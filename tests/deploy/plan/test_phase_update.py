@@ -51,8 +51,8 @@ class Operator:
         self.documents: list[list[str]] = []
         self.api = Recorded()
 
-    def plan_part(self, part: UpdatePart, documents: Sequence[Document], number: int) -> Plan:
-        self.done.append((number, part.title))
+    def plan_part(self, parts: Sequence[UpdatePart], documents: Sequence[Document], number: int) -> Plan:
+        self.done.append((number, parts[0].title))
         self.documents.append([each.name for each in documents])
         planned = self.plans.get(number, plan(change_set=""))
         if isinstance(planned, BaseException):
@@ -340,12 +340,13 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
         iam = Document(
             "iam", {"Resources": {"R": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "x"}}}, **SECRET}, "m"
         )
-        made = planning(UpdatePart(kind, ()), (iam, ROOT), 3)
+        made = planning([UpdatePart(kind, ()), UpdatePart("node-groups", (), (KEPT,))], (iam, ROOT), 3)
         execute(api.account, replace(made, _executed=[]))
         assert CHANGE_SET in api.change_sets
     assert uploaded == [[iam, ROOT]]
     [sent] = api.named("CreateChangeSet")
     assert (sent["ChangeSetName"], sent["TemplateURL"]) == ("cfngen-plan-one-3", "https://bucket/part.json")
+    assert sent["Description"].endswith("; then node group Kept")
     assert sent["Capabilities.member.1"] == "CAPABILITY_NAMED_IAM"
     entry = "Parameters.member."
     told = [

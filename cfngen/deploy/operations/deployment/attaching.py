@@ -21,6 +21,7 @@ from cfngen.deploy.preflight.stack_checks import check_stack_owner
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 
 _DEPLOYMENT_ACTIONS = ("create", "update")  # actions of stack operations that `deploy` starts
 
@@ -86,6 +87,13 @@ def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult,
         # Deployments with --no-protect, and operations not started by cfngen, leave termination protection as it is.
         enable_termination_protection = origin is not None and origin.protect is True
         stack_protection.protect_stack(account, stack, termination=enable_termination_protection, report=report)
+        if outcome.succeeded and origin is not None and origin.following:
+            hint = CommandText(
+                "unless the cfngen that began it still runs, ",
+                suggest("deploy", stack=stack.name),
+                " continues with them.",
+            )
+            report(Notice(f"this was one phase of a deployment; after it come: {origin.following}", hint))
     except AwsError as error:
         text = f"{stack.name} is up to date, but not protected: {error}"
         report(Notice(text, error.hint or "the next deployment tries again."))

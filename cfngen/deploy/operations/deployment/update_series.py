@@ -116,7 +116,7 @@ def carry_out_phases(
         plan = update.first_plan
         if outcome is not None:
             with _reporting_what_remains(interaction.report, remaining_titles, index, total):
-                plan = update.plan_part(part, templates, index)
+                plan = update.plan_part(update.parts[index:], templates, index)
                 if not plan.is_empty:
                     _confirm_again(account, part, plan, interaction, cluster, remaining_titles)
             if plan.is_empty:

@@ -37,7 +37,7 @@ class OperationOrigin:
     Attributes:
         caller: ARN of the user or role that started it with cfngen; empty if unknown or not started with cfngen.
         protect: whether the deployment enables termination protection at its end; None if unknown.
-        following: titles of the deployment's phases and updates that come after this operation; empty if there are none.
+        following: titles of the phases and updates that the deployment has after this operation; may be empty.
     """
 
     time: datetime

@@ -21,8 +21,10 @@ from cfngen.deploy.aws import protection, stacks
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.addresses import LostAddress, find_lost_addresses
 from cfngen.deploy.aws.errors import translate_aws_errors
+from cfngen.deploy.aws.failure_events import read_operation
 from cfngen.deploy.aws.groups import GroupView, find_groups, read_image_dates
 from cfngen.deploy.aws.launched_versions import RetypedSlot, StaleGroup, find_retyped_slots, find_stale_groups
+from cfngen.deploy.aws.operation_events import was_cancelled
 from cfngen.deploy.aws.private_network import PrivateNetwork, read_private_network
 from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT, REQUEST_KEY, SnapshotStore
 from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackView, list_resources, read_status_time
@@ -68,11 +70,13 @@ class ClusterReading:
 
     Attributes:
         without_policy: names of the stacks without the stack policy that they should have.
+        cancelled: whether the last operation was cancelled by somebody.
         image_dates: when the masters' machine images were created, by image id.
     """
 
     since: datetime | Unknown
     without_policy: tuple[str, ...] | Unknown
+    cancelled: bool | Unknown
     resources: tuple[ResourceView, ...] | Unknown
     groups: tuple[GroupView, ...] | Unknown
     differences: Differences
@@ -113,6 +117,7 @@ class _Reader:
         account, cluster, stack = self.account, self.cluster, self.stack
         since = self._submit(lambda: read_status_since(account, stack))
         without_policy = self._submit(lambda: _find_stacks_without_policy(account, stack))
+        cancelled = self._submit(lambda: read_cancelled(account, stack))
         outputs = read_or_unknown(lambda: stacks.read_outputs(account, stack))
         endpoint = read_or_unknown(lambda: cluster_access.find_api_endpoint(stack, require(outputs), find_url_override))
         kubernetes = self.pool.submit(_read_kubernetes, account, stack, outputs, endpoint)
@@ -128,6 +133,7 @@ class _Reader:
         return ClusterReading(
             since=since.result(),
             without_policy=without_policy.result(),
+            cancelled=cancelled.result(),
             resources=resources,
             groups=groups.result(),
             differences=differences,
@@ -189,6 +195,11 @@ def read_status_since(account: Account, stack: StackView) -> datetime:
     if time is None:
         raise _UnknownError("CloudFormation no longer has events for it")
     return time
+
+
+def read_cancelled(account: Account, stack: StackView) -> bool:
+    """Return whether somebody cancelled the last operation of a stack, which was rolled back then."""
+    return stack.status.is_back and was_cancelled(read_operation(account, stack.id))
 
 
 def _find_stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...]:

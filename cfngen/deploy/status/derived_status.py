@@ -48,6 +48,7 @@ from cfngen.deploy.status.cluster_status import (
     stack_state,
 )
 from cfngen.deploy.status.network_problems import find_network_problems
+from cfngen.deploy.status.status_problems import find_status_problems
 from cfngen.hints import SuggestedCommand, suggest
 
 # Statuses of stacks without resources: nothing has been created, or everything has been deleted again.
@@ -115,7 +116,7 @@ def _status_of_reading(
         and (not network_problems or isinstance(network_problems, Unknown))
     )
     status = make_status(
-        stack=stack_state(stack, reading.since, reading.without_policy),
+        stack=stack_state(stack, reading.since, reading.without_policy, cancelled=reading.cancelled),
         next_command=_next_command(stack, differences, is_healthy=is_healthy),
         endpoint=reading.endpoint if isinstance(reading.endpoint, Unknown) else reading.endpoint.url,
         api=kubernetes if isinstance(kubernetes, Unknown) else kubernetes.api,
@@ -137,7 +138,8 @@ def _status_of_reading(
         network_problems=network_problems or None,
     )
     pause = None if isinstance(reading.groups, Unknown) else find_pause(reading.groups)
-    return with_pause(status, pause)
+    status = with_pause(status, pause)
+    return replace(status, problems=tuple(find_status_problems(status)))
 
 
 def _next_command(stack: StackView, differences: Differences, *, is_healthy: bool) -> str | SuggestedCommand:

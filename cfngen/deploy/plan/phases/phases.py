@@ -102,7 +102,7 @@ def plan_phases(
     if len(parts) < 2:
         return None
     discard(overall_plan)
-    for position, part in enumerate(parts):
+    for position in range(len(parts)):
         remaining_parts = parts[position:]
         first_plan = plan_part(remaining_parts, phase_documents(deployed, requested, remaining_parts), position)
         if not first_plan.is_empty:  # else nothing changes in this part, and the update starts with the next one

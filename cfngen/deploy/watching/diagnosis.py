@@ -12,31 +12,33 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.consoles import ConsoleExcerpt, read_group_consoles, read_launch_failures
-from cfngen.deploy.aws.errors import AwsError, as_aws_error, translate_aws_errors
+from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.events import is_cancelled, read_all_events, repeats_another_failure
 from cfngen.deploy.aws.failure_events import find_failed_instance, read_failures, read_operation
 from cfngen.deploy.aws.network import list_interfaces
 from cfngen.deploy.aws.operation_events import is_at_rest, merge_events, since_time, was_cancelled
 from cfngen.deploy.aws.stacks import (
-    AUTO_SCALING_GROUP,
     NESTED_STACK,
     StackView,
     find_stack,
-    list_resource_tree,
     stack_name,
 )
 from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.messages.next_steps import NextStep, next_steps
 from cfngen.deploy.messages.stack_status import StackHealth
-from cfngen.deploy.watching.evidence import explain_consoles, sold_out_master_hint
+from cfngen.deploy.watching.evidence import (
+    TYPES_WITH_SIGNALS,
+    ErrorsAsNotes,
+    explain_consoles,
+    find_group,
+    sold_out_master_hint,
+)
 from cfngen.deploy.watching.progress import operation_of_status
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain_event, explain_reason
 from cfngen.hints import Hint, suggest
 
-_WAIT_CONDITION_TYPE = "AWS::CloudFormation::WaitCondition"
 _INSTANCE_FAILURE_REASON = re.compile(
     r"resource signal|FAILURE signal|instance|launch template|capacity", re.IGNORECASE
 )
@@ -206,10 +208,10 @@ def _cause_from_event(account: Account, event: Event) -> Cause:
 def _cause_with_evidence(account: Account, event: Event) -> Cause:
     """Return a failure with details from EC2 and Auto Scaling: console output, failed launches, network interfaces."""
     cause = _cause_from_event(account, event)
-    if event.type in (AUTO_SCALING_GROUP, _WAIT_CONDITION_TYPE) and _INSTANCE_FAILURE_REASON.search(event.reason):
+    if event.type in TYPES_WITH_SIGNALS and _INSTANCE_FAILURE_REASON.search(event.reason):
         return _add_instance_evidence(account, cause)
     if event.type in _INTERFACE_FILTER_BY_TYPE and _STILL_IN_USE_REASON.search(event.reason):
-        with _ErrorsAsNotes() as errors:
+        with ErrorsAsNotes() as errors:
             cause = replace(cause, occupants=tuple(_describe_interfaces(account, event)))
         return replace(cause, notes=errors.notes)
     return cause
@@ -218,17 +220,16 @@ def _cause_with_evidence(account: Account, event: Event) -> Cause:
 def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     event = cause.event
     failed_instance_id = ""
-    with _ErrorsAsNotes():
+    with ErrorsAsNotes():
         failed_instance_id = find_failed_instance(account, event)
-    group = event.physical_id
-    if event.type == _WAIT_CONDITION_TYPE:
-        with _ErrorsAsNotes():
-            group = _find_group_of_condition(account, event)
+    group = ""
+    with ErrorsAsNotes():
+        group = find_group(account, event)
     launch_failures: tuple[str, ...] = ()
     consoles: tuple[ConsoleExcerpt, ...] = ()
-    with _ErrorsAsNotes() as launch_errors:
+    with ErrorsAsNotes() as launch_errors:
         launch_failures = read_launch_failures(account, group) if group and not failed_instance_id else ()
-    with _ErrorsAsNotes() as console_errors:
+    with ErrorsAsNotes() as console_errors:
         consoles = read_group_consoles(account, group, failed_instance_id) if group else ()
     explanations = (explain_reason(reason, account.region) for reason in launch_failures)
     explanation = next((explanation for explanation in explanations if explanation.hint), Explanation())
@@ -244,23 +245,6 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     return replace(cause, launches=launch_failures, instances=consoles, notes=notes)
 
 
-def _find_group_of_condition(account: Account, event: Event) -> str:
-    """Return the name of the Auto Scaling group that a wait condition waits for; empty if there is none.
-
-    The wait condition is in the root stack, the master's group in a nested stack.
-    """
-    condition = MasterId.parse(event.logical_id)
-    if condition is None:
-        return ""
-    group_id = str(condition.sibling("AutoScalingGroup"))
-    groups = (
-        resource.view
-        for resource in list_resource_tree(account, event.stack_id)
-        if resource.view.logical_id == group_id
-    )
-    return next((group.physical_id for group in groups), "")
-
-
 def _describe_interfaces(account: Account, event: Event) -> Iterator[str]:
     interfaces = list_interfaces(account, _INTERFACE_FILTER_BY_TYPE[event.type], event.physical_id)
     for interface in interfaces[:_MAX_INTERFACES]:
@@ -268,27 +252,6 @@ def _describe_interfaces(account: Account, event: Event) -> Iterator[str]:
         yield f"{interface.id} ({purpose}), {interface.status} in {interface.subnet}"
     if len(interfaces) > _MAX_INTERFACES:
         yield f"{len(interfaces) - _MAX_INTERFACES} more network interfaces"
-
-
-class _ErrorsAsNotes:
-    """Context manager that turns errors of AWS into notes: missing details never hide the cause of a failure."""
-
-    def __init__(self) -> None:
-        self.notes: tuple[str, ...] = ()
-
-    def __enter__(self) -> _ErrorsAsNotes:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        from botocore.exceptions import BotoCoreError, ClientError
-
-        if isinstance(error, (BotoCoreError, ClientError)):
-            self.notes = (str(as_aws_error(error)),)
-            return True
-        if isinstance(error, AwsError):
-            self.notes = (str(error),)
-            return True
-        return False
 
 
 def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = False) -> tuple[NextStep, ...]:

@@ -17,6 +17,8 @@ from cfngen.deploy.aws.errors import DeniedError, as_aws_error, error_code
 from cfngen.deploy.aws.groups import describe_instances
 from cfngen.deploy.aws.types import AwsObject
 
+BOOT_SECONDS = 300
+"""Seconds until an instance has booted, installed Kubernetes and sent its signal, as a rule."""
 MAX_BOOT_MESSAGES = 10
 MAX_RAW_LINES = 6
 MAX_INSTANCES = 6

@@ -29,6 +29,7 @@ from cfngen.deploy.aws.private_network import PrivateNetwork, read_private_netwo
 from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT, REQUEST_KEY, SnapshotStore
 from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackView, list_resources, read_status_time
 from cfngen.deploy.aws.volumes import read_volumes
+from cfngen.deploy.status.boots import Boots, read_boots
 from cfngen.deploy.status.cluster_status import ApiState, BackupState, Unknown, VolumeState
 from cfngen.errors import CfngenError
 
@@ -72,6 +73,7 @@ class ClusterReading:
         without_policy: names of the stacks without the stack policy that they should have.
         cancelled: whether the last operation was cancelled by somebody.
         image_dates: when the masters' machine images were created, by image id.
+        boots: what is known of the boots of masters, if the Kubernetes API could not be read.
     """
 
     since: datetime | Unknown
@@ -88,6 +90,7 @@ class ClusterReading:
     authority_expiry: datetime | Unknown
     serving_expiry: datetime | Unknown
     token_expiry: datetime | Unknown
+    boots: Boots = field(default_factory=Boots)
 
 
 class _UnknownError(CfngenError):
@@ -130,6 +133,9 @@ class _Reader:
         token_expiry = self._submit(lambda: _read_join_token_expiry(account, require(resources)))
         differences = self._compare(resources)
         authority_expiry, kubernetes_state = kubernetes.result()
+        boots = Boots()
+        if isinstance(kubernetes_state, Unknown) and not isinstance(all_groups := groups.result(), Unknown):
+            boots = read_boots(account, all_groups, None)
         return ClusterReading(
             since=since.result(),
             without_policy=without_policy.result(),
@@ -145,6 +151,7 @@ class _Reader:
             authority_expiry=authority_expiry,
             serving_expiry=serving_expiry.result(),
             token_expiry=token_expiry.result(),
+            boots=boots,
         )
 
     def _compare(self, resources: tuple[ResourceView, ...] | Unknown) -> Differences:

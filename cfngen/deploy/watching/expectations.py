@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from cfngen.deploy.aws.consoles import BOOT_SECONDS
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.templates.evaluation import EvaluatedTemplate
@@ -18,7 +19,6 @@ from cfngen.templates.expressions import references
 ResourceAction = Literal["create", "update", "replace", "delete"]
 StackPath = tuple[str, ...]
 
-BOOT_SECONDS = 300  # seconds until an instance has booted, installed Kubernetes and sent its signal
 DEFAULT_SECONDS = 15  # of an operation on a resource of a type that is not listed below, in the total
 DRAIN_SECONDS = 60  # seconds to drain a node
 # Seconds to create an Auto Scaling group if CloudFormation does not wait for its instances.

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from cfngen.cluster.naming.logical_ids import MasterId, NodeGroupId
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.consoles import read_group_consoles, read_launch_failures
+from cfngen.deploy.aws.consoles import BOOT_SECONDS, read_group_consoles, read_launch_failures
 from cfngen.deploy.aws.stacks import StackView, read_template
 from cfngen.deploy.messages.message import Event, Notice
 from cfngen.deploy.watching.evidence import TYPES_WITH_SIGNALS, ErrorsAsNotes, find_group
-from cfngen.deploy.watching.expectations import BOOT_SECONDS, DRAIN_SECONDS
+from cfngen.deploy.watching.expectations import DRAIN_SECONDS
 from cfngen.deploy.watching.progress import ResourceProgress, StackProgress, is_overdue
 from cfngen.hints import CommandText, Hint, suggest
 from cfngen.text import pluralize

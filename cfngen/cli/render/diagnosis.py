@@ -24,6 +24,9 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]
 def _all_lines(diagnosis: Diagnosis, max_width: int) -> Iterator[str]:
     activity = f"{OPERATION_VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
     subject = activity[0].upper() + activity[1:]
+    if diagnosis.control_plane:
+        yield from paragraph(diagnosis.control_plane, max_width, style=BOLD)
+        yield ""
     if diagnosis.cause is not None:
         yield from flow(
             [(f"{subject} failed", BOLD), (f"({diagnosis.status}): {_short_text(diagnosis.cause)}", PLAIN)],

@@ -91,6 +91,7 @@ class Diagnosis(Message):
         rollback_failures: failures during the rollback.
         cancelled: whether somebody cancelled the operation (a creation: deleted its stack), so that nothing failed.
         next_steps: commands to continue with, the usual one first.
+        control_plane: if masters failed: whether the API answers, and how many members etcd has and needs; else empty.
     """
 
     kind: ClassVar[str] = "diagnosis"
@@ -103,6 +104,7 @@ class Diagnosis(Message):
     rollback_failures: tuple[Cause, ...] = ()
     cancelled: bool = False
     next_steps: tuple[NextStep, ...] = ()
+    control_plane: str = ""
 
 
 def diagnose(account: Account, root_id: str, *, with_failure: bool = True) -> Diagnosis:

@@ -51,14 +51,18 @@ def boots(**lines: tuple[str, ...]) -> Boots:
         (
             (group("a", 60), group("b", 3), group("c", None)),
             boots(),
-            f"master b was launched 3 minutes ago and master c has no instance{NEEDS}"
-             "`cfngen validate cluster --wait 15m` waits for that.",
+            (
+                f"master b was launched 3 minutes ago and master c has no instance{NEEDS}"
+                "`cfngen validate cluster --wait 15m` waits for that."
+            ),
         ),
         (
             (group("a", 60), group("b", 3), group("c", 7)),
             boots(b=BROKEN),
-            "master b (i-b) failed to boot: step 2 of 14 (downloads): no route and master c was launched 7 minutes ago"
-             f"{NEEDS}`cfngen replace i-b` launches another one.",
+            (
+                "master b (i-b) failed to boot: step 2 of 14 (downloads): no route and master c was launched 7 minutes "
+                f"ago{NEEDS}`cfngen replace i-b` launches another one."
+            ),
         ),
         ((group("a", 60), group("b", 3)), boots(b=("done in 60.0 s",)), "check ApiAllowedCidr"),
         ((group("a", 60),), boots(), "check ApiAllowedCidr"),

@@ -33,6 +33,7 @@ from cfngen.deploy.operations.deletion import removal
 from cfngen.deploy.operations.deployment import execution, update_series
 from cfngen.deploy.operations.deployment.attaching import cancel_creation
 from cfngen.deploy.operations.deployment.preparation import DeploymentRequest, Preparation, prepare
+from cfngen.deploy.operations.deployment.quorum import add_control_plane
 from cfngen.deploy.operations.deployment.unplanned import PlanWitness
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.plan.plan import Change, Plan, Replacement
@@ -266,7 +267,8 @@ class _Deployment:
             if outcome.succeeded:
                 stack_protection.protect_deployed_stack(account, stack, self.request.protect, report=self.report)
             else:
-                self.report(diagnose(account, stack.id))
+                diagnosis = diagnose(account, stack.id)
+                self.report(add_control_plane(account, cluster, self.request.find_url_override, diagnosis))
                 stack_protection.unprotect_failed_creation(account, stack, self.report)
                 leftovers.report_lost_addresses(account, stack, self.report)
                 if action == "create" and stack.status.health is not StackHealth.PAUSED:

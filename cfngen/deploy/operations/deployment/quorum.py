@@ -22,6 +22,11 @@ from cfngen.errors import CfngenError
 from cfngen.hints import SuggestedCommand
 from cfngen.text import join_and, pluralize, verb_form
 
+_KEEP_IS_SAFER = (
+    "If a master fails, the rollback replaces those before it again, while the failed one may be away; with "
+    "--on-failure keep they stay as they are, and the API with them"
+)
+
 
 def judge_quorum(
     account: Account, stack: StackView, groups: Sequence[GroupView], plan: Plan, find_url_override: FindApiUrlOverride
@@ -39,6 +44,8 @@ def judge_quorum(
     if len(masters) < 2 or not replaced:
         return plan
     failing = find_failing_masters(masters, _read_kubernetes(account, stack, find_url_override))
+    if not failing and len(replaced) > 1 and plan.on_failure == "ROLLBACK" and not plan.replaces:
+        return _with_impact(plan, Impact(_KEEP_IS_SAFER))
     working = [slot for slot in replaced if slot not in failing]
     needed = etcd_quorum(len(masters))
     working_count = len(masters) - len(failing)

@@ -203,6 +203,20 @@ def test_masters_are_not_replaced_unasked_while_one_does_not_work(
     )
 
 
+def test_a_failed_update_of_masters_says_first_what_is_left_of_them(run: Command, where: Place) -> None:
+    zones = ", ".join(f"{{zone: us-west-2{letter}}}" for letter in "abc")
+    masters = ("--set", "controlPlane.count=3", "--set", f"network.subnets=[{zones}]", "--ignore-quotas", "--yes")
+    assert run("deploy", *ALLOWED, *masters, stack="left").code == 0
+    where.world.machines.inject_failure("MasterBAutoScalingGroup", "downloads", "no route", times=1)
+    ran = run("deploy", *masters, "--set", "controlPlane.instanceType=t3.large", "--no-verify", stack="left")
+    report = ran.out[ran.out.index("The API ") :].splitlines()
+    assert report[0].startswith("The API answers; etcd has 3 of 3 members and needs 2.")
+    assert re.search(
+        r"master b, i-\w+, step \d+ of \d+ \(downloads\): no route", " ".join(" ".join(report[2:4]).split())
+    )
+    assert "cfngen deploy --on-failure keep --stack-name left" in ran.out
+
+
 def lose_master(where: Place, stack: str, logical_id: str) -> None:
     """Terminate a master whose group launches no other one."""
     autoscaling = where.account.client("autoscaling")

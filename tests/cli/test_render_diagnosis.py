@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import click
+import pytest
 
 from cfngen.cli.render.diagnosis import diagnosis_lines
 from cfngen.deploy.aws.consoles import ConsoleExcerpt
@@ -31,6 +32,8 @@ SAID = ConsoleExcerpt(
     "terminated",
     ("[1/3] identity: i-1 (0.1 s)", "[2/3] join FAILED after 120.0 s: no secret. What to do: look at the master"),
     failed=True,
+    note="a session on it shows the rest:",
+    fetch="aws ssm start-session --region us-west-2 --target i-1",
 )
 FETCH = "aws ec2 get-console-output --region us-west-2 --output text --latest --instance-id i-2"
 CAUSE = Cause(
@@ -56,7 +59,7 @@ def plain(diagnosis: Diagnosis, width: int = 120) -> list[str]:
 
 def test_the_cause_what_it_means_who_saw_it_and_what_to_type():
     assert plain(DIAGNOSIS) == [
-        "Creating k8s failed (ROLLBACK_COMPLETE)",
+        "Creating k8s failed (ROLLBACK_COMPLETE): node group nodes, i-1, step 2 of 3 (join): no secret",
         "",
         "  ✗ NodeGroupNodesStack/NodeGroupNodesAutoScalingGroup (node group nodes) CREATE_FAILED at 12:04:05Z",
         "      Failed to receive 2 resource signal(s) within the specified duration",
@@ -64,6 +67,8 @@ def test_the_cause_what_it_means_who_saw_it_and_what_to_type():
         "    i-1 (terminated), console output:",
         "      | [1/3] identity: i-1 (0.1 s)",
         "      | [2/3] join FAILED after 120.0 s: no secret. What to do: look at the master",
+        "      a session on it shows the rest:",
+        "      aws ssm start-session --region us-west-2 --target i-1",
         "    i-2, i-3 (running):",
         "      its console is empty",
         f"      {FETCH}",
@@ -79,12 +84,27 @@ def test_the_line_on_which_the_boot_failed_is_red():
     assert click.style(f"      | {SAID.lines[1]}", fg="red") in diagnosis_lines(DIAGNOSIS, 120)
 
 
-def test_narrow_terminals_tear_no_command():
+def test_narrow_terminals_tear_neither_a_command_nor_a_line_of_a_console():
     told = plain(DIAGNOSIS, 60)
     assert f"      {FETCH}" in told
-    said = " ".join(line.removeprefix("      | ") for line in told if line.startswith("      | "))
-    assert said == " ".join(SAID.lines)
-    assert all(len(line) <= 60 for line in told if line.startswith("      | "))
+    assert tuple(line.removeprefix("      | ") for line in told if line.startswith("      | ")) == SAID.lines
+
+
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        (CAUSE, "node group nodes, i-1, step 2 of 3 (join): no secret"),
+        (replace(CAUSE, instances=()), "node group nodes: 2 of the group's instances did not report in time that"),
+        (Cause(replace(EVENT, logical_id="Disk", reason="no disks today")), "disk: no disks today"),
+        (Cause(replace(EVENT, physical_id="arn:root", stack_id="arn:root", reason="no role")), "stack itself: no role"),
+        (
+            replace(CAUSE, instances=(replace(SAID, lines=(SAID.lines[0], "waiting for a master (60 s): none")),)),
+            "i-1, after step 1 of 3 (identity): waiting for a master (60 s): none",
+        ),
+    ],
+)
+def test_the_first_line_names_the_cause(cause: Cause, told: str):
+    assert told in " ".join(" ".join(plain(replace(DIAGNOSIS, cause=cause))[:2]).split())
 
 
 def test_further_failures_and_those_of_the_way_back():
@@ -133,5 +153,5 @@ def test_every_text_wraps_but_commands_stay_on_their_line():
         shown = plain(long, width)
         assert "  cfngen deploy --stack-name k8s" in {line[:32] for line in shown}
         # A word that is longer than the screen stands alone in its line; commands of the AWS CLI are left whole.
-        wide = [line for line in shown if len(line) > width and "aws ec2" not in line]
+        wide = [line for line in shown if len(line) > width and "aws " not in line]
         assert [line for line in wide if len(line.split()) > 1 and line.split()[0] not in "✗|"] == []

@@ -142,6 +142,7 @@ def test_columns_without_room_stand_below_their_row():
         ("    aws ec2 delete-volume --volume-id vol-12345678", ["    aws ec2 delete-volume --volume-id vol-12345678"]),
         ("  cfngen rollback --stack-name production --force", ["  cfngen rollback --stack-name production --force"]),
         ('         -  "a line of a difference is whole"', ['         -  "a line of a difference is whole"']),
+        ("      | [4/9] program: Program1 unpacked  (0.4 s)", ["      | [4/9] program: Program1 unpacked  (0.4 s)"]),
         ("Next: cfngen deploy -f prod.yaml --stack-name prod", ["Next: cfngen deploy -f prod.yaml --stack-name prod"]),
         ("  yes, `cfngen status --drift` says more of it", ["  yes, `cfngen status --drift` says more", "  of it"]),
     ],

@@ -192,7 +192,7 @@ def test_what_takes_longer_than_usual_stands_out():
     late = ResourceProgress("Vpc", "AWS::EC2::VPC", "CREATE_IN_PROGRESS", 45, 15)
     stack = StackProgress(("VpcStack",), "k8s-Vpc-1", "CREATE_IN_PROGRESS", 0, 9, 45, (late,))
     [line] = [line for line in tree_lines(Progress("create", "k8s", "", 45, 0, (stack,)), 80) if "VPC: " in line.text]
-    assert click.style("creating, 45 s of about 15 s", fg="yellow") in line.styled(80)
+    assert click.style("creating, 45 s, overdue: usually 15 s", fg="yellow") in line.styled(80)
 
 
 def test_trouble_is_shown():

@@ -194,6 +194,12 @@ def test_templates_alone_are_a_change_of_no_resource():
     assert "No resource changes: only descriptions, outputs or metadata of the templates." in said
 
 
+def test_what_an_update_tries_again_is_named_and_counted():
+    said = text(update(templates_only=True, unfinished=("NodeGroupNodesStack/NodeGroupNodesAutoScalingGroup",)))
+    assert "tried again as well: NodeGroupNodesStack/NodeGroupNodesAutoScalingGroup." in " ".join(map(str.strip, said))
+    assert said[-1] == "Plan: 1 to try again."
+
+
 def test_what_cloudformation_would_refuse_is_the_last_thing_said():
     said = " ".join(text(update(stack(INTERFACE), express=True)))
     assert said.endswith(

@@ -32,7 +32,11 @@ def answering(api: RecordedStack, given: Mapping[str, Answer]) -> Answers:
 
 
 def diagnosed(
-    status: str, *events: dict[str, Any] | str, given: Mapping[str, Answer] | None = None, apart: int = 1
+    status: str,
+    *events: dict[str, Any] | str,
+    given: Mapping[str, Answer] | None = None,
+    apart: int = 1,
+    with_failure: bool = True,
 ) -> Diagnosis:
     """Diagnose a history.
 
@@ -41,13 +45,14 @@ def diagnosed(
         events: what happened, oldest first; a status stands for the stack's own event.
         given: what other services answer.
         apart: seconds between two events.
+        with_failure: whether a rollback is diagnosed with the operation before it.
     """
     api = RecordedStack(status)
     entries = [event(each) if isinstance(each, str) else each for each in events]
     api.events[NAME] = [
         {**entry, "Timestamp": NOW + timedelta(seconds=apart * number)} for number, entry in enumerate(entries)
     ]
-    return diagnose(answering(api, given or {}).account, STACK_ID)
+    return diagnose(answering(api, given or {}).account, STACK_ID, with_failure=with_failure)
 
 
 def names(*causes: Cause | None) -> list[str]:

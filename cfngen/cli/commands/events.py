@@ -31,13 +31,15 @@ def command(target: Target, failures: bool, all_operations: bool, verbose: bool)
     from cfngen.deploy.aws.errors import translate_aws_errors
     from cfngen.deploy.aws.events import read_history
     from cfngen.deploy.aws.stacks import require_stack
+    from cfngen.deploy.operations.deployment.quorum import add_control_plane
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
     with translate_aws_errors():
         stack = require_stack(account, target.stack_name)
         if failures:
-            target.show(diagnose(account, stack.id))
+            diagnosis = diagnose(account, stack.id)
+            target.show(add_control_plane(account, target.cluster, target.kubernetes_override, diagnosis))
             return
         events = read_history(account, stack.id, operation="all" if all_operations else "latest", complete=verbose)
     if target.json:

@@ -56,6 +56,7 @@ def command(
     """
     from cfngen.deploy.aws.errors import translate_aws_errors
     from cfngen.deploy.aws.stacks import find_stack
+    from cfngen.deploy.operations.deployment.quorum import add_control_plane
     from cfngen.deploy.operations.recovery import rollback
     from cfngen.deploy.preflight.pausing import ensure_stack_not_paused
     from cfngen.deploy.watching.diagnosis import diagnose
@@ -71,7 +72,8 @@ def command(
         outcome = replace(outcome, succeeded=outcome.status.rolled_back)
         stack = find_stack(account, outcome.stack_id)
         if not outcome.succeeded and not outcome.detached:
-            display.report(diagnose(account, outcome.stack_id))
+            diagnosis = diagnose(account, outcome.stack_id, with_failure=False)
+            display.report(add_control_plane(account, target.cluster, target.kubernetes_override, diagnosis))
         finished = outcome.finished("rollback", stack)
         display.report(finished)
         exit_code = verification.check_at_end(target, account, display, finished, verify=verify)

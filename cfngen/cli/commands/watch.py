@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from cfngen.cli import verification
@@ -28,11 +30,16 @@ def command(context: click.Context, target: Target, *, verify: bool) -> None:
     work, 6 if you detach before its end.
     """
     from cfngen.deploy.operations.deployment.attaching import attach
+    from cfngen.deploy.operations.deployment.quorum import add_control_plane
 
     account = target.connect()
     with screen(target, account) as display:
         finished = attach(
-            account, target.stack_name, target.cluster.name, display.interaction(target.consent(yes=False))
+            account,
+            target.stack_name,
+            target.cluster.name,
+            display.interaction(target.consent(yes=False)),
+            complete=partial(add_control_plane, account, target.cluster, target.kubernetes_override),
         )
         display.report(finished)
         exit_code = verification.check_at_end(target, account, display, finished, verify=verify)

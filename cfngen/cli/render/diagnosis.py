@@ -21,8 +21,16 @@ def diagnosis_lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]
 def _all_lines(diagnosis: Diagnosis, max_width: int) -> Iterator[str]:
     activity = f"{OPERATION_VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
     subject = activity[0].upper() + activity[1:]
+    if diagnosis.control_plane:
+        yield from paragraph(diagnosis.control_plane, max_width, style=BOLD)
+        yield ""
     if diagnosis.cause is not None:
-        yield from flow([(f"{subject} failed", BOLD), (f"({diagnosis.status})", PLAIN)], max_width, 0, 2)
+        yield from flow(
+            [(f"{subject} failed", BOLD), (f"({diagnosis.status}): {_short_text(diagnosis.cause)}", PLAIN)],
+            max_width,
+            0,
+            2,
+        )
         yield ""
         yield from _cause_lines(diagnosis.cause, max_width)
     elif diagnosis.cancelled:
@@ -68,6 +76,15 @@ def _cause_lines(cause: Cause, max_width: int) -> Iterator[str]:
         yield from hanging("to fix:", str(cause.hint), max_width, 4)
 
 
+def _short_text(cause: Cause) -> str:
+    """Return a failure in a few words: the group, the instance and its failed step, or what AWS's reason means."""
+    name = "the stack itself" if cause.event.of_stack else resource_name(cause.event.logical_id)
+    instance = next((instance for instance in cause.instances if instance.step), None)
+    if instance is not None:
+        return f"{name}, {instance.id}, {instance.step}"
+    return f"{name}: {cause.explanation or cause.event.reason or 'CloudFormation gives no reason'}"
+
+
 def _brief_cause_lines(cause: Cause, max_width: int) -> Iterator[str]:
     yield from _headline_lines(cause, max_width)
     yield from paragraph(cause.event.reason or "CloudFormation gives no reason", max_width, 6)
@@ -97,15 +114,19 @@ def _instance_lines(instances: Sequence[ConsoleExcerpt], max_width: int) -> Iter
         yield f"    {instance.id}{_state_in_brackets(instance.state)}, console output:"
         for line in instance.lines:
             colour = "red" if " FAILED after " in line else None
-            for part_of_line in paragraph(line, max_width - 8):
-                yield click.style(f"      | {part_of_line}", fg=colour) if colour else f"      | {part_of_line}"
+            yield click.style(f"      | {line}", fg=colour) if colour else f"      | {line}"
         yield from paragraph(instance.note, max_width, 6)
+        yield from _command_lines(instance.fetch)
     for (state, note), instances_with_reason in without_console_lines.items():
         ids = ", ".join(instance.id for instance in instances_with_reason)
         yield from paragraph(f"{ids}{_state_in_brackets(state)}:", max_width, 4)
         yield from paragraph(note, max_width, 6)
-        if instances_with_reason[0].fetch:
-            yield f"      {click.style(instances_with_reason[0].fetch, fg='cyan')}"
+        yield from _command_lines(instances_with_reason[0].fetch)
+
+
+def _command_lines(command: str) -> Iterator[str]:
+    if command:
+        yield f"      {click.style(command, fg='cyan')}"
 
 
 def _state_in_brackets(state: str) -> str:

@@ -20,8 +20,8 @@ MAX_WIDTH = 120  # text in longer lines is hard to read
 MIN_COLUMN_WIDTH = 24  # of a text that is wrapped within its column; a point in time is a little shorter
 _MIN_FOLDED_WIDTH = 20  # of the words that stand below each other in the last column of a folded line
 _QUOTED_COMMAND = re.compile(r"`[^`]*`")
-# Lines that are copied as they are: commands, which are quoted within a sentence, and lines of a diff.
-_COPIED_LINE = re.compile(r"(?:Next: | {2,})(?:aws|cfngen|kubectl|\(umask) |export | {9}[-+] ")
+# Lines that are copied as they are: commands, which are quoted within a sentence, lines of a diff and of a console.
+_UNBROKEN_LINE = re.compile(r"(?:Next: | {2,})(?:aws|cfngen|kubectl|\(umask) |export | {9}[-+] | +\| ")
 _LINE_START = re.compile(r"(?:\x1b\[[0-9;]*m| )*")
 _COLUMN_START = re.compile(r"^ *|(?<=\S) {2,}(?=\S)")
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
@@ -112,10 +112,10 @@ def fold(line: str, width: int) -> str:
     """Return a line in as many lines as the width needs: what does not fit goes below one of its last columns.
 
     Columns are two spaces apart, and a cell that fits into one line is not broken. A line that somebody copies, such as
-    a command, stays whole.
+    a command, or that is quoted from a console stays whole.
     """
     plain = click.unstyle(line)
-    if len(plain) <= width or _COPIED_LINE.match(plain):
+    if len(plain) <= width or _UNBROKEN_LINE.match(plain):
         return line
     columns = [match.end() for match in _COLUMN_START.finditer(plain)]
     indent = columns[0]

@@ -27,7 +27,7 @@ from cfngen.deploy.aws.operation_events import is_at_rest
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.aws.types import Clock
 from cfngen.deploy.messages.message import Event, Message
-from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress
+from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress, is_overdue
 
 WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
 HEARTBEAT_SECONDS = 60
@@ -245,8 +245,7 @@ def _resource_lines(stack: StackProgress, indent: str, width: int) -> Iterator[T
                 yield TreeLine(((text, {"fg": "red"}),), DropRank.FAILED_RESOURCE)
     running = [resource for resource in stack.resources if resource.running]
     for resource in running[:MAX_RUNNING_SHOWN]:
-        is_late = bool(resource.expected) and resource.seconds > 2 * resource.expected
-        style: Style = {"fg": "yellow"} if is_late else {}
+        style: Style = {"fg": "yellow"} if resource.overdue else {}
         name = resource_name(resource.logical_id)
         pieces: tuple[Piece, ...] = ((f"{indent}{name}: ", {}), (_resource_state(resource), style))
         yield TreeLine(pieces, DropRank.RUNNING_RESOURCE)
@@ -268,9 +267,7 @@ def _reason_lines(reason: str, indent: str, width: int) -> list[str]:
 
 def _resource_state(resource: ResourceProgress) -> str:
     """Return what CloudFormation does with a resource or waits for, the elapsed time, and the usual time."""
-    elapsed = duration_text(resource.seconds)
-    if resource.expected:
-        elapsed += f" of about {duration_text(resource.expected)}"
+    elapsed = _elapsed_of_usual(resource.seconds, resource.expected)
     # CREATE_IN_PROGRESS becomes `creating`.
     activity = resource.status.partition("_")[0].lower().removesuffix("e") + "ing"
     if resource.type == AUTO_SCALING_GROUP and not resource.status.startswith("DELETE"):
@@ -288,10 +285,14 @@ def _resource_count_text(stack: StackProgress) -> str:
 
 def _elapsed_text(progress: Progress) -> str:
     """Return the elapsed time of an operation, and the usual time; a rollback has no usual time."""
-    elapsed = duration_text(progress.seconds)
-    if progress.expected and "ROLLBACK" not in progress.status:
-        return f"{elapsed} of about {duration_text(progress.expected)}"
-    return elapsed
+    return _elapsed_of_usual(progress.seconds, 0 if "ROLLBACK" in progress.status else progress.expected)
+
+
+def _elapsed_of_usual(seconds: float, expected: int) -> str:
+    elapsed, usual = duration_text(seconds), duration_text(expected)
+    if not expected:
+        return elapsed
+    return f"{elapsed}, overdue: usually {usual}" if is_overdue(seconds, expected) else f"{elapsed} of about {usual}"
 
 
 def _status_style(status: str) -> Style:

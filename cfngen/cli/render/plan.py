@@ -109,6 +109,9 @@ def _change_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         yield from creation_lines(plan, plan.creation, width)
     else:
         yield from stack_heading("Update of the stack", plan, width)
+        if plan.unfinished:
+            text = "The last operation failed and was not rolled back; what failed is tried again as well: "
+            yield from paragraph(f"{text}{', '.join(plan.unfinished)}.", width, 2)
         yield from _update_lines(plan, width)
         for impact in plan.predicted:
             yield from impact_lines(impact, width, indent=2)
@@ -133,6 +136,7 @@ def _summary(plan: Plan) -> str:
         (counts.remove, "to remove"),
         (counts.update, "to update"),
         (counts.add, "to add"),
+        (len(plan.unfinished), "to try again"),
     ]
     counts_in_words = [f"{number} {words}" for number, words in counts_and_words if number]
     if not counts_in_words:

@@ -44,6 +44,7 @@ _COLOUR_BY_HEALTH = {"healthy": "green", "busy": "yellow", "empty": "yellow", "a
 def status_lines(status: ClusterStatus) -> list[Line]:
     """Return the status as lines of text; sections that were not requested are not shown."""
     lines: list[Line] = [
+        *_problem_lines(status.problems),
         *cluster_heading(status, screen_width()),
         "",
         *_stack_lines(status.stack, status.time),
@@ -68,6 +69,14 @@ def status_lines(status: ClusterStatus) -> list[Line]:
     if status.next_command:
         lines += ["", click.style("Next: ", bold=True) + str(status.next_command)]
     return lines
+
+
+def _problem_lines(problems: Sequence[str]) -> Iterator[str]:
+    """Yield what is wrong, the worst in the first line of all."""
+    for number, problem in enumerate(problems):
+        yield click.style(problem, fg="red", bold=not number)
+    if problems:
+        yield ""
 
 
 def _text_lines(findings: Sequence[StaleGroup | RetypedSlot]) -> list[str]:
@@ -107,8 +116,9 @@ def _operation_in_brackets(stack: StackState) -> str:
         return ""
     noun = {"create": "creation", "delete": "deletion"}.get(stack.operation, stack.operation)
     if stack.succeeded is None:
-        return f" (the {noun} is in progress)"
-    return f" (the last {noun} {'succeeded' if stack.succeeded else 'failed'})"
+        return f" (the {noun} is {'being rolled back' if 'ROLLBACK' in stack.status else 'in progress'})"
+    ending = "succeeded" if stack.succeeded else "was cancelled" if stack.cancelled else "failed"
+    return f" (the last {noun} {ending})"
 
 
 def _api_lines(status: ClusterStatus) -> Iterator[str]:

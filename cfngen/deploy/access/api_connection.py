@@ -10,6 +10,7 @@ import contextlib
 import ipaddress
 import json
 import secrets
+import socket
 import ssl
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -68,7 +69,8 @@ class Endpoint:
     Attributes:
         url: its URL, for which its certificate is issued.
         url_override: the URL at which it listens instead (in the sandbox); usually empty.
-        allowed_cidr: CIDR block that may connect, from the stack's parameter; empty if not known.
+        allowed_cidr: CIDR block that may connect, from the stack's parameter; empty if it has none, as for an API that
+            only the VPC and networks joined to it reach.
     """
 
     url: str
@@ -98,11 +100,11 @@ class Endpoint:
     @property
     def unreachable_hint(self) -> str:
         """A hint for the user: what to check if the API does not respond."""
-        current_value = f" (currently {self.allowed_cidr})" if self.allowed_cidr else ""
-        return (
-            f"check that the stack's parameter ApiAllowedCidr{current_value} contains your public address, that no "
-            f"firewall blocks port {self.port}, and that the master is running."
-        )
+        others = f"that no firewall blocks port {self.port}, and that the master is running."
+        if self.allowed_cidr:
+            parameter = f"the stack's parameter ApiAllowedCidr (currently {self.allowed_cidr})"
+            return f"check that {parameter} contains your public address, {others}"
+        return f"check that this machine has a way into the VPC (a VPN, or the bastion), {others}"
 
 
 @dataclass(frozen=True)
@@ -258,8 +260,17 @@ def _error_without_response(error: Exception, endpoint: Endpoint) -> KubernetesE
             f"the proxy refused the connection to the Kubernetes API at {url}: {_failure_reason(error)}",
             hint=f"HTTPS_PROXY names the proxy; if none is needed, add {endpoint.host} to NO_PROXY.",
         )
+    is_unresolved = isinstance(error.__cause__ or error.__context__, socket.gaierror)
     return ApiUnreachableError(
-        f"the Kubernetes API at {url} does not answer: {_failure_reason(error)}", hint=endpoint.unreachable_hint
+        f"the Kubernetes API at {url} does not answer: {_failure_reason(error)}",
+        hint=_unresolved_hint(endpoint.host) if is_unresolved else endpoint.unreachable_hint,
+    )
+
+
+def _unresolved_hint(host: str) -> str:
+    return (
+        f"the name servers of this machine do not know {host}: a name in a private hosted zone is only known in its "
+        "VPC, so run this there, or let your name servers ask those of the VPC (a Route 53 Resolver endpoint)."
     )
 
 

@@ -17,16 +17,24 @@ from cfngen.deploy.aws.errors import DeniedError, as_aws_error, error_code
 from cfngen.deploy.aws.groups import describe_instances
 from cfngen.deploy.aws.types import AwsObject
 
+BOOT_SECONDS = 300
+"""Seconds until an instance has booted, installed Kubernetes and sent its signal, as a rule."""
 MAX_BOOT_MESSAGES = 10
 MAX_RAW_LINES = 6
 MAX_INSTANCES = 6
 """Maximum number of instances of a group whose console output is read, the newest first."""
 
+_LOG = "/var/log/cfngen.log"  # on the instance: what the boot program says, and the output of every command
+_CONSOLE_IS_KEPT = "EC2 keeps the whole console for about an hour after an instance ends:"
 _BOOT_MESSAGE = re.compile(r"(?:^|[\s\]:])cfngen: (?P<text>.*)$")
 # journald writes `[   41.093127] python3[702]: text` to the console.
 _JOURNAL_LINE = re.compile(r"^(?:\[\s*\d+\.\d+\] )?(?P<process>[\w.@-]+\[\d+\]): (?P<text>.*)$")
 _CONTROL_CHARACTERS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 _FIRST_STEP = re.compile(r"^\[1/\d+\] ")
+_FAILED_STEP = re.compile(
+    r"^\[(?P<number>\d+)/(?P<total>\d+)\] (?P<name>.+?) FAILED after [\d.]+ s: (?P<cause>.*?)\.?(?: What to do: .*)?$"
+)
+_FINISHED_STEP = re.compile(r"^\[(?P<number>\d+)/(?P<total>\d+)\] (?P<name>[^:]+): ")
 _WAITING = re.compile(r"^(waiting for .+?) \(\d+ s\): ")
 _SUCCESS_MESSAGE = re.compile(r"^done in [\d.]+ s")
 
@@ -42,7 +50,7 @@ class ConsoleExcerpt:
         failed: whether the boot program reports that it failed.
         finished: whether the boot program reports that it succeeded.
         note: a remark about the output, or why there is none; may be empty.
-        fetch: command that may return the output later; empty if `lines` has it already, or if it is lost.
+        fetch: command that shows more than `lines`, now or later; empty if there is nothing more.
     """
 
     id: str
@@ -52,6 +60,23 @@ class ConsoleExcerpt:
     finished: bool = False
     note: str = ""
     fetch: str = ""
+
+    @property
+    def step(self) -> str:
+        """Where the boot is, and what it says there; empty if it has succeeded, or has not said anything.
+
+        A failure is e.g. `step 7 of 14 (downloads): no route to dl.k8s.io`; before one, the last finished step counts.
+        """
+        if self.finished:
+            return ""
+        for line in reversed(self.lines):
+            if match := _FAILED_STEP.match(line):
+                return f"step {match['number']} of {match['total']} ({match['name']}): {match['cause']}"
+        for line in reversed(self.lines):
+            if match := _FINISHED_STEP.match(line):
+                position = f"after step {match['number']} of {match['total']} ({match['name']})"
+                return position if line == self.lines[-1] else f"{position}: {self.lines[-1].strip()}"
+        return ""
 
 
 def read_group_consoles(account: Account, group: str, failed_instance_id: str = "") -> tuple[ConsoleExcerpt, ...]:
@@ -93,12 +118,16 @@ def read_instance_console(account: Account, instance_id: str, state: str = "") -
             fetch=fetch,
         )
     if messages := last_boot_messages(output):
+        is_running = state in ("running", "pending")
+        session = f"aws ssm start-session --region {account.region} --target {instance_id}"
         return ConsoleExcerpt(
             instance_id,
             state,
             lines=messages,
             failed=any(" FAILED after " in message for message in messages),
             finished=bool(_SUCCESS_MESSAGE.match(messages[-1])),
+            note=f"`sudo less {_LOG}` in a session on it shows the rest:" if is_running else _CONSOLE_IS_KEPT,
+            fetch=session if is_running else fetch,
         )
     lines = map(_remove_control_characters, output.splitlines())
     non_empty_lines = tuple(filter(None, lines))

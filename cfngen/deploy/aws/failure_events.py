@@ -8,7 +8,7 @@ from datetime import datetime
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import DeniedError, as_aws_error, error_code
 from cfngen.deploy.aws.events import StackEvents, parse_event
-from cfngen.deploy.aws.operation_events import last_operation_and_failure
+from cfngen.deploy.aws.operation_events import LastOperation, last_operation_and_failure
 from cfngen.deploy.aws.stacks import NESTED_STACK, stack_name
 from cfngen.deploy.messages.message import Event
 
@@ -16,9 +16,13 @@ _FAILURE_SIGNAL_REASON = re.compile(r"Received FAILURE signal with UniqueId (i-[
 _MAX_EVENTS = 500  # the newest events of a stack, among which the signal of an instance is searched
 
 
-def read_operation(account: Account, stack_id: str) -> list[Event]:
-    """Return the root stack's events in the last operation; if it is a rollback, also those of the failed operation."""
-    stack_events = StackEvents(account, stack_id, (), last_operation_and_failure)
+def read_operation(account: Account, stack_id: str, *, with_failure: bool = True) -> list[Event]:
+    """Return the root stack's events in the last operation, oldest first.
+
+    Args:
+        with_failure: whether to include the failed operation if the last operation is its rollback.
+    """
+    stack_events = StackEvents(account, stack_id, (), last_operation_and_failure if with_failure else LastOperation)
     events = stack_events.read_page()
     while stack_events.has_more_pages:
         events = stack_events.read_page()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from itertools import pairwise
 
 from cfngen.deploy.aws.stacks import NESTED_STACK
 from cfngen.deploy.messages.message import Event
@@ -97,6 +98,21 @@ def since_event(last: Event) -> Scope:
 def last_operation_and_failure() -> Boundary:
     """Return the boundary of the newest operation; if it is a rollback, of the failed operation before it."""
     return LastOperation(with_failure=True)
+
+
+def was_cancelled(events: Iterable[Event]) -> bool:
+    """Return whether a user cancelled an operation; its events may include those of its rollback, oldest first."""
+    root_events = (event for event in events if event.of_stack and not event.path)
+    return any(_cancels(previous, event) for previous, event in pairwise(root_events))
+
+
+def _cancels(previous: Event, event: Event) -> bool:
+    # When CloudFormation itself deletes or rolls back after a failure, the event has another reason.
+    by_user = event.reason in ("", "User Initiated")
+    if previous.status == "CREATE_IN_PROGRESS":
+        return by_user and event.status == "DELETE_IN_PROGRESS"  # the only way to cancel a creation
+    was_updating = previous.status in ("UPDATE_IN_PROGRESS", "IMPORT_IN_PROGRESS")
+    return by_user and was_updating and event.status.endswith("ROLLBACK_IN_PROGRESS")
 
 
 def merge_events(events: Iterable[Event]) -> list[Event]:

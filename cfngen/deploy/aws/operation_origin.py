@@ -8,8 +8,10 @@ the stack's events and leads back to the description. Operations started elsewhe
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from textwrap import shorten
 from typing import NamedTuple
 
 from cfngen.cluster.naming.names import CHANGE_SET_PREFIX
@@ -22,8 +24,10 @@ from cfngen.deploy.messages.message import Event
 from cfngen.text import pluralize
 
 DESCRIPTION_PATTERN = re.compile(
-    r"^cfngen: the cluster (?P<cluster>\S+), by (?P<caller>arn:\S+?)(?P<unprotected>, not protected)?$"
+    r"^cfngen: the cluster (?P<cluster>\S+), by (?P<caller>arn:\S+?)(?P<unprotected>, not protected)?"
+    r"(?:; then (?P<following>.+))?$"
 )
+_MAX_FOLLOWING = 400  # characters; the whole description may have 1024
 
 
 @dataclass(frozen=True)
@@ -33,16 +37,25 @@ class OperationOrigin:
     Attributes:
         caller: ARN of the user or role that started it with cfngen; empty if unknown or not started with cfngen.
         protect: whether the deployment enables termination protection at its end; None if unknown.
+        following: titles of the phases and updates that the deployment has after this operation; may be empty.
     """
 
     time: datetime
     caller: str = ""
     protect: bool | None = None
+    following: str = ""
 
 
 def change_set_description(account: Account, cluster: str, *, protect: bool) -> str:
     """Return the description of a change set: who created it, and whether to protect the stack at the end."""
     return f"cfngen: the cluster {cluster}, by {account.caller}{'' if protect else ', not protected'}"
+
+
+def followed_by(description: str, titles: Iterable[str]) -> str:
+    """Return the description of a change set after which its deployment has further phases or updates."""
+    description, _, later = description.partition("; then ")
+    following = shorten(", ".join(filter(None, (*titles, later))), _MAX_FOLLOWING, placeholder=" …")
+    return f"{description}; then {following}" if following else description
 
 
 def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
@@ -62,7 +75,10 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
             return OperationOrigin(time=event.time)
         if description := DESCRIPTION_PATTERN.match(change_set.get("Description", "")):
             return OperationOrigin(
-                time=event.time, caller=description["caller"], protect=not description["unprotected"]
+                time=event.time,
+                caller=description["caller"],
+                protect=not description["unprotected"],
+                following=description["following"] or "",
             )
     return OperationOrigin(time=event.time)
 

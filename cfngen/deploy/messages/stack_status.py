@@ -88,6 +88,11 @@ class StackStatus:
         return self.name in _ROLLED_BACK_STATUSES
 
     @property
+    def is_back(self) -> bool:
+        """Whether the last operation did not succeed, and the stack is as it was before it."""
+        return self.rolled_back and self.health is StackHealth.HEALTHY
+
+    @property
     def rolling_back(self) -> bool:
         """Whether a rollback is in progress, which means that the operation before it failed."""
         return self.in_progress and "ROLLBACK" in self.name

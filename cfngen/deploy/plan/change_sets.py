@@ -104,14 +104,22 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
                 report=report,
             )
             # CloudFormation may list nested stacks in which nothing changes: the update is only retried then, too.
-            if not (plan.is_empty and is_paused):
+            if not is_paused:
                 return plan
+            if not plan.is_empty:
+                return replace(plan, unfinished=_unfinished(account, plan))
     except BaseException:
         _clean_up(account, change_set_id, empty_stack_id=empty_stack_id, report=report)
         raise
     _clean_up(account, change_set_id, empty_stack_id=empty_stack_id, report=report)
     retries = find_failed(account, stack_id) if is_paused else ()
     return _plan_without_changes(request, change_set, stack_id, operation, retries)
+
+
+def _unfinished(account: Account, plan: Plan) -> tuple[str, ...]:
+    """Return the paths of failed resources of a paused stack that the change set of the plan does not list."""
+    changed = {"/".join((*stack.path, change.logical_id)) for stack in plan.stacks for change in stack.changes}
+    return tuple(path for path in find_failed(account, plan.stack_id) if path not in {plan.stack, *changed})
 
 
 def _plan_without_changes(

@@ -222,6 +222,7 @@ class Plan(Message):
         predicted: impacts that the change set does not show, e.g. of a new Kubernetes version.
         retries: paths of failed resources that are retried; there is no change set then, since templates and parameters
             have not changed.
+        unfinished: paths of failed resources that are tried again besides these changes, after a failure that was kept.
         downloads: what mirrors must serve, since instances have no way to the internet; null if they have one.
         subnet_tags: the tags that existing subnets get before the stacks change, since they lack them.
         phases: the stack updates that the deployment consists of, in order; none if there is only one.
@@ -250,6 +251,7 @@ class Plan(Message):
     shell: bool = False
     predicted: tuple[Impact, ...] = ()
     retries: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
     downloads: Downloads | None = None
     subnet_tags: tuple[SubnetTag, ...] = ()
     phases: tuple[Phase, ...] = ()

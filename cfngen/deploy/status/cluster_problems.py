@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
@@ -15,6 +15,7 @@ from cfngen.deploy.aws.private_network import PrivateNetwork
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.next_steps import as_hint, next_steps, replace_command
 from cfngen.deploy.messages.stack_status import StackHealth
+from cfngen.deploy.status.boots import Boots
 from cfngen.hints import CommandText, Hint, SuggestedCommand, suggest
 from cfngen.releases import exact_version
 
@@ -101,6 +102,7 @@ class ClusterState:
         gone: names of Nodes whose instance no longer exists.
         routes: routes to instances, in the route table of the pods.
         issuer: the issuer of service-account tokens; None if the cluster has none yet.
+        boots: what is known of instances that are not Nodes.
     """
 
     stack: StackView
@@ -110,6 +112,7 @@ class ClusterState:
     routes: tuple[InstanceRoute, ...] = ()
     network: PrivateNetwork = field(default_factory=PrivateNetwork)
     issuer: IssuerView | None = None
+    boots: Boots = field(default_factory=Boots)
 
     @property
     def leftovers(self) -> frozenset[str]:
@@ -136,15 +139,17 @@ def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem
     """
     problems = [*_stack_problems(state.stack), *_size_problems(state)]
     if isinstance(state.kubernetes, Problem):
-        problems.append(state.kubernetes)
+        masters = sum(group.role == "master" for group in state.groups)
+        hint = state.boots.explain_silence(state.groups, etcd_quorum(masters)) or state.kubernetes.hint
+        problems.append(replace(state.kubernetes, hint=hint))
         for group in state.groups:
-            problems += _group_problems(group, nodes=None)
+            problems += _group_problems(group, None, state.boots)
         return problems
     nodes = state.kubernetes.nodes_by_instance_id
     problems += _api_problems(state.kubernetes, cluster)
     for group in state.groups:
         # The bastion is not a Node.
-        problems += _group_problems(group, None if group.role == "bastion" else nodes)
+        problems += _group_problems(group, None if group.role == "bastion" else nodes, state.boots)
     problems += _node_and_pod_problems(state.kubernetes, state)
     problems += _route_problems(state, nodes)
     return problems
@@ -199,7 +204,7 @@ def _api_problems(api: KubernetesReading, cluster: Cluster) -> Iterator[Problem]
             )
 
 
-def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator[Problem]:
+def _group_problems(group: GroupView, nodes: dict[str, Node] | None, boots: Boots) -> Iterator[Problem]:
     if group.missing:
         yield Problem(
             "group",
@@ -225,19 +230,20 @@ def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator
             continue
         if not instance.in_service:
             state = instance.lifecycle_and_health
-            hint = "Auto Scaling replaces an unhealthy instance by itself; a new one takes some minutes to boot."
-            yield Problem("instance", instance.id, f"of {group.title} is {state}", detail=instance.state, hint=hint)
+            hint = boots.advise(instance, "Auto Scaling replaces an unhealthy instance by itself.")
+            detail = "; ".join(filter(None, (instance.state, boots.describe(instance))))
+            yield Problem("instance", instance.id, f"of {group.title} is {state}", detail=detail, hint=hint)
         elif nodes is not None:
-            yield from _node_problems(group, instance, nodes.get(instance.id))
+            yield from _node_problems(group, instance, nodes.get(instance.id), boots)
 
 
-def _node_problems(group: GroupView, instance: InstanceView, node: Node | None) -> Iterator[Problem]:
+def _node_problems(group: GroupView, instance: InstanceView, node: Node | None, boots: Boots) -> Iterator[Problem]:
     new_instance = CommandText("; ", SuggestedCommand(f"replace {instance.id}"), " launches another one.")
     if node is None:
         console = f"its boot log: aws ec2 get-console-output --latest --output text --instance-id {instance.id}"
-        hint: Hint = CommandText(console, new_instance)
+        hint: Hint = boots.advise(instance, CommandText(console, new_instance))
         text = f"of {group.title} is in service, but has no Node in the cluster"
-        yield Problem("instance", instance.id, text, hint=hint)
+        yield Problem("instance", instance.id, text, detail=boots.describe(instance), hint=hint)
     elif not node.ready:
         hint = CommandText("on it: journalctl -u kubelet -u containerd", new_instance)
         yield Problem("node", node.name, f"of {group.title} is not Ready", detail=node.reason, hint=hint)

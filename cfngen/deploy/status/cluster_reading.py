@@ -21,12 +21,15 @@ from cfngen.deploy.aws import protection, stacks
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.addresses import LostAddress, find_lost_addresses
 from cfngen.deploy.aws.errors import translate_aws_errors
+from cfngen.deploy.aws.failure_events import read_operation
 from cfngen.deploy.aws.groups import GroupView, find_groups, read_image_dates
 from cfngen.deploy.aws.launched_versions import RetypedSlot, StaleGroup, find_retyped_slots, find_stale_groups
+from cfngen.deploy.aws.operation_events import was_cancelled
 from cfngen.deploy.aws.private_network import PrivateNetwork, read_private_network
 from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT, REQUEST_KEY, SnapshotStore
 from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackView, list_resources, read_status_time
 from cfngen.deploy.aws.volumes import read_volumes
+from cfngen.deploy.status.boots import Boots, read_boots
 from cfngen.deploy.status.cluster_status import ApiState, BackupState, Unknown, VolumeState
 from cfngen.errors import CfngenError
 
@@ -68,11 +71,14 @@ class ClusterReading:
 
     Attributes:
         without_policy: names of the stacks without the stack policy that they should have.
+        cancelled: whether the last operation was cancelled by somebody.
         image_dates: when the masters' machine images were created, by image id.
+        boots: what is known of the boots of masters, if the Kubernetes API could not be read.
     """
 
     since: datetime | Unknown
     without_policy: tuple[str, ...] | Unknown
+    cancelled: bool | Unknown
     resources: tuple[ResourceView, ...] | Unknown
     groups: tuple[GroupView, ...] | Unknown
     differences: Differences
@@ -84,6 +90,7 @@ class ClusterReading:
     authority_expiry: datetime | Unknown
     serving_expiry: datetime | Unknown
     token_expiry: datetime | Unknown
+    boots: Boots = field(default_factory=Boots)
 
 
 class _UnknownError(CfngenError):
@@ -113,6 +120,7 @@ class _Reader:
         account, cluster, stack = self.account, self.cluster, self.stack
         since = self._submit(lambda: read_status_since(account, stack))
         without_policy = self._submit(lambda: _find_stacks_without_policy(account, stack))
+        cancelled = self._submit(lambda: read_cancelled(account, stack))
         outputs = read_or_unknown(lambda: stacks.read_outputs(account, stack))
         endpoint = read_or_unknown(lambda: cluster_access.find_api_endpoint(stack, require(outputs), find_url_override))
         kubernetes = self.pool.submit(_read_kubernetes, account, stack, outputs, endpoint)
@@ -125,9 +133,13 @@ class _Reader:
         token_expiry = self._submit(lambda: _read_join_token_expiry(account, require(resources)))
         differences = self._compare(resources)
         authority_expiry, kubernetes_state = kubernetes.result()
+        boots = Boots()
+        if isinstance(kubernetes_state, Unknown) and not isinstance(all_groups := groups.result(), Unknown):
+            boots = read_boots(account, all_groups, None)
         return ClusterReading(
             since=since.result(),
             without_policy=without_policy.result(),
+            cancelled=cancelled.result(),
             resources=resources,
             groups=groups.result(),
             differences=differences,
@@ -139,6 +151,7 @@ class _Reader:
             authority_expiry=authority_expiry,
             serving_expiry=serving_expiry.result(),
             token_expiry=token_expiry.result(),
+            boots=boots,
         )
 
     def _compare(self, resources: tuple[ResourceView, ...] | Unknown) -> Differences:
@@ -189,6 +202,11 @@ def read_status_since(account: Account, stack: StackView) -> datetime:
     if time is None:
         raise _UnknownError("CloudFormation no longer has events for it")
     return time
+
+
+def read_cancelled(account: Account, stack: StackView) -> bool:
+    """Return whether somebody cancelled the last operation of a stack, which was rolled back then."""
+    return stack.status.is_back and was_cancelled(read_operation(account, stack.id))
 
 
 def _find_stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...]:

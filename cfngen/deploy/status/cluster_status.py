@@ -48,6 +48,7 @@ class StackState:
         since: when it got this status.
         operation: the last operation, finished or not: `create`, `update`, `import`, `delete`, or empty.
         succeeded: whether the last operation succeeded; None while it is in progress.
+        cancelled: whether the last operation was cancelled by somebody, and rolled back.
         protected: whether termination protection is on.
         without_policy: names of the stacks without the stack policy that they should have: the root stack, and nested
             stacks with data.
@@ -61,6 +62,7 @@ class StackState:
     since: datetime | Unknown | None = None
     operation: str = ""
     succeeded: bool | None = None
+    cancelled: bool = False
     protected: bool = False
     without_policy: tuple[str, ...] | Unknown = ()
 
@@ -295,6 +297,7 @@ class ClusterStatus(Message):
         lost_addresses: Elastic IPs that masters or the bastion should have but do not have.
         network_problems: what is wrong with NAT gateways, route tables and VPC endpoints of a private cluster.
         pause: the pause of the cluster; None if it is not paused.
+        problems: what is wrong, a sentence each, the worst first.
     """
 
     kind: ClassVar[str] = "status"
@@ -323,10 +326,15 @@ class ClusterStatus(Message):
     lost_addresses: tuple[LostAddress, ...] | Unknown | None = None
     network_problems: tuple[Problem, ...] | Unknown | None = None
     pause: PauseState | None = None
+    problems: tuple[str, ...] = ()
 
 
 def stack_state(
-    stack: StackView, since: datetime | Unknown | None, without_policy: tuple[str, ...] | Unknown = ()
+    stack: StackView,
+    since: datetime | Unknown | None,
+    without_policy: tuple[str, ...] | Unknown = (),
+    *,
+    cancelled: bool | Unknown = False,
 ) -> StackState:
     """Return the state of a root stack."""
     status = stack.status
@@ -339,6 +347,7 @@ def stack_state(
         since=since,
         operation=_operation(status),
         succeeded=None if status.in_progress or not _operation(status) else status.succeeded,
+        cancelled=cancelled is True,
         protected=stack.protected,
         without_policy=without_policy,
     )

@@ -24,7 +24,7 @@ from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackView, find
 from cfngen.deploy.aws.types import JsonObject
 from cfngen.deploy.messages.message import Report, Step
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
-from cfngen.deploy.status.cluster_problems import target_version
+from cfngen.deploy.status.cluster_problems import etcd_quorum, target_version
 from cfngen.deploy.status.cluster_reading import (
     ClusterReading,
     Differences,
@@ -48,6 +48,7 @@ from cfngen.deploy.status.cluster_status import (
     stack_state,
 )
 from cfngen.deploy.status.network_problems import find_network_problems
+from cfngen.deploy.status.status_problems import find_status_problems
 from cfngen.hints import SuggestedCommand, suggest
 
 # Statuses of stacks without resources: nothing has been created, or everything has been deleted again.
@@ -115,10 +116,10 @@ def _status_of_reading(
         and (not network_problems or isinstance(network_problems, Unknown))
     )
     status = make_status(
-        stack=stack_state(stack, reading.since, reading.without_policy),
+        stack=stack_state(stack, reading.since, reading.without_policy, cancelled=reading.cancelled),
         next_command=_next_command(stack, differences, is_healthy=is_healthy),
         endpoint=reading.endpoint if isinstance(reading.endpoint, Unknown) else reading.endpoint.url,
-        api=kubernetes if isinstance(kubernetes, Unknown) else kubernetes.api,
+        api=_explain(kubernetes, reading) if isinstance(kubernetes, Unknown) else kubernetes.api,
         kubelets=(
             kubernetes if isinstance(kubernetes, Unknown) else Counter(node.version for node in kubernetes.nodes)
         ),
@@ -137,7 +138,16 @@ def _status_of_reading(
         network_problems=network_problems or None,
     )
     pause = None if isinstance(reading.groups, Unknown) else find_pause(reading.groups)
-    return with_pause(status, pause)
+    status = with_pause(status, pause)
+    return replace(status, problems=tuple(find_status_problems(status)))
+
+
+def _explain(api: Unknown, reading: ClusterReading) -> Unknown:
+    """Return why the API could not be read, with what its masters are doing as the hint."""
+    if isinstance(reading.groups, Unknown):
+        return api
+    quorum = etcd_quorum(sum(group.role == "master" for group in reading.groups))
+    return replace(api, hint=reading.boots.explain_silence(reading.groups, quorum) or api.hint)
 
 
 def _next_command(stack: StackView, differences: Differences, *, is_healthy: bool) -> str | SuggestedCommand:

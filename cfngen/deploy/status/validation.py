@@ -25,6 +25,7 @@ from cfngen.deploy.aws.private_network import read_private_network
 from cfngen.deploy.aws.stacks import StackView, list_resource_tree
 from cfngen.deploy.aws.types import Clock
 from cfngen.deploy.messages.message import Message, Report
+from cfngen.deploy.status.boots import read_boots
 from cfngen.deploy.status.cluster_problems import (
     API_SERVER,
     ClusterState,
@@ -169,6 +170,7 @@ def read_cluster_state(
         network = read_private_network(account, cluster, stack, stack_resources)
         # Nodes are read after the routes: a Node that joins in between would otherwise be missing for its route.
         kubernetes = read_kubernetes(account, stack, find_url_override)
+        node_ids = None if isinstance(kubernetes, Problem) else kubernetes.nodes_by_instance_id
         return ClusterState(
             stack=stack,
             groups=cluster_groups,
@@ -177,6 +179,7 @@ def read_cluster_state(
             routes=routes,
             network=network,
             issuer=read_cluster_issuer(account, cluster, stack),
+            boots=read_boots(account, cluster_groups, node_ids),
         )
 
 

@@ -10,34 +10,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import ClassVar
 
-from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.consoles import ConsoleExcerpt, read_group_consoles, read_launch_failures
-from cfngen.deploy.aws.errors import AwsError, as_aws_error, translate_aws_errors
+from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.events import is_cancelled, read_all_events, repeats_another_failure
 from cfngen.deploy.aws.failure_events import find_failed_instance, read_failures, read_operation
 from cfngen.deploy.aws.network import list_interfaces
-from cfngen.deploy.aws.operation_events import is_at_rest, merge_events, since_time
+from cfngen.deploy.aws.operation_events import is_at_rest, merge_events, since_time, was_cancelled
 from cfngen.deploy.aws.stacks import (
-    AUTO_SCALING_GROUP,
     NESTED_STACK,
     StackView,
     find_stack,
-    list_resource_tree,
     stack_name,
 )
 from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.messages.next_steps import NextStep, next_steps
 from cfngen.deploy.messages.stack_status import StackHealth
-from cfngen.deploy.watching.evidence import explain_consoles, sold_out_master_hint
+from cfngen.deploy.watching.evidence import (
+    TYPES_WITH_SIGNALS,
+    ErrorsAsNotes,
+    explain_consoles,
+    find_group,
+    sold_out_master_hint,
+)
 from cfngen.deploy.watching.progress import operation_of_status
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain_event, explain_reason
 from cfngen.hints import Hint, suggest
 
-_WAIT_CONDITION_TYPE = "AWS::CloudFormation::WaitCondition"
 _INSTANCE_FAILURE_REASON = re.compile(
     r"resource signal|FAILURE signal|instance|launch template|capacity", re.IGNORECASE
 )
@@ -90,6 +91,7 @@ class Diagnosis(Message):
         rollback_failures: failures during the rollback.
         cancelled: whether somebody cancelled the operation (a creation: deleted its stack), so that nothing failed.
         next_steps: commands to continue with, the usual one first.
+        control_plane: if masters failed: whether the API answers, and how many members etcd has and needs; else empty.
     """
 
     kind: ClassVar[str] = "diagnosis"
@@ -102,13 +104,15 @@ class Diagnosis(Message):
     rollback_failures: tuple[Cause, ...] = ()
     cancelled: bool = False
     next_steps: tuple[NextStep, ...] = ()
+    control_plane: str = ""
 
 
-def diagnose(account: Account, root_id: str) -> Diagnosis:
-    """Find out why the last operation of a stack failed; if that is a rollback, why the operation before it failed.
+def diagnose(account: Account, root_id: str, *, with_failure: bool = True) -> Diagnosis:
+    """Find out why the last operation of a stack failed.
 
     Args:
         root_id: the root stack's ARN, or its name if it is not deleted.
+        with_failure: whether to explain, if that is a rollback, why the operation before it failed.
 
     Raises:
         AwsError: CloudFormation refuses to list the events. Errors of other services only become notes.
@@ -119,7 +123,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
             # `root_id` is an ARN, or the name of a stack that does not exist.
             name_in_arn = stack_name(root_id)
             return Diagnosis(stack=name_in_arn or root_id, stack_id=root_id if name_in_arn else "", status="")
-        root_events = read_operation(account, stack.id)
+        root_events = read_operation(account, stack.id, with_failure=with_failure)
         if not root_events:
             return Diagnosis(stack.name, stack.id, stack.status.name, next_steps=_next_steps(stack))
         events = _add_nested_failures(account, stack.id, root_events)
@@ -127,7 +131,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
     if not causes and not rollback_failures:
         causes = _find_deepest_failure(events)
     status_changes = [event for event in root_events if event.of_stack]
-    cancelled = not causes and any(_was_cancelled(previous, event) for previous, event in pairwise(status_changes))
+    cancelled = not causes and was_cancelled(root_events)
     return Diagnosis(
         stack=stack.name,
         stack_id=stack.id,
@@ -170,17 +174,22 @@ def _is_cause(event: Event) -> bool:
 
 
 def _separate_rollback_failures(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
-    """Return the failures of the operation, and the failures of its rollback; of each resource only the first."""
+    """Return the failures of the operation, and of the last attempt to roll it back; of each resource the first."""
     # Keys are the path of a stack and the logical id of a resource in it.
     causes: dict[tuple[tuple[str, ...], str], Event] = {}
     rollback_failures: dict[tuple[tuple[str, ...], str], Event] = {}
-    is_rolling_back = False
+    is_rolling_back = was_at_rest = False
     for index, event in enumerate(events):
         if _is_cause(event):
             failures = rollback_failures if is_rolling_back else causes
             failures.setdefault((event.path, event.logical_id), event)
-        if index and event.of_stack and not event.path and not is_at_rest(event.status):
-            is_rolling_back = is_rolling_back or "ROLLBACK" in event.status or event.status == "DELETE_IN_PROGRESS"
+        if index and event.of_stack and not event.path:
+            in_progress = not is_at_rest(event.status)
+            undoes = in_progress and ("ROLLBACK" in event.status or event.status == "DELETE_IN_PROGRESS")
+            is_rolling_back = is_rolling_back or undoes
+            if in_progress and was_at_rest:
+                rollback_failures.clear()  # another attempt begins
+            was_at_rest = not in_progress
     return list(causes.values()), list(rollback_failures.values())
 
 
@@ -193,16 +202,6 @@ def _find_deepest_failure(events: Iterable[Event]) -> list[Event]:
     return sorted(failures, key=lambda event: -len(event.path))[:1]
 
 
-def _was_cancelled(previous: Event, event: Event) -> bool:
-    """Return whether a user cancelled the operation between these two consecutive events about the root stack."""
-    # When CloudFormation itself deletes or rolls back after a failure, the event has another reason.
-    by_user = event.reason in ("", "User Initiated")
-    if previous.status == "CREATE_IN_PROGRESS":
-        return by_user and event.status == "DELETE_IN_PROGRESS"  # the only way to cancel a creation
-    was_updating = previous.status in ("UPDATE_IN_PROGRESS", "IMPORT_IN_PROGRESS")
-    return by_user and was_updating and event.status.endswith("ROLLBACK_IN_PROGRESS")
-
-
 def _cause_from_event(account: Account, event: Event) -> Cause:
     explanation = explain_event(event, account.region)
     return Cause(event=event, explanation=explanation.meaning, hint=explanation.hint)
@@ -211,10 +210,10 @@ def _cause_from_event(account: Account, event: Event) -> Cause:
 def _cause_with_evidence(account: Account, event: Event) -> Cause:
     """Return a failure with details from EC2 and Auto Scaling: console output, failed launches, network interfaces."""
     cause = _cause_from_event(account, event)
-    if event.type in (AUTO_SCALING_GROUP, _WAIT_CONDITION_TYPE) and _INSTANCE_FAILURE_REASON.search(event.reason):
+    if event.type in TYPES_WITH_SIGNALS and _INSTANCE_FAILURE_REASON.search(event.reason):
         return _add_instance_evidence(account, cause)
     if event.type in _INTERFACE_FILTER_BY_TYPE and _STILL_IN_USE_REASON.search(event.reason):
-        with _ErrorsAsNotes() as errors:
+        with ErrorsAsNotes() as errors:
             cause = replace(cause, occupants=tuple(_describe_interfaces(account, event)))
         return replace(cause, notes=errors.notes)
     return cause
@@ -223,17 +222,16 @@ def _cause_with_evidence(account: Account, event: Event) -> Cause:
 def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     event = cause.event
     failed_instance_id = ""
-    with _ErrorsAsNotes():
+    with ErrorsAsNotes():
         failed_instance_id = find_failed_instance(account, event)
-    group = event.physical_id
-    if event.type == _WAIT_CONDITION_TYPE:
-        with _ErrorsAsNotes():
-            group = _find_group_of_condition(account, event)
+    group = ""
+    with ErrorsAsNotes():
+        group = find_group(account, event)
     launch_failures: tuple[str, ...] = ()
     consoles: tuple[ConsoleExcerpt, ...] = ()
-    with _ErrorsAsNotes() as launch_errors:
+    with ErrorsAsNotes() as launch_errors:
         launch_failures = read_launch_failures(account, group) if group and not failed_instance_id else ()
-    with _ErrorsAsNotes() as console_errors:
+    with ErrorsAsNotes() as console_errors:
         consoles = read_group_consoles(account, group, failed_instance_id) if group else ()
     explanations = (explain_reason(reason, account.region) for reason in launch_failures)
     explanation = next((explanation for explanation in explanations if explanation.hint), Explanation())
@@ -249,23 +247,6 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     return replace(cause, launches=launch_failures, instances=consoles, notes=notes)
 
 
-def _find_group_of_condition(account: Account, event: Event) -> str:
-    """Return the name of the Auto Scaling group that a wait condition waits for; empty if there is none.
-
-    The wait condition is in the root stack, the master's group in a nested stack.
-    """
-    condition = MasterId.parse(event.logical_id)
-    if condition is None:
-        return ""
-    group_id = str(condition.sibling("AutoScalingGroup"))
-    groups = (
-        resource.view
-        for resource in list_resource_tree(account, event.stack_id)
-        if resource.view.logical_id == group_id
-    )
-    return next((group.physical_id for group in groups), "")
-
-
 def _describe_interfaces(account: Account, event: Event) -> Iterator[str]:
     interfaces = list_interfaces(account, _INTERFACE_FILTER_BY_TYPE[event.type], event.physical_id)
     for interface in interfaces[:_MAX_INTERFACES]:
@@ -273,27 +254,6 @@ def _describe_interfaces(account: Account, event: Event) -> Iterator[str]:
         yield f"{interface.id} ({purpose}), {interface.status} in {interface.subnet}"
     if len(interfaces) > _MAX_INTERFACES:
         yield f"{len(interfaces) - _MAX_INTERFACES} more network interfaces"
-
-
-class _ErrorsAsNotes:
-    """Context manager that turns errors of AWS into notes: missing details never hide the cause of a failure."""
-
-    def __init__(self) -> None:
-        self.notes: tuple[str, ...] = ()
-
-    def __enter__(self) -> _ErrorsAsNotes:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        from botocore.exceptions import BotoCoreError, ClientError
-
-        if isinstance(error, (BotoCoreError, ClientError)):
-            self.notes = (str(as_aws_error(error)),)
-            return True
-        if isinstance(error, AwsError):
-            self.notes = (str(error),)
-            return True
-        return False
 
 
 def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = False) -> tuple[NextStep, ...]:

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator
 from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.consoles import ConsoleExcerpt
+from cfngen.deploy.aws.errors import AwsError, as_aws_error
 from cfngen.deploy.aws.instance_types import find_similar_types
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, list_resource_tree
 from cfngen.deploy.messages.message import Event
 from cfngen.deploy.messages.next_steps import replace_command
 from cfngen.deploy.watching.reasons import Explanation, is_lack_of_capacity
@@ -30,6 +32,50 @@ _UNREACHABLE_SERVER = re.compile(
     r"|can reach its package mirror|\[ERROR ImagePull\].*(?:i/o timeout|deadline exceeded)",
     re.DOTALL,
 )
+
+
+TYPES_WITH_SIGNALS = (AUTO_SCALING_GROUP, "AWS::CloudFormation::WaitCondition")
+"""Types of resources that are complete when instances have signalled success."""
+
+
+class ErrorsAsNotes:
+    """Context manager that turns errors of AWS into notes: missing details never hide the cause of a failure."""
+
+    def __init__(self) -> None:
+        self.notes: tuple[str, ...] = ()
+
+    def __enter__(self) -> ErrorsAsNotes:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        if isinstance(error, (BotoCoreError, ClientError)):
+            self.notes = (str(as_aws_error(error)),)
+            return True
+        if isinstance(error, AwsError):
+            self.notes = (str(error),)
+            return True
+        return False
+
+
+def find_group(account: Account, event: Event) -> str:
+    """Return the name of the Auto Scaling group whose instances a resource waits for; empty if there is none.
+
+    Args:
+        event: about the group itself, or about the wait condition of a master. A condition is in the root stack, the
+            master's group in a nested stack.
+    """
+    condition = MasterId.parse(event.logical_id)
+    if event.type == AUTO_SCALING_GROUP or condition is None:
+        return event.physical_id if event.type == AUTO_SCALING_GROUP else ""
+    group_id = str(condition.sibling("AutoScalingGroup"))
+    groups = (
+        resource.view
+        for resource in list_resource_tree(account, event.stack_id)
+        if resource.view.logical_id == group_id
+    )
+    return next((group.physical_id for group in groups), "")
 
 
 def explain_consoles(consoles: Iterable[ConsoleExcerpt], region: str) -> Explanation:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from cfngen.deploy.aws.consoles import BOOT_SECONDS
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.templates.evaluation import EvaluatedTemplate
@@ -18,8 +19,7 @@ from cfngen.templates.expressions import references
 ResourceAction = Literal["create", "update", "replace", "delete"]
 StackPath = tuple[str, ...]
 
-BOOT_SECONDS = 300  # seconds until an instance has booted, installed Kubernetes and sent its signal
-DEFAULT_SECONDS = 15  # seconds for any operation on a resource of a type that is not listed below
+DEFAULT_SECONDS = 15  # of an operation on a resource of a type that is not listed below, in the total
 DRAIN_SECONDS = 60  # seconds to drain a node
 # Seconds to create an Auto Scaling group if CloudFormation does not wait for its instances.
 UNAWAITED_GROUP_SECONDS = 20
@@ -39,6 +39,9 @@ SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     # Waits for the signal of a master (creation policy).
     "AWS::CloudFormation::WaitCondition": UsualSeconds(create=BOOT_SECONDS, update=5, delete=5),
     "AWS::CloudFormation::WaitConditionHandle": UsualSeconds(create=5, update=5, delete=5),
+    # CloudFront has to reach all of its edge locations, and disables a distribution before it deletes it.
+    "AWS::CloudFront::Distribution": UsualSeconds(create=300, update=300, delete=300),
+    "AWS::CloudFront::OriginAccessControl": UsualSeconds(create=5, update=5, delete=5),
     "AWS::EC2::CapacityReservation": UsualSeconds(create=15, update=15, delete=15),
     "AWS::EC2::DHCPOptions": UsualSeconds(create=15, update=15, delete=10),
     "AWS::EC2::EIP": UsualSeconds(create=20, update=20, delete=20),
@@ -68,12 +71,16 @@ SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     "AWS::ElasticLoadBalancingV2::TargetGroup": UsualSeconds(create=15, update=15, delete=10),
     # CloudFormation waits two minutes until an instance profile is known everywhere.
     "AWS::IAM::InstanceProfile": UsualSeconds(create=130, update=10, delete=5),
+    "AWS::IAM::ManagedPolicy": UsualSeconds(create=20, update=20, delete=10),
+    "AWS::IAM::OIDCProvider": UsualSeconds(create=10, update=10, delete=10),
     "AWS::IAM::Role": UsualSeconds(create=20, update=20, delete=10),
     "AWS::KMS::Key": UsualSeconds(create=130, update=10, delete=10),
     "AWS::Logs::LogGroup": UsualSeconds(create=5, update=5, delete=5),
     # CloudFormation waits until all of Route 53's name servers have a change.
     "AWS::Route53::HostedZone": UsualSeconds(create=60, update=30, delete=60),
     "AWS::Route53::RecordSet": UsualSeconds(create=60, update=60, delete=60),
+    "AWS::S3::Bucket": UsualSeconds(create=25, update=25, delete=10),
+    "AWS::S3::BucketPolicy": UsualSeconds(create=25, update=25, delete=10),
     "AWS::SecretsManager::Secret": UsualSeconds(create=10, update=10, delete=10),
 }
 

@@ -21,6 +21,11 @@ _SIGNAL_RECEIVED_REASON = re.compile(r"^Received (SUCCESS|FAILURE) signal with U
 _ROLLING_UPDATE_STARTED_REASON = re.compile(r"^Rolling update initiated\. Terminating (\d+) obsolete instance")
 
 
+def is_overdue(seconds: float, expected: int) -> bool:
+    """Return whether something takes much longer than expected; `expected` is 0 if that is not known."""
+    return 0 < expected * 1.5 < seconds
+
+
 @dataclass(frozen=True)
 class ResourceProgress:
     """One resource in an operation.
@@ -50,6 +55,11 @@ class ResourceProgress:
     def running(self) -> bool:
         """Whether an operation on it is in progress."""
         return self.status.endswith("_IN_PROGRESS")
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the operation on it takes much longer than usual."""
+        return self.running and is_overdue(self.seconds, self.expected)
 
 
 @dataclass(frozen=True)

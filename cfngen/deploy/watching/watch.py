@@ -22,6 +22,7 @@ from cfngen.deploy.messages.message import Event, Finished, Notice, Report
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.watching.cancellation import cancel_operation
 from cfngen.deploy.watching.expectations import Expectation
+from cfngen.deploy.watching.overdue import OverdueResources
 from cfngen.deploy.watching.progress import Progress, ProgressTracker
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
@@ -173,6 +174,7 @@ class _OperationWatcher:
     expected: Expectation
     interval: float = field(init=False)
     progress_tracker: ProgressTracker = field(init=False)
+    overdue: OverdueResources = field(init=False)
     stack: StackView | None = None
     events: TreeEvents | None = None
     events_to_report: list[Event] = field(default_factory=list)
@@ -190,6 +192,7 @@ class _OperationWatcher:
         self.account = replace(self.account, attempts=min(self.account.attempts, MAX_BOTO3_ATTEMPTS), _clients={})
         self.interval = self.budget.interval
         self.progress_tracker = ProgressTracker(self.root_id, self.expected)
+        self.overdue = OverdueResources(self.account)
 
     def poll(self) -> WatchResult | None:
         """Read status and events once, report them, and wait; return the outcome once the operation has ended."""
@@ -197,6 +200,8 @@ class _OperationWatcher:
         has_answered = self._read()
         self._report_events()
         self._report_progress(fresh=has_answered)
+        if has_answered:
+            self._explain_overdue()
         if has_answered and self._has_ended():
             return self._outcome()
         self._pause(
@@ -296,6 +301,13 @@ class _OperationWatcher:
                 poll_error=self.poll_error,
             )
         )
+
+    def _explain_overdue(self) -> None:
+        if self.stack is None or not self.stack.status.in_progress:
+            return
+        now = self.account.clock.now()
+        for notice in self.overdue.explain(self.stack, self.progress_tracker.stacks(now), self.reported_events, now):
+            self.report(notice)
 
     def _has_ended(self) -> bool:
         if self.stack is None or self.events is None:

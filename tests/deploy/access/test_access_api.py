@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -162,7 +163,7 @@ def test_who_does_not_answer_as_kubernetes_does_is_another(pool: Pool, api: Kube
     pool.answers["GET", "/version"] = [(200, body)]
     with pytest.raises(WrongServerError, match="did not return a Kubernetes response") as wrong:
         api.version()
-    assert "ApiAllowedCidr" in wrong.value.hint
+    assert wrong.value.hint == Endpoint(URL).unreachable_hint
 
 
 @pytest.mark.parametrize(
@@ -257,7 +258,18 @@ def test_who_may_reach_it_is_said_where_it_is_known() -> None:
         "ApiAllowedCidr (currently 192.0.2.0/24) contains"
         in Endpoint(URL, allowed_cidr="192.0.2.0/24").unreachable_hint
     )
-    assert "(currently" not in Endpoint(URL).unreachable_hint
+    without = Endpoint(URL).unreachable_hint
+    assert "a way into the VPC" in without
+    assert "ApiAllowedCidr" not in without
+
+
+def test_a_name_that_is_not_known_here_is_what_is_advised_about(pool: Pool, api: KubernetesClient) -> None:
+    unknown = socket.gaierror(-2, "Name or service not known")
+    pool.answers["GET", "/version"] = [caused(exceptions.NewConnectionError(None, "x"), unknown)]  # type: ignore[arg-type]
+    with pytest.raises(ApiUnreachableError, match="does not answer: Name or service not known") as raised:
+        api.version()
+    assert "the name servers of this machine do not know api.example: " in raised.value.hint
+    assert "ApiAllowedCidr" not in raised.value.hint
 
 
 def test_bytes_that_are_no_text_are_no_failure(pool: Pool, api: KubernetesClient) -> None:

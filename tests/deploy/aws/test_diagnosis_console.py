@@ -118,7 +118,16 @@ def test_an_instance_that_is_not_of_the_nitro_system(account: Account):
         found = read_instance_console(account, "i-1", "terminated")
     assert found.lines == (ONE[8:], FAILED[8:])
     assert found.failed
-    assert found.note == ""
+    assert found.step == "step 3 of 3 (join): no secret"
+    assert (found.note[:27], found.fetch[:26]) == ("EC2 keeps the whole console", "aws ec2 get-console-output")
+
+
+def test_on_an_instance_that_runs_the_log_is_there(account: Account):
+    with Stubber(account.client("ec2")) as stub:
+        stub.add_response("get_console_output", {"InstanceId": "i-1", "Output": encoded(console(ONE, FAILED))})
+        found = read_instance_console(account, "i-1", "running")
+    assert "sudo less /var/log/cfngen.log" in found.note
+    assert found.fetch == "aws ssm start-session --region us-west-2 --target i-1"
 
 
 def test_an_instance_that_ec2_has_forgotten(account: Account):

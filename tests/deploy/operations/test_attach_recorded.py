@@ -8,6 +8,7 @@ import pytest
 from recorded import STACK_ID, RefusedError
 from recorded_stack import NAME, End, RecordedStack, Told, event
 
+from cfngen.deploy.aws.operation_origin import followed_by
 from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.deploy.messages.message import Event, Finished
 from cfngen.deploy.operations.deployment.attaching import EmptyStackError, attach, cancel_creation
@@ -75,6 +76,16 @@ def test_who_comes_back_protects_what_the_deployment_was_asked_to(
     assert finished.succeeded == succeeded
     # Why it failed is told where it did.
     assert ("diagnosis" in kinds(told)) == (not succeeded)
+
+
+def test_after_one_phase_the_others_are_named() -> None:
+    note = followed_by(followed_by(f"{OURS}, not protected", ["another issuer"]), ["node group a", "node group b"])
+    api, told = stack(UPDATING, "UPDATE_COMPLETE", token="cfngen-plan-1", note=note), Told()
+    assert come_back(api, told).succeeded
+    assert told.notices == [
+        "this was one phase of a deployment; after it come: node group a, node group b, another issuer"
+    ]
+    assert set_calls(api) == ["SetStackPolicy"]
 
 
 def test_the_stack_of_another_cluster_is_only_watched() -> None:

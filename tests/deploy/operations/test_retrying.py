@@ -66,6 +66,17 @@ def test_a_plan_says_that_deploying_would_try_again(operator: Operator):
     assert operator.cloud.engine.stack("one").status == "UPDATE_FAILED"
 
 
+def test_a_plan_names_what_it_tries_again_beside_its_changes(operator: Operator):
+    operator.deploy(ONE)
+    operator.cloud.engine.fail(GROUP, "no capacity", during="UPDATE")
+    larger = {"name": "one", "nodeGroups": groups("general", instanceType="m5.large")}
+    operator.deploy(larger, on_failure="keep")
+    assert operator.cloud.engine.stack("one").status == "UPDATE_FAILED"
+    plan = operator.plan(larger)
+    assert plan.templates_only
+    assert plan.unfinished == (f"NodeGroupGeneralStack/{GROUP}",)
+
+
 def test_trying_again_is_asked_for(operator: Operator):
     exhausted(operator)
     operator.answer = lambda question: False

@@ -177,6 +177,8 @@ def test_a_plan_of_a_rolling_update_says_that_the_api_stays(operator: Operator):
     for letter in "abc":
         text = said[f"Master{letter.upper()}AutoScalingGroup"]
         assert text == f"master {letter} is replaced, one master at a time; the API stays up while the others work"
+    [advice] = [impact.text for impact in found.predicted if "--on-failure keep" in impact.text]
+    assert advice.startswith("If a master fails, the rollback replaces those before it again")
 
 
 def test_the_plan_of_a_creation_counts_masters_and_what_they_cost(operator: Operator):

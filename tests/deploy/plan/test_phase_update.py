@@ -51,8 +51,8 @@ class Operator:
         self.documents: list[list[str]] = []
         self.api = Recorded()
 
-    def plan_part(self, part: UpdatePart, documents: Sequence[Document], number: int) -> Plan:
-        self.done.append((number, part.title))
+    def plan_part(self, parts: Sequence[UpdatePart], documents: Sequence[Document], number: int) -> Plan:
+        self.done.append((number, parts[0].title))
         self.documents.append([each.name for each in documents])
         planned = self.plans.get(number, plan(change_set=""))
         if isinstance(planned, BaseException):
@@ -182,8 +182,8 @@ def test_a_phase_that_has_nothing_to_do_any_more_is_left_out() -> None:
     operator = Operator()
     found = three(operator)
     del operator.plans[1]
-    operator.outcomes = [outcome(), replace(outcome(), seconds=9.0)]
-    assert operator.carry_out(found).seconds == 9.0
+    operator.outcomes = [replace(outcome(), seconds=60.0), replace(outcome(), seconds=9.0)]
+    assert operator.carry_out(found).seconds == 69.0
     assert [each for each in operator.done if isinstance(each, str)] == ["first", "third"]
 
 
@@ -198,6 +198,15 @@ def test_a_phase_that_fails_is_the_last_and_what_is_left_is_told() -> None:
     )
     assert "`cfngen deploy`" in str(notice.hint)
     assert "third" not in operator.done
+
+
+def test_after_a_phase_whose_rollback_failed_the_rollback_comes_first() -> None:
+    operator = Operator()
+    stuck = replace(outcome(succeeded=False), status=StackStatus("UPDATE_ROLLBACK_FAILED"))
+    operator.outcomes = [stuck]
+    operator.carry_out(three(operator))
+    [notice] = operator.said(Notice)
+    assert [str(command) for command in notice.hint.commands] == ["cfngen rollback --stack-name one", "cfngen deploy"]
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
@@ -331,12 +340,13 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
         iam = Document(
             "iam", {"Resources": {"R": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "x"}}}, **SECRET}, "m"
         )
-        made = planning(UpdatePart(kind, ()), (iam, ROOT), 3)
+        made = planning([UpdatePart(kind, ()), UpdatePart("node-groups", (), (KEPT,))], (iam, ROOT), 3)
         execute(api.account, replace(made, _executed=[]))
         assert CHANGE_SET in api.change_sets
     assert uploaded == [[iam, ROOT]]
     [sent] = api.named("CreateChangeSet")
     assert (sent["ChangeSetName"], sent["TemplateURL"]) == ("cfngen-plan-one-3", "https://bucket/part.json")
+    assert sent["Description"].endswith("; then node group Kept")
     assert sent["Capabilities.member.1"] == "CAPABILITY_NAMED_IAM"
     entry = "Parameters.member."
     told = [

@@ -71,6 +71,15 @@ from cfngen.deploy.watching.diagnosis import diagnose
         (("CREATE_IN_PROGRESS", failed("A", "first"), failed("A", "second"), *BACK), ["A"], []),
         # A rollback by hand goes back to the failure before it.
         (("CREATE_IN_PROGRESS", failed("A"), "CREATE_FAILED", *BACK), ["A"], []),
+        # Of several attempts to roll back the last one.
+        (
+            (
+                *(UPDATING, failed("A"), UNDOING, failed("B"), "UPDATE_ROLLBACK_FAILED"),
+                *(UNDOING, failed("C"), "UPDATE_ROLLBACK_FAILED"),
+            ),
+            ["A"],
+            ["C"],
+        ),
         # A stack that fails by itself.
         (
             (
@@ -103,6 +112,15 @@ def test_the_cause_and_what_failed_afterwards(events: tuple[Any, ...], causes: l
     assert not found.cancelled
     if causes == ["A"] and found.cause:
         assert found.cause.event.reason in ("broken", "first", "")
+
+
+def test_a_rollback_alone_has_its_own_failures() -> None:
+    update = (UPDATING, failed("A"), UNDOING, failed("B"), "UPDATE_ROLLBACK_FAILED")
+    again = (UNDOING, failed("B", "still broken"), failed("C"), "UPDATE_ROLLBACK_FAILED")
+    found = diagnosed("UPDATE_ROLLBACK_FAILED", *update, *again, with_failure=False)
+    assert (found.action, names(found.cause, *found.others), found.rollback_failures) == ("rollback", ["B", "C"], ())
+    assert found.cause
+    assert found.cause.event.reason == "still broken"
 
 
 def test_only_the_newest_operation_counts() -> None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cfngen.deploy.watching.expectations import Expectation, expect_operation, usual_seconds
+from cfngen.deploy.watching.expectations import (
+    SECONDS_BY_RESOURCE_TYPE,
+    Expectation,
+    expect_operation,
+    usual_seconds,
+)
+
+CASES = Path(__file__).parents[2] / "golden" / "cases"
 
 VPC, ADDRESS = "AWS::EC2::VPC", "AWS::EC2::EIP"
 GROUP, STACK = "AWS::AutoScaling::AutoScalingGroup", "AWS::CloudFormation::Stack"
@@ -91,6 +100,12 @@ def test_a_replacement_takes_as_long_as_a_creation() -> None:
     balancer = "AWS::ElasticLoadBalancingV2::LoadBalancer"
     assert len({usual_seconds(balancer, action) for action in ("create", "update", "delete")}) == 3
     assert usual_seconds("AWS::New::Thing", "create") == usual_seconds("AWS::New::Thing", "delete") > 0
+
+
+def test_every_type_in_templates_has_times_of_its_own() -> None:
+    files = [*CASES.glob("*/differences.json"), *CASES.glob("*/expected/*.json")]
+    types = {kind for file in files for kind in re.findall(r'"Type": "(AWS::\w+::\w+)"', file.read_text())}
+    assert types - SECONDS_BY_RESOURCE_TYPE.keys() == {STACK}
 
 
 def test_instances_of_a_group_are_replaced_one_after_another() -> None:

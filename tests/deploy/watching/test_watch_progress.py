@@ -10,11 +10,11 @@ import pytest
 from clusters import golden
 from watched import SECONDS, Operator, operating
 
+from cfngen.deploy.aws.consoles import BOOT_SECONDS
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.messages.message import Event
 from cfngen.deploy.watching.expectations import (
-    BOOT_SECONDS,
     Expectation,
     ExpectedResource,
     expect_operation,

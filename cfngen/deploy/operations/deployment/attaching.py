@@ -5,6 +5,7 @@ A deployment that was interrupted cannot set stack policies or termination prote
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from cfngen.deploy.aws import operation_origin, protection
@@ -18,9 +19,10 @@ from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.operations import leftovers, stack_protection
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.preflight.stack_checks import check_stack_owner
-from cfngen.deploy.watching.diagnosis import diagnose
+from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
 from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 
 _DEPLOYMENT_ACTIONS = ("create", "update")  # actions of stack operations that `deploy` starts
 
@@ -37,13 +39,21 @@ class EmptyStackError(CfngenError):
         )
 
 
-def attach(account: Account, stack_name: str, cluster: str, interaction: Interaction) -> Finished:
+def attach(
+    account: Account,
+    stack_name: str,
+    cluster: str,
+    interaction: Interaction,
+    *,
+    complete: Callable[[Diagnosis], Diagnosis] = lambda diagnosis: diagnosis,
+) -> Finished:
     """Watch a stack's latest operation until it ends, then do what an interrupted deployment has left undone.
 
     After a deployment, this enables termination protection and sets the stack policies.
 
     Args:
         cluster: name of the cluster; stacks of other clusters are watched but not changed.
+        complete: adds what is known elsewhere to the diagnosis of a failure.
 
     Raises:
         NoStackError: there is no such stack.
@@ -61,7 +71,7 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
             check_stack_owner(stack, cluster)
             outcome = cancel_creation(account, interaction, outcome)
         if not outcome.succeeded and not outcome.detached:
-            report(diagnose(account, stack.id))
+            report(complete(diagnose(account, stack.id, with_failure=outcome.action != "rollback")))
         stack = reread_stack(account, stack)
         if not outcome.detached:
             leftovers.report_lost_addresses(account, stack, report)
@@ -86,6 +96,13 @@ def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult,
         # Deployments with --no-protect, and operations not started by cfngen, leave termination protection as it is.
         enable_termination_protection = origin is not None and origin.protect is True
         stack_protection.protect_stack(account, stack, termination=enable_termination_protection, report=report)
+        if outcome.succeeded and origin is not None and origin.following:
+            hint = CommandText(
+                "unless the cfngen that began it still runs, ",
+                suggest("deploy", stack=stack.name),
+                " continues with them.",
+            )
+            report(Notice(f"this was one phase of a deployment; after it come: {origin.following}", hint))
     except AwsError as error:
         text = f"{stack.name} is up to date, but not protected: {error}"
         report(Notice(text, error.hint or "the next deployment tries again."))

@@ -33,6 +33,7 @@ from cfngen.deploy.operations.deletion import removal
 from cfngen.deploy.operations.deployment import execution, update_series
 from cfngen.deploy.operations.deployment.attaching import cancel_creation
 from cfngen.deploy.operations.deployment.preparation import DeploymentRequest, Preparation, prepare
+from cfngen.deploy.operations.deployment.quorum import add_control_plane
 from cfngen.deploy.operations.deployment.unplanned import PlanWitness
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.plan.plan import Change, Plan, Replacement
@@ -244,15 +245,17 @@ class _Deployment:
             since=plan.created,
             report=self._report_of(plan),
             on_interrupt=self.interaction.on_interrupt,
-            expected=_expect_changes(self.request, documents, plan),
+            expected=_expect_changes(self.request, documents, plan, continues=self._continues),
         )
+
+    @property
+    def _continues(self) -> bool:
+        """Whether this continues after a failure with rollback disabled: CloudFormation then works on more."""
+        return self.deployed_stack is not None and self.deployed_stack.status.health is StackHealth.PAUSED
 
     def _report_of(self, plan: Plan) -> Report:
         """Return what reports the execution of a plan, and in it what neither this nor the whole plan names."""
-        # After a failure with rollback disabled, CloudFormation also works on what it has left unfinished.
-        if self.deployed_stack is not None and self.deployed_stack.status.health is StackHealth.PAUSED:
-            return self.report
-        return self.witness.compare_with(self.plan, plan)
+        return self.report if self._continues else self.witness.compare_with(self.plan, plan)
 
     def finish(self, outcome: WatchResult) -> Finished:
         """Protect the stack after success, report the diagnosis after a failure; return the result."""
@@ -264,7 +267,8 @@ class _Deployment:
             if outcome.succeeded:
                 stack_protection.protect_deployed_stack(account, stack, self.request.protect, report=self.report)
             else:
-                self.report(diagnose(account, stack.id))
+                diagnosis = diagnose(account, stack.id)
+                self.report(add_control_plane(account, cluster, self.request.find_url_override, diagnosis))
                 stack_protection.unprotect_failed_creation(account, stack, self.report)
                 leftovers.report_lost_addresses(account, stack, self.report)
                 if action == "create" and stack.status.health is not StackHealth.PAUSED:
@@ -297,7 +301,10 @@ def _is_protected(change: Change) -> bool:
     return deletes_resource and change.type in protection.PROTECTED_TYPES
 
 
-def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
+def _expect_changes(
+    request: DeploymentRequest, documents: Sequence[Document], plan: Plan, *, continues: bool
+) -> Expectation:
+    """Return what a plan does; how long it takes is unknown if it continues what has failed before."""
     templates_by_name = {document.name: document.body for document in documents}
     # Keys are paths of logical ids from the root stack: () is the root itself.
     templates_by_path: dict[tuple[str, ...], TemplatePart] = {(): templates_by_name["cluster"]}
@@ -316,4 +323,5 @@ def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], p
             actions[stack.path, change.logical_id] = (
                 "replace" if is_replaced else _EXPECTED_ACTION_BY_CHANGE[change.action]
             )
-    return expect_operation(templates_by_path, actions, values)
+    expectation = expect_operation(templates_by_path, actions, values)
+    return replace(expectation, seconds=0) if continues else expectation

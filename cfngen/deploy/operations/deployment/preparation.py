@@ -359,7 +359,10 @@ def _plan_request(account: Account, settled: _Settled, checked: _Checked, templa
             *settled.program_impacts,
             *checked.volume_impacts,
         ),
-        note=operation_origin.change_set_description(account, request.cluster.name, protect=request.protect),
+        note=operation_origin.followed_by(
+            operation_origin.change_set_description(account, request.cluster.name, protect=request.protect),
+            (update.title for update in settled.updates[1:]),
+        ),
         quotas=checked.quotas,
         quotas_ignored=request.ignore_quotas,
         costs=cost_differences(current_demand, demand) if current_demand and settled.deployed_stack else (),

@@ -19,6 +19,8 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.events import read_last_event
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Danger, Finished, Notice, Question, Report, Step
+from cfngen.deploy.messages.next_steps import next_steps
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.operations.deployment.preparation import DeploymentRequest
 from cfngen.deploy.operations.interaction import DeclinedError, Interaction
 from cfngen.deploy.plan import change_sets
@@ -105,6 +107,7 @@ def carry_out_phases(
         CfngenError: a phase could not be started; the remaining phases were reported.
     """
     total = len(update.parts)
+    seconds = 0.0
     # The outcome of the last phase that was executed; a phase with nothing to do is skipped.
     outcome: WatchResult | None = None
     for index, part in enumerate(update.parts):
@@ -113,18 +116,21 @@ def carry_out_phases(
         plan = update.first_plan
         if outcome is not None:
             with _reporting_what_remains(interaction.report, remaining_titles, index, total):
-                plan = update.plan_part(part, templates, index)
+                plan = update.plan_part(update.parts[index:], templates, index)
                 if not plan.is_empty:
                     _confirm_again(account, part, plan, interaction, cluster, remaining_titles)
             if plan.is_empty:
                 continue
         interaction.report(Step(f"phase {index + 1} of {total}: {remaining_titles[0]}"))
         outcome = execute(plan, templates)
+        seconds += outcome.seconds
+        outcome = replace(outcome, seconds=seconds)
         if outcome.detached:
             _report_not_started(interaction.report, plan.stack, remaining_titles[1:])
             return outcome
         if not outcome.succeeded:
-            interaction.report(_phases_notice(remaining_titles, f"phase {index + 1} of {total} did not succeed"))
+            reason = f"phase {index + 1} of {total} did not succeed"
+            interaction.report(_phases_notice(remaining_titles, reason, outcome.status, plan.stack))
             return outcome
     if outcome is None:
         raise ValueError("the update has no phases")
@@ -153,11 +159,27 @@ def _reporting_what_remains(report: Report, remaining_titles: Sequence[str], ind
         raise
 
 
-def _phases_notice(remaining_titles: Sequence[str], reason: str) -> Notice:
+def _phases_notice(
+    remaining_titles: Sequence[str], reason: str, status: StackStatus | None = None, stack: str = ""
+) -> Notice:
     return Notice(
         f"{reason}; the changes of earlier phases are kept. Remaining: {', '.join(remaining_titles)}",
-        CommandText("when the cause is fixed, ", suggest("deploy"), " continues with the remaining phases."),
+        _continue_hint("when the cause is fixed, ", "phases", status, stack),
     )
+
+
+def _continue_hint(condition: str, remaining: str, status: StackStatus | None, stack: str) -> CommandText:
+    """Return what continues with the rest; in a status that refuses deployments, first what ends it.
+
+    Args:
+        remaining: what remains, e.g. `phases`.
+        status: the stack's status after a failure; None if nothing has failed.
+    """
+    deployment = CommandText(suggest("deploy"), f" continues with the remaining {remaining}.")
+    if status is None or status.change_set_type:
+        return CommandText(condition, deployment)
+    step = next_steps(status, stack)[0]
+    return CommandText("first, ", step.command, f" {step.purpose}; then ", deployment)
 
 
 def _confirm_again(
@@ -221,8 +243,9 @@ def carry_out_series(request: DeploymentRequest, interaction: Interaction, deplo
         position = f"update {done} of {len(updates)}"
         if not finished.succeeded:
             reason = f"{position} has not ended" if finished.in_progress else f"{position} did not succeed"
-            interaction.report(_updates_notice(reason, updates[done:] if finished.in_progress else updates[done - 1 :]))
-            return replace(finished, unplanned=unplanned)
+            remaining = updates[done:] if finished.in_progress else updates[done - 1 :]
+            interaction.report(_updates_notice(reason, remaining, finished))
+            return replace(finished, seconds=seconds, unplanned=unplanned)
         interaction.report(Step(f"update {done + 1} of {len(updates)}: {updates[done].title}"))
         next_request = replace(request, token=f"{request.token}-u{done + 1}")
         try:
@@ -237,7 +260,8 @@ def carry_out_series(request: DeploymentRequest, interaction: Interaction, deplo
         seconds += finished.seconds
         unplanned += finished.unplanned
     if updates and not finished.succeeded:
-        interaction.report(_updates_notice(f"update {len(updates)} of {len(updates)} did not succeed", updates[-1:]))
+        reason = f"update {len(updates)} of {len(updates)} did not succeed"
+        interaction.report(_updates_notice(reason, updates[-1:], finished))
     return replace(finished, seconds=seconds, unplanned=unplanned)
 
 
@@ -263,11 +287,12 @@ def buckets_of(issuer: IssuerState, stack: StackView) -> tuple[str, ...]:
     return (bucket,) if bucket else ()
 
 
-def _updates_notice(reason: str, remaining: Sequence[PlannedUpdate]) -> Notice:
+def _updates_notice(reason: str, remaining: Sequence[PlannedUpdate], failed: Finished | None = None) -> Notice:
+    status = StackStatus(failed.status) if failed and not failed.in_progress else None
     return Notice(
         f"{reason}; the updates before are kept, and the cluster works in this state. "
         f"Remaining: {', '.join(_titles(remaining))}",
-        CommandText("when nothing is in the way, ", suggest("deploy"), " continues with the remaining updates."),
+        _continue_hint("when nothing is in the way, ", "updates", status, failed.stack if failed else ""),
     )
 
 

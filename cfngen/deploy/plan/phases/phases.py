@@ -11,6 +11,7 @@ from cfngen.cluster.naming.logical_ids import MASTER_STACK
 from cfngen.cluster.naming.network_ids import RuleId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
+from cfngen.deploy.aws.operation_origin import followed_by
 from cfngen.deploy.aws.stacks import require_stack
 from cfngen.deploy.aws.templates import DeployedTemplates
 from cfngen.deploy.aws.types import AwsObject
@@ -49,7 +50,7 @@ class UpdatePart:
         return Phase(self.kind, self.groups, predicted=predicted, stacks=self.stacks)
 
 
-PlanPart = Callable[[UpdatePart, Sequence[Document], int], Plan]
+PlanPart = Callable[[Sequence[UpdatePart], Sequence[Document], int], Plan]
 """Takes a part, the templates to deploy, and the part's position, which becomes part of the change set's name."""
 
 
@@ -101,9 +102,9 @@ def plan_phases(
     if len(parts) < 2:
         return None
     discard(overall_plan)
-    for position, part in enumerate(parts):
+    for position in range(len(parts)):
         remaining_parts = parts[position:]
-        first_plan = plan_part(part, phase_documents(deployed, requested, remaining_parts), position)
+        first_plan = plan_part(remaining_parts, phase_documents(deployed, requested, remaining_parts), position)
         if not first_plan.is_empty:  # else nothing changes in this part, and the update starts with the next one
             plan = _plan_with_phases(overall_plan, first_plan, remaining_parts)
             return make_update(overall_plan=plan, first_plan=first_plan, parts=remaining_parts)
@@ -174,12 +175,13 @@ class PartPlanner:
     report: Report
     cleanup: ExitStack
 
-    def __call__(self, part: UpdatePart, documents: Sequence[Document], position: int) -> Plan:
-        """Create a change set for a part of the update and return its plan.
+    def __call__(self, parts: Sequence[UpdatePart], documents: Sequence[Document], position: int) -> Plan:
+        """Create a change set for the first of the remaining parts of the update and return its plan.
 
         Raises:
             CfngenError: CloudFormation cannot create the change set.
         """
+        part, *later_parts = parts
         published = self.upload(documents)
         is_volume_phase = part.kind == "volumes"
         parameters = self.request.parameters
@@ -195,6 +197,7 @@ class PartPlanner:
             capabilities=publish.capabilities(documents),
             on_failure=NO_ROLLBACK if is_volume_phase else self.request.on_failure,
             predicted=(),
+            note=followed_by(self.request.note, (later.title for later in later_parts)),
         )
         self.report(Step(f"creating a change set: {part.title}"))
         plan = change_sets.make_plan(self.account, request, report=self.report)

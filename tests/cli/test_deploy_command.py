@@ -145,14 +145,18 @@ def test_without_a_cluster_file_the_stack_says_which_cluster_it_is(
         status = cfngen("status", "--stack-name", "lost")
         assert status.out.startswith("shop  us-west-2, account 123456789012\n")
         assert re.search(r"1\.35\.\d+ in the stack, 1\.35\.\d+ running", status.out), status.out
-    assert (status.code, status.err) == (0, "")
+    assert status.code == 0
+    assert "`cfngen plan -f cluster.yaml --stack-name lost` then shows what differs from the stack" in status.err
+    another = cfngen("deploy", *ALLOWED, "--yes", "--stack-name", "lost")
+    assert (another.code, "the stack lost in us-west-2 has the cluster shop" in another.err) == (1, True)
     assert cfngen("validate", "--stack-name", "lost").code == 0
     kubeconfig = cfngen("kubeconfig", "--print", "--stack-name", "lost")
     assert "current-context: shop" in kubeconfig.out
     assert "there is no snapshot" not in cfngen("etcd", "list", "--stack-name", "lost").out
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     missing = cfngen("status", "--stack-name", "lots")
-    assert "in us-west-2 and eu-west-1 no stack lots of a cluster; -f names a cluster file" in missing.err
+    assert "in eu-west-1 and us-west-2 no stack lots of a cluster; -f names a cluster file" in missing.err
+    assert "cfngen deploy" not in missing.out
 
 
 def test_what_was_changed_by_hand_is_no_cluster_that_is_up_to_date(run: Command, where: Place) -> None:

@@ -1,0 +1,148 @@
+"""Incidents, as somebody on call meets them: after the first command only what is advised is typed, and that twice."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aws_cli
+import pytest
+import yaml
+from deployed_cluster import Place, Shell, operating, place, session
+
+from cfngen.cluster.load import parse
+from cfngen.sandbox.durations import DURATIONS
+
+ADVISED = re.compile(
+    r"`((?:cfngen|aws) [^`]+)`"  # in a sentence
+    r"|\bNext: (cfngen .+?)(?:  .*| && .*)?$"
+    r"|^ +((?:cfngen|aws) .+?)(?:  .*)?$",  # on a line of its own
+    re.MULTILINE,
+)
+"""Where a command stands that the output advises."""
+AGREEING = re.compile(r"confirm in advance with ((?:--[a-z-]+ ?)+)")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+REGION = "eu-central-1"
+STACK = "--stack-name shop-prod"
+
+
+@dataclass
+class OnCall:
+    """Somebody on call, who types a command and then follows what is printed.
+
+    Attributes:
+        where: the account with the cluster.
+        cfngen: runs a command of cfngen.
+        printed: what the last command has written.
+    """
+
+    where: Place
+    cfngen: Shell
+    printed: str = ""
+
+    def type(self, line: str, code: int = 0) -> None:
+        """Type a command; whatever it asks for consent, it gets as it says.
+
+        Args:
+            line: the command, with its program.
+            code: the exit code that is expected.
+        """
+        program, *words = shlex.split(line)
+        if program == "aws":
+            self.printed = aws_cli.call([program, *words], self._client)
+            return
+        ran = self.cfngen(*words)
+        if asked := AGREEING.search(ran.err):
+            ran = self.cfngen(*words, *asked[1].split())
+        self.printed = COLOUR.sub("", ran.out + ran.err)
+        assert ran.code == code, f"{line}: exit code {ran.code}\n{self.printed}"
+
+    def advice(self, start: str) -> str:
+        """Return the first command that the last one advises and that begins with these words."""
+        advised = ["".join(groups) for groups in ADVISED.findall(self.printed)]
+        line = next((each for each in advised if each.startswith(start)), "")
+        assert line, f"nobody advises {start}, but {advised}:\n{self.printed}"
+        return line
+
+    def follow(self, start: str, code: int = 0, **placeholders: str) -> None:
+        """Type the first advised command with such a start, twice in a row.
+
+        Args:
+            start: the command's first words.
+            code: the exit code of both.
+            placeholders: what is filled in for words in capital letters.
+        """
+        line = self.advice(start)
+        for name, value in placeholders.items():
+            line = line.replace(name, value)
+        first = ""
+        for _ in range(2):
+            self.type(line, code)
+            first = first or self.printed
+        self.printed = first
+
+    def works(self) -> None:
+        """Assert that `validate`, typed or advised before, calls the cluster valid, and that it is."""
+        assert "The cluster is valid" in self.printed, self.printed
+        listed = self._client("ec2").describe_instances(
+            Filters=[{"Name": "instance-state-name", "Values": ["running"]}]
+        )
+        running = {each["InstanceId"] for reserved in listed["Reservations"] for each in reserved["Instances"]}
+        groups = self._client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
+        ready = {
+            node["spec"]["providerID"].rpartition("/")[2]
+            for node in self.where.kubernetes.state.list("nodes")
+            if any((each["type"], each["status"]) == ("Ready", "True") for each in node["status"]["conditions"])
+        }
+        assert ready == running
+        assert len(running) == sum(group["DesiredCapacity"] for group in groups) == 5
+
+    def _client(self, service: str) -> Any:
+        return session().client(service, region_name=self.where.cluster.region)
+
+
+FILE = {
+    "name": "shop",
+    "region": REGION,
+    "network": {"subnets": [{"zone": f"{REGION}{letter}"} for letter in "abc"]},
+    "api": {"allowedCidrs": ["203.0.113.7/32"]},
+    "controlPlane": {"count": 3},
+    "nodeGroups": [{"name": "general", "minSize": 2, "maxSize": 4}],
+}
+
+
+@pytest.fixture
+def on_call(cfngen: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[OnCall]:
+    monkeypatch.setattr("cfngen.lint.lint", lambda documents, **options: ())
+    Path("cluster.yaml").write_text(yaml.safe_dump(FILE))
+    with place(parse(FILE), durations=DURATIONS) as where:
+        operating(where, monkeypatch)
+        person = OnCall(where, cfngen)
+        person.type(f"cfngen deploy --yes {STACK}")
+        yield person
+
+
+@pytest.mark.drill
+def test_a_laptop_is_lost(on_call: OnCall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no cluster file and no local state: all there is are credentials, and the stack's name and region."""
+    file = Path("cluster.yaml").read_text()
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("HOME", str(elsewhere))
+    monkeypatch.setenv("AWS_REGION", REGION)
+    on_call.type(f"cfngen deploy {STACK} --parameter ApiAllowedCidr=203.0.113.7/32", code=1)
+    plan = on_call.advice("cfngen plan")
+    on_call.type(f"cfngen status {STACK}")
+    assert on_call.advice("cfngen plan") == plan
+    on_call.follow("cfngen etcd list")
+    on_call.type(f"cfngen etcd backup {STACK}")
+    on_call.type(f"cfngen kubeconfig {STACK}")
+    assert "Wrote the context shop " in on_call.printed
+    Path("cluster.yaml").write_text(file)
+    on_call.type(plan)
+    on_call.type(f"cfngen deploy {STACK}")
+    on_call.works()

@@ -28,6 +28,7 @@ _JOURNAL_LINE = re.compile(r"^(?:\[\s*\d+\.\d+\] )?(?P<process>[\w.@-]+\[\d+\]):
 _CONTROL_CHARACTERS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 _FIRST_STEP = re.compile(r"^\[1/\d+\] ")
 _WAITING = re.compile(r"^(waiting for .+?) \(\d+ s\): ")
+_FAILURE = " FAILED after "
 _SUCCESS_MESSAGE = re.compile(r"^done in [\d.]+ s")
 
 
@@ -52,6 +53,11 @@ class ConsoleExcerpt:
     finished: bool = False
     note: str = ""
     fetch: str = ""
+
+    @property
+    def failure(self) -> str:
+        """What failed last in the boot, if the boot program reports that it failed; else empty."""
+        return next((line for line in reversed(self.lines) if _FAILURE in line), "")
 
 
 def read_group_consoles(account: Account, group: str, failed_instance_id: str = "") -> tuple[ConsoleExcerpt, ...]:
@@ -97,7 +103,7 @@ def read_instance_console(account: Account, instance_id: str, state: str = "") -
             instance_id,
             state,
             lines=messages,
-            failed=any(" FAILED after " in message for message in messages),
+            failed=any(_FAILURE in message for message in messages),
             finished=bool(_SUCCESS_MESSAGE.match(messages[-1])),
         )
     lines = map(_remove_control_characters, output.splitlines())
@@ -135,7 +141,7 @@ def last_boot_messages(output: str) -> tuple[str, ...]:
             messages.append("  " + journal_line["text"])  # the program has printed several lines at once
     # Positions in the list of messages.
     attempt_starts = [index for index, message in enumerate(messages) if _FIRST_STEP.match(message)]
-    failure_positions = [index for index, message in enumerate(messages) if " FAILED after " in message]
+    failure_positions = [index for index, message in enumerate(messages) if _FAILURE in message]
     start = 0
     if attempt_starts:
         start = attempt_starts[-1]

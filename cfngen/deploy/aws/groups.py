@@ -194,14 +194,19 @@ class ResizedGroup:
         )
 
     @property
-    def hint(self) -> str:
-        """What puts the sizes back."""
+    def command(self) -> str:
+        """The command that puts the sizes back."""
         desired = min(max(self.group.desired, self.minimum), self.maximum)
         return (
-            f"unless it is meant so: aws autoscaling update-auto-scaling-group "
+            "aws autoscaling update-auto-scaling-group "
             f"--auto-scaling-group-name {self.group.id} --min-size {self.minimum} --max-size {self.maximum} "
             f"--desired-capacity {desired}"
         )
+
+    @property
+    def hint(self) -> str:
+        """What puts the sizes back, if they are not meant to be so."""
+        return f"unless it is meant so: {self.command}"
 
 
 def find_resized_groups(groups: Iterable[GroupView], values: Mapping[str, str]) -> Iterator[ResizedGroup]:

@@ -277,12 +277,23 @@ def test_a_failed_creation_has_a_plan_and_what_deletes_it_needs_a_word_of_its_ow
     assert lines(run("plan", "--output", "json", stack="again").out)[-1]["type"] == "recreationPlan"
 
     assert run(*deploy, "--on-failure", "keep", stack="again").code == 1
+    unasked = run("rollback", stack="again")
+    assert unasked.code == 1
+    assert "the creation never succeeded, so rolling back deletes everything" in " ".join(unasked.err.split())
     refused = run("rollback", "--yes", stack="again")
     assert refused.code == 1
     assert "error: --yes does not confirm what may lose data" in refused.err
     assert "; the creation never succeeded, so rolling back deletes everything" in refused.err
     assert refused.err.endswith("or confirm in advance with --yes --allow-danger.\n")
     assert run("rollback", "--yes", "--allow-danger", stack="again").code == 0
+
+
+def test_being_terminated_says_how_to_attach_again(run: Command, where: Place) -> None:
+    where.clock.meanwhile[where.clock.sleeps + 6] = lambda: signal.raise_signal(signal.SIGTERM)
+    ran = deployed(run, "left")
+    assert ran.code == 143
+    assert re.search(r"^Next: cfngen watch .*--stack-name left ", ran.err, re.MULTILINE)
+    assert run("watch", stack="left").code == 0
 
 
 def test_being_terminated_says_what_sets_the_lifted_protection(run: Command, where: Place) -> None:

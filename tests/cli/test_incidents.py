@@ -26,6 +26,7 @@ ADVISED = re.compile(
 """Where a command stands that the output advises."""
 AGREEING = re.compile(r"confirm in advance with ((?:--[a-z-]+ ?)+)")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+ROOT = Path(__file__).parents[2]
 REGION = "eu-central-1"
 STACK = "--stack-name shop-prod"
 
@@ -53,7 +54,7 @@ class OnCall:
         """
         program, *words = shlex.split(line)
         if program == "aws":
-            self.printed = aws_cli.call([program, *words], self._client)
+            self.printed = aws_cli.call([program, *words], self.client)
             return
         ran = self.cfngen(*words)
         if asked := AGREEING.search(ran.err):
@@ -68,40 +69,43 @@ class OnCall:
         assert line, f"nobody advises {start}, but {advised}:\n{self.printed}"
         return line
 
-    def follow(self, start: str, code: int = 0, **placeholders: str) -> None:
-        """Type the first advised command with such a start, twice in a row.
+    def follow(self, start: str, code: int = 0, again: int | None = None) -> None:
+        """Type the first advised command with such a start, twice in a row; the first time's output counts.
 
         Args:
             start: the command's first words.
-            code: the exit code of both.
-            placeholders: what is filled in for words in capital letters.
+            code: the exit code.
+            again: that of the second time, if it is another one.
         """
         line = self.advice(start)
-        for name, value in placeholders.items():
-            line = line.replace(name, value)
-        first = ""
-        for _ in range(2):
-            self.type(line, code)
-            first = first or self.printed
+        self.type(line, code)
+        first = self.printed
+        self.type(line, code if again is None else again)
         self.printed = first
+
+    def read(self, page: str, title: str) -> None:
+        """Read a section of a page that was named, instead of the output."""
+        assert page in self.printed, self.printed
+        _, _, section = (ROOT / page).read_text("utf-8").partition(f"\n## {title}\n")
+        self.printed = section.partition("\n## ")[0]
 
     def works(self) -> None:
         """Assert that `validate`, typed or advised before, calls the cluster valid, and that it is."""
         assert "The cluster is valid" in self.printed, self.printed
-        listed = self._client("ec2").describe_instances(
+        listed = self.client("ec2").describe_instances(
             Filters=[{"Name": "instance-state-name", "Values": ["running"]}]
         )
         running = {each["InstanceId"] for reserved in listed["Reservations"] for each in reserved["Instances"]}
-        groups = self._client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
+        groups = self.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
         ready = {
             node["spec"]["providerID"].rpartition("/")[2]
             for node in self.where.kubernetes.state.list("nodes")
             if any((each["type"], each["status"]) == ("Ready", "True") for each in node["status"]["conditions"])
         }
         assert ready == running
-        assert len(running) == sum(group["DesiredCapacity"] for group in groups) == 5
+        assert len(running) == sum(group["DesiredCapacity"] for group in groups) >= 5
 
-    def _client(self, service: str) -> Any:
+    def client(self, service: str) -> Any:
         return session().client(service, region_name=self.where.cluster.region)
 
 
@@ -146,3 +150,45 @@ def test_a_laptop_is_lost(on_call: OnCall, tmp_path: Path, monkeypatch: pytest.M
     on_call.type(plan)
     on_call.type(f"cfngen deploy {STACK}")
     on_call.works()
+
+
+@pytest.mark.drill
+def test_etcd_is_set_back_by_an_hour(on_call: OnCall) -> None:
+    where = on_call.where
+    where.clock.sleep(30 * 60)
+    where.kubernetes.state.put("configmaps", {"metadata": {"name": "written"}})
+    for _ in range(5):
+        where.clock.sleep(15 * 60)
+    [nodes] = {
+        group["AutoScalingGroupName"]
+        for group in on_call.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
+        if "NodeGroup" in group["AutoScalingGroupName"]
+    }
+    on_call.client("autoscaling").set_desired_capacity(AutoScalingGroupName=nodes, DesiredCapacity=3)
+    where.kubernetes.state.remove("configmaps", "written", "default")
+    where.clock.sleep(10 * 60)
+    on_call.type(f"cfngen status {STACK}")
+    on_call.follow("cfngen etcd list")
+    on_call.type(f"cfngen etcd restore 1h {STACK}")
+    open("/tmp/i2.txt","a").write(on_call.printed)
+    assert where.kubernetes.state.get("configmaps", "written", "default") is not None
+    validate = on_call.advice("cfngen validate")
+    on_call.follow("cfngen replace", again=1)
+    open("/tmp/i2.txt","a").write(on_call.printed)
+    ran = on_call.cfngen(*validate.split()[1:])
+    open("/tmp/i2.txt","a").write(ran.out+ran.err)
+    on_call.type(validate)
+    on_call.works()
+
+
+@pytest.mark.drill
+def test_a_cluster_is_deleted_and_made_again(on_call: OnCall) -> None:
+    where = on_call.where
+    where.kubernetes.state.put("configmaps", {"metadata": {"name": "written"}})
+    on_call.type(f"cfngen etcd backup {STACK}")
+    backup = on_call.printed.partition(",")[0].rpartition("/")[2]
+    on_call.type(f"cfngen delete {STACK}")
+    open("/tmp/i3.txt","a").write(on_call.printed)
+    on_call.type(f"cfngen delete {STACK}")
+    open("/tmp/i3.txt","a").write(on_call.printed)
+    on_call.follow("aws secretsmanager restore-secret")

@@ -219,10 +219,26 @@ class Target:
 
     def _connect(self, region: str) -> Account:
         from cfngen.deploy.aws.account import connect
-        from cfngen.deploy.aws.errors import translate_aws_errors
+        from cfngen.deploy.aws.errors import CredentialsError, translate_aws_errors
 
-        with translate_aws_errors():
-            return connect(self._session(region), region, clock=self.clock, expected_account=self.account_number)
+        try:
+            with translate_aws_errors():
+                return connect(self._session(region), region, clock=self.clock, expected_account=self.account_number)
+        except CredentialsError as error:
+            error.hint = CommandText(error.hint, *self._sandbox_hint())
+            raise
+
+    def _sandbox_hint(self) -> tuple[str | SuggestedCommand, ...]:
+        """Return what to add to the hint of an error about credentials if a cluster is in a running sandbox."""
+        from cfngen.sandbox.process.running import find_running_sandbox, state_file
+        from cfngen.sandbox.process.status import read_last_sandbox
+
+        record = read_last_sandbox(state_file(os.environ))
+        context = click.get_current_context(silent=True)
+        if self.sandbox or context is None or not record or not record.stacks or not find_running_sandbox(os.environ):
+            return ()
+        command = SuggestedCommand(context.command_path.partition(" ")[2], (("--sandbox",),))
+        return (f" The sandbox on this machine has {join_and(record.stacks)}: ", command, ".")
 
     def _session(self, region: str) -> Session:
         if self.sandbox:
@@ -255,10 +271,12 @@ class Target:
         def ask(question: Question) -> bool:
             if yes and (allow_danger or not question.dangerous):
                 return True
-            if not sys.stdin or not sys.stdin.isatty():
+            can_ask = bool(sys.stdin and sys.stdin.isatty())
+            if can_ask or not yes:  # the error names them if --yes has refused
+                for line in bullets(question.consequences, line_width()):
+                    echo(line, err=True)
+            if not can_ask:
                 raise NobodyToAskError(question, yes=yes)
-            for line in bullets(question.consequences, line_width()):
-                echo(line, err=True)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
             # The consent to the most serious changes is to type the cluster's name.
             if not question.name:

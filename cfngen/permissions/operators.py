@@ -85,6 +85,7 @@ def _read_statements(scope: Scope) -> list[Statement]:
                 cloudformation:DescribeStackDriftDetectionStatus cloudformation:DescribeStacks
                 cloudformation:GetTemplateSummary cloudformation:ListStacks
                 ec2:Describe* elasticloadbalancing:Describe* iam:GetAccountSummary logs:DescribeLogGroups
+                secretsmanager:ListSecrets
                 servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota""",
         ),
         allow(

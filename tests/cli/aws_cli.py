@@ -87,8 +87,8 @@ def call(words: list[str], client: Callable[[str], Any]) -> str:
     service, operation, options = parsed(words)
     model = _operation(service, operation)
     arguments = {
-        name: _content(" ".join(options[_option(name)]))
-        for name in model.input_shape.members
+        name: _value(member.type_name, options[_option(name)])
+        for name, member in model.input_shape.members.items()
         if _option(name) in options
     }
     answer = getattr(client(service), xform_name(operation.replace("-", "_")))(**arguments)
@@ -116,6 +116,13 @@ def _operation(service: str, operation: str) -> Any:
 
 def _option(name: str) -> str:
     return str(xform_name(name, "-"))
+
+
+def _value(type_name: str, words: list[str]) -> Any:
+    if type_name == "list":
+        return words
+    text = " ".join(words)
+    return int(text) if type_name == "integer" else (not text or _content(text))
 
 
 def _content(value: str) -> str:

@@ -14,7 +14,7 @@ from shell import Ran, Shell
 
 from cfngen.cli.input.target import Target
 
-__all__ = ["Command", "Place", "Ran", "Shell", "commanding", "created", "place"]
+__all__ = ["Command", "Place", "Ran", "Shell", "commanding", "created", "operating", "place"]
 Command = Callable[..., Ran]
 
 
@@ -32,11 +32,16 @@ def created() -> Iterator[Place]:
         yield made
 
 
-def commanding(where: Place, cfngen: Shell, patch: pytest.MonkeyPatch) -> Command:
-    """Return what runs a command of cfngen on the cluster, by its clock, where its API listens on this machine."""
+def operating(where: Place, patch: pytest.MonkeyPatch) -> None:
+    """Let commands of cfngen work in the account, by its clock, where its API listens on this machine."""
     patch.setattr("cfngen.deploy.aws.types.SystemClock", lambda: where.clock)
     patch.setattr(Target, "kubernetes_override", lambda self, endpoint: where.override(endpoint))
     patch.setattr(Target, "_session", lambda self, region: session())
+
+
+def commanding(where: Place, cfngen: Shell, patch: pytest.MonkeyPatch) -> Command:
+    """Return what runs a command of cfngen on the cluster."""
+    operating(where, patch)
 
     def run(name: str, *arguments: str, stack: str = STACK, **environ: str) -> Ran:
         return cfngen(name, *arguments, "--defaults", "--stack-name", stack, **environ)

@@ -146,14 +146,18 @@ def test_without_a_cluster_file_the_stack_says_which_cluster_it_is(
         status = cfngen("status", "--stack-name", "lost")
         assert status.out.startswith("shop  us-west-2, account 123456789012\n")
         assert re.search(r"1\.35\.\d+ in the stack, 1\.35\.\d+ running", status.out), status.out
-    assert (status.code, status.err) == (0, "")
+    assert status.code == 0
+    assert "`cfngen plan -f cluster.yaml --stack-name lost` then shows what differs from the stack" in status.err
+    another = cfngen("deploy", *ALLOWED, "--yes", "--stack-name", "lost")
+    assert (another.code, "the stack lost in us-west-2 has the cluster shop" in another.err) == (1, True)
     assert cfngen("validate", "--stack-name", "lost").code == 0
     kubeconfig = cfngen("kubeconfig", "--print", "--stack-name", "lost")
     assert "current-context: shop" in kubeconfig.out
     assert "there is no snapshot" not in cfngen("etcd", "list", "--stack-name", "lost").out
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     missing = cfngen("status", "--stack-name", "lots")
-    assert "in us-west-2 and eu-west-1 no stack lots of a cluster; -f names a cluster file" in missing.err
+    assert "in eu-west-1 and us-west-2 no stack lots of a cluster; -f names a cluster file" in missing.err
+    assert "cfngen deploy" not in missing.out
 
 
 def test_what_was_changed_by_hand_is_no_cluster_that_is_up_to_date(run: Command, where: Place) -> None:
@@ -288,12 +292,23 @@ def test_a_failed_creation_has_a_plan_and_what_deletes_it_needs_a_word_of_its_ow
     assert lines(run("plan", "--output", "json", stack="again").out)[-1]["type"] == "recreationPlan"
 
     assert run(*deploy, "--on-failure", "keep", stack="again").code == 1
+    unasked = run("rollback", stack="again")
+    assert unasked.code == 1
+    assert "the creation never succeeded, so rolling back deletes everything" in " ".join(unasked.err.split())
     refused = run("rollback", "--yes", stack="again")
     assert refused.code == 1
     assert "error: --yes does not confirm what may lose data" in refused.err
     assert "; the creation never succeeded, so rolling back deletes everything" in refused.err
     assert refused.err.endswith("or confirm in advance with --yes --allow-danger.\n")
     assert run("rollback", "--yes", "--allow-danger", stack="again").code == 0
+
+
+def test_being_terminated_says_how_to_attach_again(run: Command, where: Place) -> None:
+    where.clock.meanwhile[where.clock.sleeps + 6] = lambda: signal.raise_signal(signal.SIGTERM)
+    ran = deployed(run, "left")
+    assert ran.code == 143
+    assert re.search(r"^Next: cfngen watch .*--stack-name left ", ran.err, re.MULTILINE)
+    assert run("watch", stack="left").code == 0
 
 
 def test_being_terminated_says_what_sets_the_lifted_protection(run: Command, where: Place) -> None:

@@ -11,7 +11,8 @@ import pytest
 from shell import Shell
 
 from cfngen.cli.application import application
-from cfngen.cli.input.options import Duration, format_duration
+from cfngen.cli.input.options import Duration
+from cfngen.cli.render.durations import format_duration
 
 # Commands without --output: what they print is for one reader only.
 ONE_FORM = {

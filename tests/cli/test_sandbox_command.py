@@ -111,6 +111,19 @@ def test_what_was_lost_is_said_before_anything_begins_anew(
     assert "hint: `cfngen sandbox start` starts a new sandbox with an empty account." in said
 
 
+def test_who_has_no_credentials_is_told_of_the_cluster_in_the_sandbox(
+    cfngen: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = {"XDG_STATE_HOME": str(tmp_path), "AWS_EC2_METADATA_DISABLED": "true"}
+    left_behind(tmp_path, LastSandbox("token", ("shop in eu-central-1",)))
+    assert "andbox" not in cfngen("etcd", "list", "--defaults", **where).err
+    monkeypatch.setattr(process, "find_running_sandbox", lambda environ: SimpleNamespace())
+    ran = cfngen("etcd", "list", "--defaults", **where)
+    assert (ran.code, "no AWS credentials were found" in ran.err) == (1, True)
+    hint = "The sandbox on this machine has shop in eu-central-1: `cfngen etcd list --sandbox --defaults`."
+    assert hint in " ".join(ran.err.split())
+
+
 def test_one_that_was_stopped_is_followed_by_another_with_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,7 +40,7 @@ def test_one_screen_says_it_all(run: Command, where: Place) -> None:
     assert header.split()[:5] == ["SLOT", "INSTANCE", "LIFECYCLE", "STATE", "NODE"]
     [instance] = where.instances("MasterAAutoScalingGroup")
     assert master.split()[:6] == ["a", instance, "InService", "running", "Ready", "us-west-2a"]
-    assert under(ran.out, "Node groups")[1].split() == ["nodes", "4", "4", "4", "4-4", "t3.medium"]
+    assert under(ran.out, "Node groups")[1].split() == ["nodes", "4", "4", "4", "4-4", "t3.medium", "0"]
     assert "20 GiB gp3" in under(ran.out, "Data volumes")[1]
     assert [line.split("  ")[1].strip() for line in under(ran.out, "Valid until")] == [
         "certificate authority",
@@ -108,11 +108,13 @@ def test_what_ends_soon_stands_out(where: Place) -> None:
         Expiry("certificate authority", now + timedelta(days=400)),
         Expiry("API server's certificate", now + timedelta(days=20)),
         Expiry("join token", now - timedelta(hours=1)),
+        Expiry("join token", now + timedelta(hours=1)),
     )
     lines = [str(line) for line in status_lines(replace(status, certificates=ends))]
     assert any(line.endswith("UTC, in 1 year") for line in lines)
     assert any("\x1b[31m" in line and "in 20 days" in line for line in lines)
     assert any("\x1b[31m" in line and "UTC, ended" in line for line in lines)
+    assert any(line.endswith("UTC, in 1 hour; the masters renew it before") for line in lines)
 
 
 def test_what_is_not_well_is_named(where: Place) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[1] / "cli"))
+
+import aws_cli
 from deployed import Place
 from deployments import Operator, groups
 
@@ -101,6 +106,10 @@ class Cluster:
         self.account.client("ec2").terminate_instances(InstanceIds=[self.instance(group)])
         self.where.world.machines.refresh()
         self.where.clock.sleep(120)
+
+    def type(self, command: str) -> None:
+        """Carry out a command of the AWS CLI."""
+        aws_cli.call(command.split(), self.account.client)
 
     def versions(self) -> int:
         """How many launch template versions the account has."""

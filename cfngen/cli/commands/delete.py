@@ -242,7 +242,8 @@ def _ask_copy_method(display: Screen, copy_file: Path, *, yes: bool) -> Authorit
 
     With --yes, or without a terminal to ask on, the copy is kept in a secret that can be restored for some time.
     """
-    from cfngen.deploy.plan.deletion.plan import RECOVERY_WINDOW_DAYS, AuthorityCopy
+    from cfngen.deploy.plan.deletion.plan import AuthorityCopy
+    from cfngen.deploy.plan.deletion.remaining_buckets_keys_and_logs import RECOVERY_WINDOW_DAYS
 
     display.close()
     if yes or not (sys.stdin and sys.stdin.isatty()):

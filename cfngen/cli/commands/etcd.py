@@ -8,7 +8,7 @@ import click
 
 from cfngen.cli.display.screen import screen
 from cfngen.cli.display.terminal import examples_epilog, progress_line
-from cfngen.cli.input.options import wait_option, yes_option
+from cfngen.cli.input.options import parse_duration, wait_option, yes_option
 from cfngen.cli.input.target import Target, deployed_target_options
 from cfngen.cli.usage import SuggestingGroup
 
@@ -91,6 +91,7 @@ def backup(target: Target, timeout: timedelta) -> None:
     epilog=examples_epilog(
         "cfngen etcd restore",
         "cfngen etcd restore 2026-11-21T120000Z.db",
+        "cfngen etcd restore 1h30m                        the cluster as it was 90 minutes ago, or earlier",
         "cfngen etcd restore KEY --yes                    a key that `cfngen etcd list` shows; never asks",
     ),
 )
@@ -104,9 +105,10 @@ def backup(target: Target, timeout: timedelta) -> None:
 def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None) -> None:
     """Replace all masters with new ones that start from a snapshot, and wait until they work.
 
-    SNAPSHOT is `latest`, a key that `cfngen etcd list` shows, or the last part of a key. The command shows the
-    consequences first, and asks you to type the cluster's name. Everything written since the
-    snapshot is lost; the Kubernetes API is unavailable for some minutes, while pods on nodes keep running.
+    SNAPSHOT is `latest`, a key that `cfngen etcd list` shows, the last part of a key, or an age such as `1h30m`: the
+    newest snapshot that is at least so old. The command shows the consequences first, and asks you to type the
+    cluster's name. Everything written since the snapshot is lost; the Kubernetes API is unavailable for some minutes,
+    while pods on nodes keep running.
 
     If the command is interrupted or fails, run it again: it continues with the same snapshot.
     """
@@ -119,7 +121,7 @@ def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None)
             account,
             target.stack_name,
             target.cluster,
-            snapshot,
+            parse_duration(snapshot) or snapshot,
             consent=interaction.consent,
             report=interaction.report,
             find_url_override=target.kubernetes_override,

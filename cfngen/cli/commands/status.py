@@ -7,6 +7,7 @@ from dataclasses import replace
 import click
 
 from cfngen.cli.display.terminal import examples_epilog, progress_line
+from cfngen.cli.input.source import DEFAULT_FILE
 from cfngen.cli.input.target import Target, deployed_target_options
 
 
@@ -24,6 +25,7 @@ def command(target: Target, drift: bool) -> None:
 
     What cannot be read, because a permission is missing or there is no answer, is shown as unknown with the reason.
     """
+    from cfngen.deploy.messages.message import Notice
     from cfngen.deploy.status.derived_status import read_status
 
     account = target.connect()
@@ -36,4 +38,11 @@ def command(target: Target, drift: bool) -> None:
             detect_drift=drift,
             report=target.show,
         )
-    target.show(replace(cluster_status, target_source="stack" if target.describes_stack else "cluster file"))
+    if target.describes_stack:
+        cluster_status = replace(cluster_status, target_source="stack")
+        # A deployment would make another cluster in place of one whose stack has another name, or is elsewhere.
+        if target.explicit_stack_name and not cluster_status.stack.status:
+            cluster_status = replace(cluster_status, next_command="")
+    target.show(cluster_status)
+    if not target.json and (hint := target.lost_file_hint):
+        target.show(Notice(f"there is no {DEFAULT_FILE} here: name, region and version are those of the stack", hint))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.display.terminal import echo
 from cfngen.cli.exit_codes import TERMINATED
 
@@ -36,6 +37,10 @@ def screen(target: Target, account: Account, *, full: bool = False) -> Iterator[
     previous_handler = signal.signal(signal.SIGTERM, _exit_on_sigterm)
     try:
         yield display
+    except SystemExit as exit_request:
+        if exit_request.code == TERMINATED:
+            display.show_way_back()
+        raise
     finally:
         display.close()
         signal.signal(signal.SIGTERM, previous_handler)
@@ -109,6 +114,17 @@ class Screen:
         except click.Abort:
             return InterruptChoice.DETACH
         return choice_by_letter[letter]
+
+    def show_way_back(self) -> None:
+        """Show which command attaches again, if CloudFormation is at work and continues without cfngen."""
+        from cfngen.deploy.messages.stack_status import StackStatus
+        from cfngen.hints import suggest
+
+        self.close()
+        if StackStatus(self._stack_status).in_progress:
+            command = suggest("delete" if self._stack_status == "DELETE_IN_PROGRESS" else "watch")
+            line = next_line(command, "   attaches again, and watches until the end.")
+            echo(self._target.render_hint(line), err=True)
 
     def close(self) -> None:
         """Keep the drawn tree on the screen; further output appears below the tree."""

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from cfngen.cli.render.durations import format_duration
+
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
@@ -81,6 +83,13 @@ _DURATION_PATTERN = re.compile(
 )
 
 
+def parse_duration(text: str) -> timedelta | None:
+    """Return a duration such as `1h30m`; None if the text is none."""
+    match = _DURATION_PATTERN.fullmatch(text.strip())
+    numbers = {key: int(number) for key, number in match.groupdict().items() if number} if match else {}
+    return timedelta(**numbers) if numbers else None
+
+
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3
     """A click parameter type for durations that are at least as long as `minimum`."""
 
@@ -93,23 +102,12 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         """Parse a duration such as `1h30m`; click shows the error if it is wrong or too short."""
         if isinstance(value, timedelta):
             return value
-        match = _DURATION_PATTERN.fullmatch(str(value).strip())
-        if not value or not match or not any(match.groups()):
+        duration = parse_duration(str(value))
+        if duration is None:
             self.fail(f"{value!r} is not a duration, such as 45s, 10m, 12h, 1h30m or 2d.", parameter, context)
-        duration = timedelta(**{key: int(number) for key, number in match.groupdict().items() if number})
         if duration < self._minimum:
             self.fail(f"{value} is too short; the minimum is {format_duration(self._minimum)}.", parameter, context)
         return duration
-
-
-def format_duration(duration: timedelta) -> str:
-    """Return a duration in the form of the command line, e.g. `1h30m`."""
-    remaining = int(duration.total_seconds())
-    text = ""
-    for letter, seconds in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        count, remaining = divmod(remaining, seconds)
-        text += f"{count}{letter}" if count else ""
-    return text or "0s"
 
 
 class FileFormat(click.Choice):  # type: ignore[type-arg]  # generic since click 8.2

@@ -19,11 +19,12 @@ from cfngen.cli.display.messages import show_message
 from cfngen.cli.display.suggested_commands import complete_commands
 from cfngen.cli.display.terminal import echo, show_warning, visible
 from cfngen.cli.input.options import Option, OptionGroup
+from cfngen.cli.input.recorded_cluster import LostFileError, RecordedCluster, find_recorded_cluster
 from cfngen.cli.input.source import DEFAULT_FILE, Source, source_options
 from cfngen.cli.render.layout import bullets, line_width
 from cfngen.cli.settings import Settings
 from cfngen.errors import CfngenError
-from cfngen.hints import Hint, SuggestedOption
+from cfngen.hints import CommandText, Hint, SuggestedCommand, SuggestedOption
 from cfngen.text import join_and
 
 if TYPE_CHECKING:
@@ -101,40 +102,41 @@ class Target:
         """Whether the cluster is that of the stack, since nothing else says anything about it."""
         return self.is_deployed and self.source.is_default
 
+    @property
+    def lost_file_hint(self) -> Hint:
+        """What to do before a deployment, if the stack has a cluster that nothing here describes; else empty."""
+        if not self.source.is_default or self._recorded.name in ("", self.source.load().cluster.name):
+            return ""
+        compares = SuggestedCommand("plan", (("-f", str(DEFAULT_FILE)),))
+        return CommandText(
+            "if its cluster file is lost, write it again as docs/operate/operations.md describes; ",
+            compares,
+            " then shows what differs from the stack.",
+        )
+
     def _deployed_source(self) -> Source:
         """Return the source with what environment and stack say about the cluster that nobody has described."""
+        recorded = self._recorded
+        if not recorded.name:
+            show_warning(
+                f"there is no {DEFAULT_FILE} here, and in {join_and(list(recorded.regions))} no stack "
+                f"{recorded.stack_name} of a cluster; -f names a cluster file, --stack-name a stack, and AWS_REGION "
+                "its region"
+            )
+        overrides = {"region": recorded.region, "name": recorded.name, "kubernetesVersion": recorded.version}
+        return replace(self.source, overrides=tuple(f"{key}={value}" for key, value in overrides.items() if value))
+
+    @cached_property
+    def _recorded(self) -> RecordedCluster:
+        """What the stack says about a cluster that nothing else describes."""
         default = self.source.load().cluster
         # As the AWS CLI reads them: the variable comes before the profile.
         chosen_region = os.environ.get("AWS_REGION") or self._session(default.region).region_name or default.region
-        stack_name = self.explicit_stack_name or default.name
-        regions = [default.region, chosen_region]
         # The default cluster is in the default region; who names a stack means the region of the environment.
-        for region in reversed(regions) if self.explicit_stack_name else regions:
-            if overrides := self._recorded_overrides(region, stack_name):
-                return replace(self.source, overrides=(f"region={region}", *overrides))
-        show_warning(
-            f"there is no {DEFAULT_FILE} here, and in {join_and(list(dict.fromkeys(regions)))} no stack {stack_name} "
-            "of a cluster; -f names a cluster file, --stack-name a stack, and AWS_REGION its region"
+        regions = (chosen_region, default.region) if self.explicit_stack_name else (default.region, chosen_region)
+        return find_recorded_cluster(
+            self._connect, self.explicit_stack_name or default.name, tuple(dict.fromkeys(regions))
         )
-        return replace(self.source, overrides=(f"region={regions[-1 if self.explicit_stack_name else 0]}",))
-
-    def _recorded_overrides(self, region: str, stack_name: str) -> tuple[str, ...]:
-        """Return what the deployed root template of a stack says about its cluster, as values of --set.
-
-        Nothing if there is no such stack, if it is not a cluster's, or if it cannot be read: then the command says why.
-        """
-        from cfngen.deploy.aws.errors import translate_aws_errors
-        from cfngen.deploy.aws.stacks import read_template
-        from cfngen.templates.immutable_settings import VERSION_KEY, recorded_settings
-
-        try:
-            with translate_aws_errors():
-                template = read_template(self._connect(region), stack_name)
-        except CfngenError:
-            return ()
-        name = template.get("Metadata", {}).get("cfngen", {}).get("cluster")
-        version = recorded_settings(template).get(VERSION_KEY)
-        return (f"name={name}", *([f"{VERSION_KEY}={version}"] if version else [])) if name else ()
 
     @property
     def region(self) -> str:
@@ -205,16 +207,38 @@ class Target:
             WrongAccountError: the credentials belong to another account than --account.
             CfngenError: the sandbox cannot be reached or started.
         """
+        if with_existing_parts and self.explicit_stack_name and (hint := self.lost_file_hint):
+            raise LostFileError(
+                f"the stack {self.explicit_stack_name} in {self._recorded.region} has the cluster "
+                f"{self._recorded.name}, and there is no {DEFAULT_FILE} here that describes it",
+                hint=hint,
+            )
         if self.sandbox and with_existing_parts:
             self._make_existing_parts()
         return self._connect(self.region)
 
     def _connect(self, region: str) -> Account:
         from cfngen.deploy.aws.account import connect
-        from cfngen.deploy.aws.errors import translate_aws_errors
+        from cfngen.deploy.aws.errors import CredentialsError, translate_aws_errors
 
-        with translate_aws_errors():
-            return connect(self._session(region), region, clock=self.clock, expected_account=self.account_number)
+        try:
+            with translate_aws_errors():
+                return connect(self._session(region), region, clock=self.clock, expected_account=self.account_number)
+        except CredentialsError as error:
+            error.hint = CommandText(error.hint, *self._sandbox_hint())
+            raise
+
+    def _sandbox_hint(self) -> tuple[str | SuggestedCommand, ...]:
+        """Return what to add to the hint of an error about credentials if a cluster is in a running sandbox."""
+        from cfngen.sandbox.process.running import find_running_sandbox, state_file
+        from cfngen.sandbox.process.status import read_last_sandbox
+
+        record = read_last_sandbox(state_file(os.environ))
+        context = click.get_current_context(silent=True)
+        if self.sandbox or context is None or not record or not record.stacks or not find_running_sandbox(os.environ):
+            return ()
+        command = SuggestedCommand(context.command_path.partition(" ")[2], (("--sandbox",),))
+        return (f" The sandbox on this machine has {join_and(record.stacks)}: ", command, ".")
 
     def _session(self, region: str) -> Session:
         if self.sandbox:
@@ -247,10 +271,12 @@ class Target:
         def ask(question: Question) -> bool:
             if yes and (allow_danger or not question.dangerous):
                 return True
-            if not sys.stdin or not sys.stdin.isatty():
+            can_ask = bool(sys.stdin and sys.stdin.isatty())
+            if can_ask or not yes:  # the error names them if --yes has refused
+                for line in bullets(question.consequences, line_width()):
+                    echo(line, err=True)
+            if not can_ask:
                 raise NobodyToAskError(question, yes=yes)
-            for line in bullets(question.consequences, line_width()):
-                echo(line, err=True)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
             # The consent to the most serious changes is to type the cluster's name.
             if not question.name:

@@ -1,4 +1,4 @@
-"""Formats durations: exact ones in minutes and seconds, ages in their largest unit."""
+"""Formats durations: exact ones in minutes and seconds, ages in their largest unit, options as they are typed."""
 
 from __future__ import annotations
 
@@ -29,3 +29,13 @@ def age_text(age: timedelta) -> str:
     seconds = max(int(age.total_seconds()), 0)
     noun, unit_seconds = next((unit for unit in _UNITS_AND_SECONDS if seconds >= unit[1]), ("second", 1))
     return pluralize(seconds // unit_seconds, noun)
+
+
+def format_duration(duration: timedelta) -> str:
+    """Return a duration in the form of the command line, e.g. `1h30m`."""
+    remaining = int(duration.total_seconds())
+    text = ""
+    for letter, seconds in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, remaining = divmod(remaining, seconds)
+        text += f"{count}{letter}" if count else ""
+    return text or "0s"

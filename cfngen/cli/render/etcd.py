@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 import click
 
 from cfngen.cli.display.suggested_commands import colored, next_line
-from cfngen.cli.render.durations import age_text, duration_text
+from cfngen.cli.render.durations import age_text, duration_text, format_duration
 from cfngen.cli.render.layout import table
 from cfngen.cli.render.operations import operation_plan_lines
 from cfngen.deploy.aws.snapshots import Snapshots
 from cfngen.deploy.operations.etcd.backup import BackupTaken
 from cfngen.deploy.operations.etcd.restore import Restored, RestorePlan
 from cfngen.deploy.operations.etcd.watch import READY, RestoreProgress
-from cfngen.hints import CommandText, Line, suggest
+from cfngen.hints import CommandText, Line, SuggestedCommand, suggest
 from cfngen.text import pluralize
 
 MAX_SNAPSHOTS_SHOWN = 12  # the others are only counted
@@ -30,7 +31,7 @@ def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
         rows = [
             (
                 f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC",
-                age_text(timedelta(seconds=snapshot.age)),
+                _age_option(snapshot.age),
                 size_text(snapshot.size),
                 snapshot.period,
                 snapshot.key,
@@ -85,9 +86,26 @@ def restored_lines(message: Restored) -> list[Line]:
     text = f"{message.cluster} is restored from {message.snapshot.key}, after {duration_text(message.seconds)}."
     return [
         click.style(text, fg="green", bold=True),
+        *_unknown_node_lines(message.unknown_nodes),
         "",
         next_line(suggest("validate cluster"), "   checks that every node is Ready again."),
     ]
+
+
+def _unknown_node_lines(instance_ids: Sequence[str]) -> Iterator[Line]:
+    if not instance_ids:
+        return
+    yield ""
+    count = pluralize(len(instance_ids), "instance")
+    yield f"The restored cluster has no Node of {count}, which joined after the snapshot. To replace them one by one:"
+    for instance_id in instance_ids:
+        yield CommandText("  ", SuggestedCommand(f"replace {instance_id}"), quote="")
+
+
+def _age_option(seconds: float) -> str:
+    """Return an age to the minute, as `etcd restore` takes it."""
+    unit = 1 if seconds < 60 else 60
+    return format_duration(timedelta(seconds=max(seconds, 0) // unit * unit))
 
 
 def _colored_state(state: str) -> str:

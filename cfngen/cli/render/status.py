@@ -183,7 +183,7 @@ def _group_table(groups: Sequence[GroupState]) -> list[str]:
             "unknown" if group.ready is None else str(group.ready),
             f"{group.minimum}-{group.maximum}",
             ", ".join(group.types),
-            str(group.outdated) if group.outdated else "",
+            str(group.outdated),
         )
         for group in groups
     ]
@@ -257,9 +257,11 @@ def _expiry_lines(expiries: Sequence[Expiry], now: datetime) -> list[str]:
         remaining = expiry.ends - now
         relative_time = f"in {age_text(remaining)}" if remaining > timedelta(0) else "ended"
         text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, {relative_time}"
+        is_renewed = expiry.what == "join token"
+        if is_renewed and remaining > timedelta(0):
+            text += "; the masters renew it before"
         # A join token is valid for a day and is renewed: it is only a problem once it has expired.
-        warning_time = timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING
-        if remaining < warning_time:
+        if remaining < (timedelta(0) if is_renewed else EXPIRY_WARNING):
             text = click.style(text, fg="red")
         rows.append((expiry.what, text))
     return table((), rows)

@@ -36,6 +36,7 @@ _FAILED_STEP = re.compile(
 )
 _FINISHED_STEP = re.compile(r"^\[(?P<number>\d+)/(?P<total>\d+)\] (?P<name>[^:]+): ")
 _WAITING = re.compile(r"^(waiting for .+?) \(\d+ s\): ")
+_FAILURE = " FAILED after "
 _SUCCESS_MESSAGE = re.compile(r"^done in [\d.]+ s")
 
 
@@ -77,6 +78,11 @@ class ConsoleExcerpt:
                 position = f"after step {match['number']} of {match['total']} ({match['name']})"
                 return position if line == self.lines[-1] else f"{position}: {self.lines[-1].strip()}"
         return ""
+
+    @property
+    def failure(self) -> str:
+        """What failed last in the boot, if the boot program reports that it failed; else empty."""
+        return next((line for line in reversed(self.lines) if _FAILURE in line), "")
 
 
 def read_group_consoles(account: Account, group: str, failed_instance_id: str = "") -> tuple[ConsoleExcerpt, ...]:
@@ -124,7 +130,7 @@ def read_instance_console(account: Account, instance_id: str, state: str = "") -
             instance_id,
             state,
             lines=messages,
-            failed=any(" FAILED after " in message for message in messages),
+            failed=any(_FAILURE in message for message in messages),
             finished=bool(_SUCCESS_MESSAGE.match(messages[-1])),
             note=f"`sudo less {_LOG}` in a session on it shows the rest:" if is_running else _CONSOLE_IS_KEPT,
             fetch=session if is_running else fetch,
@@ -164,7 +170,7 @@ def last_boot_messages(output: str) -> tuple[str, ...]:
             messages.append("  " + journal_line["text"])  # the program has printed several lines at once
     # Positions in the list of messages.
     attempt_starts = [index for index, message in enumerate(messages) if _FIRST_STEP.match(message)]
-    failure_positions = [index for index, message in enumerate(messages) if " FAILED after " in message]
+    failure_positions = [index for index, message in enumerate(messages) if _FAILURE in message]
     start = 0
     if attempt_starts:
         start = attempt_starts[-1]

@@ -111,6 +111,7 @@ class GroupView:
         missing: whether the Auto Scaling group does not exist, although it is a resource of the stack.
         kept: the sizes that it had before a pause, from its tag; None if it is not paused.
         suspended: names of its suspended scaling processes.
+        mixed_types: the instance types that a mixed instances policy lets it choose from; empty without one.
     """
 
     role: Role
@@ -125,6 +126,7 @@ class GroupView:
     kept: KeptSizes | None = None
     suspended: tuple[str, ...] = ()
     tag_count: int = 0
+    mixed_types: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> Sizes:
@@ -194,14 +196,19 @@ class ResizedGroup:
         )
 
     @property
-    def hint(self) -> str:
-        """What puts the sizes back."""
+    def command(self) -> str:
+        """The command that puts the sizes back."""
         desired = min(max(self.group.desired, self.minimum), self.maximum)
         return (
-            f"unless it is meant so: aws autoscaling update-auto-scaling-group "
+            "aws autoscaling update-auto-scaling-group "
             f"--auto-scaling-group-name {self.group.id} --min-size {self.minimum} --max-size {self.maximum} "
             f"--desired-capacity {desired}"
         )
+
+    @property
+    def hint(self) -> str:
+        """What puts the sizes back, if they are not meant to be so."""
+        return f"unless it is meant so: {self.command}"
 
 
 def find_resized_groups(groups: Iterable[GroupView], values: Mapping[str, str]) -> Iterator[ResizedGroup]:
@@ -260,6 +267,7 @@ def _build_group_view(
         suspended=tuple(sorted(process["ProcessName"] for process in description.get("SuspendedProcesses") or ())),
         # The quota on tags does not count those of AWS itself.
         tag_count=sum(not key.startswith("aws:") for key in tags),
+        mixed_types=_mixed_types(description),
     )
 
 
@@ -305,6 +313,12 @@ def launch_template_specification(group: AwsObject) -> AwsObject:
     """
     mixed: AwsObject = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
     return group.get("LaunchTemplate") or mixed.get("LaunchTemplateSpecification") or {}
+
+
+def _mixed_types(group: AwsObject) -> tuple[str, ...]:
+    mixed: AwsObject = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
+    types = [override.get("InstanceType", "") for override in mixed.get("Overrides") or ()]
+    return tuple(dict.fromkeys(filter(None, types)))
 
 
 def count_instances(account: Account, group_name: str) -> int | None:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 from cfngen.cluster.model import Cluster
@@ -220,25 +220,32 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> SnapshotS
     return SnapshotStore(account, bucket, cluster.name)
 
 
-def find_snapshot(snapshot_store: SnapshotStore, name: str) -> Snapshot:
-    """Return the snapshot with a name.
+def find_snapshot(snapshot_store: SnapshotStore, name: str | timedelta) -> Snapshot:
+    """Return the snapshot with a name, or of an age.
 
     Args:
-        name: `latest`, the snapshot's key, or the end of its key. If an hourly snapshot and its daily copy both match,
-            the hourly one is returned.
+        name: `latest`, the snapshot's key, the end of its key, or a minimum age, for the newest snapshot that has it.
+            If an hourly snapshot and its daily copy both match, the hourly one is returned.
 
     Raises:
         NoSnapshotError: there is none.
     """
     snapshots = snapshot_store.snapshots()
-    if name == LATEST_SNAPSHOT:
+    if isinstance(name, timedelta):
+        matches = tuple(snapshot for snapshot in snapshots if snapshot.age >= name.total_seconds())
+    elif name == LATEST_SNAPSHOT:
         matches = snapshots[:1]
     else:
         exact_matches = [snapshot for snapshot in snapshots if snapshot.key == name]
         matches = tuple(exact_matches or [snapshot for snapshot in snapshots if snapshot.key.endswith("/" + name)])
     if matches:
         return matches[0]
-    problem = f"there is no snapshot {name}" if snapshots else "there is no snapshot"
+    if not snapshots:
+        problem = "there is no snapshot"
+    elif isinstance(name, timedelta):
+        problem = f"there is no snapshot from {snapshot_store.account.clock.now() - name:%Y-%m-%d %H:%M} UTC or before"
+    else:
+        problem = f"there is no snapshot {name}"
     raise NoSnapshotError(
         f"{problem} under s3://{snapshot_store.bucket}/{snapshot_store.prefix}",
         hint=(

@@ -99,12 +99,11 @@ class BootFailures:
 
     account: Account
     report: Report
-    _reported: set[str] = field(default_factory=set, init=False)
+    reported: set[str] = field(default_factory=set, init=False)
 
     def report_new(self, title: str, instance_id: str) -> None:
         """Report the last failure in the console output of an instance."""
         console = consoles.read_instance_console(self.account, instance_id)
-        failures = [text for text in console.lines if " FAILED after " in text]
-        if console.failed and failures and failures[-1] not in self._reported:
-            self._reported.add(failures[-1])
-            self.report(Notice(f"{title} ({instance_id}): {failures[-1]}", "it retries every minute."))
+        if console.failure and console.failure not in self.reported:
+            self.reported.add(console.failure)
+            self.report(Notice(f"{title} ({instance_id}): {console.failure}", "it retries every minute."))

@@ -200,7 +200,12 @@ def _api_problems(api: KubernetesReading, cluster: Cluster) -> Iterator[Problem]
                 "version",
                 node.name,
                 f"has a kubelet of version {node.version}, but the cluster file says {file_version}",
-                hint=CommandText(suggest("deploy"), " replaces instances of an older version; or terminate this one."),
+                hint=CommandText(
+                    suggest("deploy"),
+                    " replaces instances of an older version; ",
+                    SuggestedCommand(f"replace {node.instance_id or node.name}"),
+                    " replaces this one.",
+                ),
             )
 
 
@@ -307,10 +312,11 @@ def _route_problems(state: ClusterState, nodes: dict[str, Node]) -> Iterator[Pro
         )
         if member:
             # While a master is being replaced, the route exists before its new Node.
-            hint = (
+            hint: Hint = CommandText(
                 f"the problem ends once the Node exists; if someone deleted the Node, on {route.instance}: sudo "
-                "systemctl restart kubelet; or replace the instance: aws ec2 terminate-instances --instance-ids "
-                f"{route.instance}"
+                "systemctl restart kubelet; or ",
+                SuggestedCommand(f"replace {route.instance}"),
+                " launches another one.",
             )
         else:
             hint = (

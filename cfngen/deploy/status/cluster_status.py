@@ -126,7 +126,8 @@ class GroupState:
         ready: number of instances whose Node is Ready; None if the Kubernetes API could not be read.
         minimum: minimum size.
         maximum: maximum size.
-        types: instance types of the running instances.
+        types: instance types of the running instances; of a group with a mixed instances policy and without instances,
+            those that it may launch.
         outdated: number of instances that were launched from an older version of the launch template.
     """
 

@@ -246,7 +246,7 @@ def _group_state(group: GroupView, ready_instance_ids: set[str] | None) -> Group
         else sum(instance.id in ready_instance_ids for instance in group.instances),
         minimum=group.minimum,
         maximum=group.maximum,
-        types=tuple(sorted({instance.type for instance in group.instances if instance.type})),
+        types=tuple(sorted({instance.type for instance in group.instances if instance.type})) or group.mixed_types,
         outdated=sum(not instance.current for instance in group.instances if not instance.leaving),
     )
 

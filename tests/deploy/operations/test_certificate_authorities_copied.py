@@ -14,7 +14,9 @@ from deleting import REGION, Operator, created
 
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.operations.deletion.authority_copies import CopyError, UnreadableAuthoritiesError
+from cfngen.deploy.operations.deletion.report import Deleted
 from cfngen.deploy.plan.deletion.plan import AuthorityCopy
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 
 pytestmark = pytest.mark.drill
 
@@ -34,6 +36,11 @@ def initialised(cloud: Cloud) -> Any:
     return stack
 
 
+def kept(deleted: Deleted) -> dict[str, RetainedResource]:
+    """What is left of a cluster with one master, by kind."""
+    return {each.kind: each for each in deleted.retained}
+
+
 def test_by_default_they_can_be_brought_back(cloud: Cloud, operator: Operator) -> None:
     initialised(cloud)
     deleted = operator.deletes()
@@ -47,6 +54,24 @@ def test_by_default_they_can_be_brought_back(cloud: Cloud, operator: Operator) -
     [snapshot] = [each for each in deleted.retained if each.kind == "snapshot"]
     assert copy.id in snapshot.why
     assert any("restored for 30 days" in text for text in operator.questions[0].consequences)
+
+
+def test_a_second_deletion_reads_from_the_account_that_they_can_be_brought_back(
+    cloud: Cloud, operator: Operator
+) -> None:
+    initialised(cloud)
+    first = kept(operator.deletes())
+    name = first["copy of the certificate authorities"].id
+    assert kept(operator.deletes()) == first
+    assert first["snapshot"].why.endswith(f"{name} contains a copy of them")
+    cloud.faults.deny("secretsmanager:ListSecrets")
+    assert "is unknown without the permission secretsmanager:ListSecrets" in kept(operator.deletes())["snapshot"].why
+    cloud.faults.clear()
+    secrets = operator.account.client("secretsmanager")
+    secrets.restore_secret(SecretId=name)
+    assert kept(operator.deletes())["copy of the certificate authorities"].why == "restored, so that it can be read"
+    secrets.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
+    assert "no copy of them, so they are lost unless you have kept one" in kept(operator.deletes())["snapshot"].why
 
 
 def test_a_file_is_for_its_owner_alone(cloud: Cloud, operator: Operator, tmp_path: Path) -> None:

@@ -129,6 +129,17 @@ def test_a_name_that_a_snapshot_shares_with_its_daily_copy_means_the_snapshot(wh
     assert find_snapshot(backups(where), daily.key) == daily
 
 
+def test_an_age_means_the_newest_snapshot_that_is_at_least_so_old(where: Place) -> None:
+    for _ in range(4):
+        where.clock.sleep(15 * 60)
+    hourly = [each for each in backups(where).snapshots() if each.period == "hourly"]
+    for snapshot in hourly[:3]:
+        assert find_snapshot(backups(where), timedelta(seconds=snapshot.age)) == snapshot
+    assert find_snapshot(backups(where), timedelta(seconds=hourly[1].age + 60)).key == hourly[2].key
+    with pytest.raises(NoSnapshotError, match=r"there is no snapshot from 2025-12-\d\d \d\d:\d\d UTC or before"):
+        find_snapshot(backups(where), timedelta(days=2))
+
+
 def test_an_unknown_name_is_refused(where: Place) -> None:
     with pytest.raises(NoSnapshotError, match="there is no snapshot yesterday"):
         find_snapshot(backups(where), "yesterday")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -32,11 +32,23 @@ from cfngen.deploy.operations.etcd.restore import (
 from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.deploy.preflight.stack_checks import BusyError, ForeignStackError
 
+HOUR = timedelta(hours=1)
 NEWEST, OLDER = "one/etcd/hourly/2025-12-31T235900Z.db", "one/etcd/hourly/2025-12-30T000000Z.db"
 
 
 def machine(identity: str, lifecycle: str = "InService") -> InstanceView:
     return InstanceView(identity, "us-west-2a", lifecycle)
+
+
+NODES = GroupView(
+    "node",
+    "nodes",
+    "group-n",
+    instances=(
+        replace(machine("i-known"), launched=datetime(2025, 12, 29, tzinfo=UTC)),
+        replace(machine("i-new"), launched=datetime(2025, 12, 31, 23, 59, 30, tzinfo=UTC)),
+    ),
+)
 
 
 @dataclass
@@ -45,12 +57,14 @@ class Masters:
 
     Attributes:
         slots: its groups.
+        nodes: its node group, with a node older than any snapshot and one that is newer.
         request: the request in the bucket; empty if there is none.
         waited: how long masters were waited for, and which instances had to go.
     """
 
     aws: Answers
     slots: tuple[GroupView, ...] = (GroupView("master", "a", "group-a", instances=(machine("i-a"),)),)
+    nodes: GroupView = NODES
     request: dict[str, Any] = field(default_factory=dict)
     waited: list[tuple[timedelta, frozenset[str]]] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
@@ -62,7 +76,7 @@ class Masters:
         self.asked.append(question)
         return self.agrees
 
-    def set_back(self, wanted: str = "latest", *overrides: str, **more: Any) -> Restored:
+    def set_back(self, wanted: str | timedelta = "latest", *overrides: str, **more: Any) -> Restored:
         cluster = load(None, environ={}, overrides=("name=one", *overrides)).cluster
         return restore(self.aws.account, "one", cluster, wanted, consent=self.consent, report=self.said.append, **more)
 
@@ -92,17 +106,18 @@ def masters(aws: Answers, monkeypatch: pytest.MonkeyPatch) -> Masters:
     aws.given["s3:GetObject"] = lambda sent: {"Body": io.BytesIO(json.dumps(made.request).encode())}
 
     def groups(account: Any, cluster: Any, slots: Any) -> tuple[GroupView, ...]:
-        assert [slot.logical_id for slot in slots] == ["MasterAAutoScalingGroup"]
-        return made.slots
+        [scaling_group] = [slot.logical_id for slot in slots]
+        return made.slots if scaling_group == "MasterAAutoScalingGroup" else (made.nodes,)
 
     class Waiting:
         def __init__(self, account: Any, root: Any, look: Any, old: frozenset[str], override: Any, report: Any) -> None:
             assert (root.id, look()) == (arn("one"), made.slots)
             self.old = old
 
-        def wait(self, patience: timedelta) -> None:
+        def wait(self, patience: timedelta) -> frozenset[str]:
             made.waited.append((patience, self.old))
             made.meanwhile()
+            return frozenset({"i-known"})
 
     monkeypatch.setattr(module, "find_groups", groups)
     monkeypatch.setattr(module, "MasterReplacement", Waiting)
@@ -114,6 +129,7 @@ def test_a_restore_is_asked_for_written_and_taken_away_again(masters: Masters) -
     masters.meanwhile = lambda: masters.aws.clock.sleep(90)
     done = masters.set_back()
     assert (done.cluster, done.snapshot.key, done.seconds) == ("one", NEWEST, 90)
+    assert done.unknown_nodes == ("i-new",)
     [question] = masters.asked
     assert (question.text, question.dangerous, question.name) == (f"Restore one from {NEWEST}?", True, "one")
     first, second = masters.written()
@@ -150,7 +166,9 @@ def test_what_it_means_is_said_before(masters: Masters) -> None:
         "everything written to Kubernetes since 2025-12-31 23:59:00 UTC, 1 minute ago, is lost",
         "the instances of 2 masters are terminated and replaced: a (i-a) and b (i-b)",
     )
-    assert len(plan.consequences) == 4
+    assert plan.consequences[4:] == (
+        "1 node launched since the snapshot is unknown afterwards, and to be replaced: i-new",
+    )
     assert masters.aws.written() == []
 
 
@@ -212,8 +230,10 @@ def test_a_snapshot_without_a_digest_is_asked_for_without_one(masters: Masters) 
     assert [("sha256" in each, each["snapshot"]) for each in masters.written()] == [(False, OLDER)] * 2
 
 
-@pytest.mark.parametrize(("wanted", "refused"), [("latest", False), (OLDER, False), (NEWEST, True)])
-def test_while_one_is_restored_another_must_wait(masters: Masters, wanted: str, refused: bool) -> None:
+@pytest.mark.parametrize(
+    ("wanted", "refused"), [("latest", False), (timedelta(), False), (OLDER, False), (NEWEST, True)]
+)
+def test_while_one_is_restored_another_must_wait(masters: Masters, wanted: Any, refused: bool) -> None:
     masters.request = {"id": "x", "snapshot": OLDER, "created": "x", "instances": []}
     if refused:
         with pytest.raises(RestoreInProgressError, match=f"one is already being restored from {OLDER}"):

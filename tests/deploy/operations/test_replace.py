@@ -121,6 +121,21 @@ def test_a_group_that_launches_nothing_is_left_alone(one: Cluster) -> None:
     assert "resume-processes" in str(refused.value.hint)
 
 
+@pytest.mark.drill
+def test_a_group_that_was_reduced_to_nothing_gets_its_sizes_back_by_what_is_advised(one: Cluster) -> None:
+    autoscaling, name = one.account.client("autoscaling"), one.group_name(MASTERS["a"])
+    autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MinSize=0, MaxSize=0, DesiredCapacity=0)
+    one.where.clock.sleep(300)
+    for _ in range(2):
+        with pytest.raises(GroupStoppedError, match=r"the desired capacity of its group .* is 0") as refused:
+            one.replace("a")
+    command = str(refused.value.hint).split("`")[1]
+    for _ in range(2):
+        one.type(command)
+    assert one.replace("a").instance == one.instance(MASTERS["a"])
+    assert one.valid()
+
+
 def test_there_must_be_a_stack_that_nobody_else_changes(one: Cluster) -> None:
     with pytest.raises(NoStackError):
         replace(

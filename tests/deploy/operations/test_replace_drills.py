@@ -68,6 +68,22 @@ def test_a_master_is_kept_while_another_one_does_not_work() -> None:
         assert three.valid()
 
 
+def test_a_master_whose_boot_has_failed_is_replaced_at_once() -> None:
+    with place(parse(dict(THREE)), DURATIONS) as where:
+        three = Cluster(where, THREE)
+        where.world.machines.inject_failure(MASTERS["b"], "downloads", "it does not answer", times=1)
+        three.lose(MASTERS["b"])
+        where.clock.sleep(240)
+        failed = three.instance(MASTERS["b"])
+        replaced = three.replace("b")
+        assert (replaced.old_instance, replaced.instance == three.instance(MASTERS["b"])) == (failed, True)
+        assert "its boot has failed: " in three.plan.consequences[0]
+        assert "it does not answer" in three.plan.consequences[0]
+        assert [question.text for question in three.operator.questions] == ["Replace master b of one?"]
+        assert replaced.seconds < 15 * 60
+        assert three.valid()
+
+
 def test_a_master_that_is_still_booting_is_not_replaced_by_another_type() -> None:
     with place(parse(dict(ONE)), DURATIONS) as where:
         one = Cluster(where, ONE)

@@ -39,15 +39,21 @@ def events(aws: Answers, *volumes: str) -> None:
     }
 
 
+def found_snapshots(aws: Answers, volumes: Any = VOLUMES, **more: bool) -> Any:
+    return remaining_volumes_and_orphans.find_volume_snapshots(
+        aws.account, Inventory("one", volumes), authorities_note="a file has them", **more
+    )
+
+
 def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Answers) -> None:
     aws.given["ec2:DescribeSnapshots"] = SNAPSHOTS
     events(aws, "AWS::EC2::Volume=vol-3", "AWS::EC2::Volume=", "AWS::EC2::Instance=i-1", "AWS::EC2::Volume=vol-1")
-    [found] = remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES))
+    [found] = found_snapshots(aws)
     assert (found.kind, found.id) == ("snapshot", "snap-1")
     assert found.command == "aws ec2 delete-snapshot --snapshot-id snap-1 --region us-west-2"
     assert found.cost == "EBS snapshot of a volume of 20 GiB, billed per GiB of stored data and month"
     assert found.why.startswith("etcd's data, of the master volume vol-1; ")
-    assert found.why.endswith("they were deleted with their secret")
+    assert found.why.endswith("certificate authorities: a file has them")
     [asked] = aws.named("ec2:DescribeSnapshots")
     assert (filtered(asked, "volume-id"), asked["OwnerIds"]) == (["vol-1", "vol-2", "vol-3"], ["self"])
     assert {each["StackName"] for each in aws.named("cloudformation:DescribeStackEvents")} == {
@@ -56,33 +62,24 @@ def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Answers) -
     }
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"authority_copy": "authorities.json"}, "authorities.json contains a copy of them"),
-        ({"has_run": False}, "etcd's data, or blank if no master came up"),
-    ],
-)
-def test_what_a_snapshot_is_worth_is_said(aws: Answers, more: dict[str, Any], words: str) -> None:
+def test_a_snapshot_may_be_worth_nothing(aws: Answers) -> None:
     aws.given["ec2:DescribeSnapshots"] = SNAPSHOTS
-    [found] = remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES), **more)
-    assert words in found.why
+    [found] = found_snapshots(aws, has_run=False)
+    assert "etcd's data, or blank if no master came up" in found.why
 
 
 def test_who_may_not_see_events_still_sees_snapshots_of_the_volumes_there_are(aws: Answers) -> None:
     aws.given["ec2:DescribeSnapshots"] = SNAPSHOTS
     aws.given["cloudformation:DescribeStackEvents"] = RefusedError("AccessDenied")
-    assert len(remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES))) == 1
+    assert len(found_snapshots(aws)) == 1
     aws.given["cloudformation:DescribeStackEvents"] = RefusedError("ServiceUnavailable")
     with pytest.raises(Exception, match="ServiceUnavailable"):
-        remaining_volumes_and_orphans.find_volume_snapshots(aws.account, Inventory("one", VOLUMES))
+        found_snapshots(aws)
 
 
 @pytest.mark.parametrize(("number", "calls"), [(0, []), (200, [200]), (201, [200, 1])])
 def test_snapshots_are_asked_for_two_hundred_volumes_at_a_time(aws: Answers, number: int, calls: list[int]) -> None:
-    remaining_volumes_and_orphans.find_volume_snapshots(
-        aws.account, Inventory("one", tuple(resource(f"vol-{each}") for each in range(number)))
-    )
+    found_snapshots(aws, tuple(resource(f"vol-{each}") for each in range(number)))
     assert [len(filtered(each, "volume-id")) for each in aws.named("ec2:DescribeSnapshots")] == calls
 
 

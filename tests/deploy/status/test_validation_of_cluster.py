@@ -105,7 +105,7 @@ def test_a_route_to_a_living_instance_without_node_is_found(where):
     assert problem.subject == where.kubernetes.controllers.route_table_id
     pods = item["spec"]["podCIDR"]
     assert problem.text.startswith(f"has a route for {pods} to {node}, which is not a Node: ")
-    assert f"terminate-instances --instance-ids {node}" in problem.hint
+    assert f"`cfngen replace {node}`" in str(problem.hint)
 
 
 def test_a_route_through_an_instance_that_is_no_clusters_is_found(where):

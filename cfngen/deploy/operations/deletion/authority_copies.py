@@ -19,11 +19,17 @@ from cfngen.cluster.naming.names import authority_copy_prefix
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.messages.message import Report, Step
-from cfngen.deploy.plan.deletion.plan import RECOVERY_WINDOW_DAYS, AuthorityCopy
+from cfngen.deploy.plan.deletion.plan import AuthorityCopy
+from cfngen.deploy.plan.deletion.remaining_buckets_keys_and_logs import (
+    AUTHORITY_COPY_KIND,
+    AUTHORITY_COPY_TIME,
+    RECOVERY_WINDOW_DAYS,
+    authority_copy_description,
+    describe_authority_copy,
+)
 from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.errors import CfngenError
 
-COPY_KIND = "copy of the certificate authorities"
 # Secrets Manager returns the first code if the secret does not exist or has no value yet, and the second if it is
 # scheduled for deletion.
 _NO_VALUE_CODES = frozenset({"ResourceNotFoundException", "InvalidRequestException"})
@@ -124,7 +130,7 @@ def _copy_to_file(secret: AuthoritySecret, path: Path, report: Report) -> Retain
         "only its owner can read it; whoever has it has full access to a cluster restored from a "
         "snapshot: store it safely"
     )
-    return RetainedResource(kind=COPY_KIND, id=str(path.absolute()), why=why)
+    return RetainedResource(kind=AUTHORITY_COPY_KIND, id=str(path.absolute()), why=why)
 
 
 def _write_private_file(path: Path, text: str) -> None:
@@ -138,20 +144,9 @@ def _write_private_file(path: Path, text: str) -> None:
 def _copy_to_secret(account: Account, cluster: str, secret: AuthoritySecret, report: Report) -> RetainedResource:
     """Create a secret with the copy and schedule its deletion at once: it can be restored, but is not billed."""
     client = account.client("secretsmanager")
-    region = account.region
-    name = f"{authority_copy_prefix(cluster)}{account.clock.now():%Y%m%dT%H%M%SZ}"
+    name = f"{authority_copy_prefix(cluster)}{account.clock.now():{AUTHORITY_COPY_TIME}}"
     report(Step(f"copying the certificate authorities to the secret {name}"))
-    description = f"Certificate authorities of the deleted Kubernetes cluster {cluster}, copied from {secret.arn}"
+    description = authority_copy_description(cluster, secret.arn)
     arn = client.create_secret(Name=name, Description=description, SecretString=secret.text)["ARN"]
-    response = client.delete_secret(SecretId=arn, RecoveryWindowInDays=RECOVERY_WINDOW_DAYS)
-    deletion_date = response["DeletionDate"].date().isoformat()
-    restore_command = f"aws secretsmanager restore-secret --secret-id {name} --region {region}"
-    return RetainedResource(
-        kind=COPY_KIND,
-        id=name,
-        why=f"deleted on {deletion_date}; until then `{restore_command}` restores it",
-        cost="not billed while its deletion is pending",
-        command=(
-            f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {name} --region {region}"
-        ),
-    )
+    client.delete_secret(SecretId=arn, RecoveryWindowInDays=RECOVERY_WINDOW_DAYS)
+    return describe_authority_copy(account, name)

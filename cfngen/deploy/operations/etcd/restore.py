@@ -8,7 +8,7 @@ command can be interrupted and repeated, because the request stays in the bucket
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, TypeAlias
@@ -19,7 +19,7 @@ from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
-from cfngen.deploy.aws.groups import GroupView, find_groups
+from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups
 from cfngen.deploy.aws.snapshots import LATEST_SNAPSHOT, REQUEST_KEY, Snapshot, SnapshotStore, find_snapshot, find_store
 from cfngen.deploy.messages.message import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.operations.etcd.watch import MasterReplacement
@@ -28,7 +28,7 @@ from cfngen.deploy.preflight.pausing import ensure_not_paused
 from cfngen.deploy.preflight.stack_checks import require_idle_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
-from cfngen.text import join_and, pluralize
+from cfngen.text import join_and, pluralize, verb_form
 
 # Logical ids of the masters' Auto Scaling groups, for every possible slot.
 _MASTER_GROUP_IDS = frozenset(str(MasterId(letter, "AutoScalingGroup")) for letter in "abcde")
@@ -110,19 +110,21 @@ class Restored(Message):
         cluster: name of the cluster.
         snapshot: the snapshot.
         seconds: how long it took.
+        unknown_nodes: ids of the instances of node groups that have no Node in the restored cluster.
     """
 
     kind: ClassVar[str] = "etcdRestored"
     cluster: str
     snapshot: Snapshot
     seconds: float
+    unknown_nodes: tuple[str, ...] = ()
 
 
 def restore(
     account: Account,
     stack_name: str,
     cluster: Cluster,
-    snapshot_name: str = LATEST_SNAPSHOT,
+    snapshot_name: str | timedelta = LATEST_SNAPSHOT,
     *,
     consent: Consent,
     report: Report,
@@ -132,7 +134,7 @@ def restore(
     """Restore an etcd snapshot, after confirmation; continue a restore that was started before.
 
     Args:
-        snapshot_name: the snapshot, as in `find_snapshot`; `latest` also means a snapshot that is being restored.
+        snapshot_name: the snapshot, as in `find_snapshot`; `latest` and an age also mean one that is being restored.
         timeout: how long to wait for the masters; None derives it from the cluster file.
 
     Raises:
@@ -160,12 +162,12 @@ class _Restoration(Operation):
     store: SnapshotStore
     find_url_override: FindApiUrlOverride
 
-    def run(self, snapshot_name: str, timeout: timedelta | None) -> Restored:
+    def run(self, snapshot_name: str | timedelta, timeout: timedelta | None) -> Restored:
         request: RestoreRequest = self.store.read(REQUEST_KEY)
         snapshot = self._choose_snapshot(request, snapshot_name)
         master_groups = self._find_master_groups()
         question = f"{'Continue restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
-        self.carry_out(
+        known_instances = self.carry_out(
             self._make_plan(snapshot, master_groups, request),
             Question(question, dangerous=True, name=self.cluster.name),
             lambda: self._replace_masters(self._write_request(request, snapshot), timeout),
@@ -175,13 +177,19 @@ class _Restoration(Operation):
             ),
         )
         self._delete_request()
-        return Restored(cluster=self.cluster.name, snapshot=snapshot, seconds=self.seconds)
+        return Restored(
+            cluster=self.cluster.name,
+            snapshot=snapshot,
+            seconds=self.seconds,
+            unknown_nodes=tuple(node.id for node in self._find_node_instances() if node.id not in known_instances),
+        )
 
-    def _choose_snapshot(self, request: RestoreRequest, snapshot_name: str) -> Snapshot:
+    def _choose_snapshot(self, request: RestoreRequest, snapshot_name: str | timedelta) -> Snapshot:
         if not request:
             return find_snapshot(self.store, snapshot_name)
         restoring = find_snapshot(self.store, str(request["snapshot"]))
-        if snapshot_name != LATEST_SNAPSHOT and find_snapshot(self.store, snapshot_name).key != restoring.key:
+        is_key = isinstance(snapshot_name, str) and snapshot_name != LATEST_SNAPSHOT
+        if is_key and find_snapshot(self.store, snapshot_name).key != restoring.key:
             raise RestoreInProgressError(
                 f"{self.cluster.name} is already being restored from {restoring.key}",
                 hint=CommandText(
@@ -202,6 +210,12 @@ class _Restoration(Operation):
             )
         return master_groups
 
+    def _find_node_instances(self) -> list[InstanceView]:
+        other_resources = tuple(resource for resource in self.resources if resource.logical_id not in _MASTER_GROUP_IDS)
+        groups = find_groups(self.account, self.cluster, other_resources)
+        nodes = [instance for group in groups if group.role == "node" for instance in group.instances]
+        return [instance for instance in nodes if not instance.leaving]
+
     def _make_plan(
         self, snapshot: Snapshot, master_groups: tuple[GroupView, ...], request: RestoreRequest
     ) -> RestorePlan:
@@ -220,6 +234,7 @@ class _Restoration(Operation):
             replacement,
             "the Kubernetes API is down for some minutes; pods on the nodes keep running",
             "volumes and load balancers are unchanged; Kubernetes no longer knows those created since the snapshot",
+            *self._node_consequences(snapshot),
         )
         return RestorePlan(
             cluster=self.cluster.name,
@@ -231,6 +246,14 @@ class _Restoration(Operation):
             pending=bool(request),
             consequences=consequences,
         )
+
+    def _node_consequences(self, snapshot: Snapshot) -> Iterator[str]:
+        nodes = self._find_node_instances()
+        if newer := [node.id for node in nodes if node.launched and node.launched > snapshot.time]:
+            yield (
+                f"{pluralize(len(newer), 'node')} launched since the snapshot {verb_form(len(newer), 'are')} unknown "
+                f"afterwards, and to be replaced: {join_and(newer)}"
+            )
 
     def _write_request(self, request: RestoreRequest, snapshot: Snapshot) -> RestoreRequest:
         if not request:
@@ -272,11 +295,12 @@ class _Restoration(Operation):
                     if error_code(error) != "ValidationError":
                         raise
 
-    def _replace_masters(self, request: RestoreRequest, timeout: timedelta | None) -> None:
+    def _replace_masters(self, request: RestoreRequest, timeout: timedelta | None) -> frozenset[str]:
+        """Replace the masters, and return the ids of the instances of which the restored cluster has Nodes."""
         self._terminate_old_masters(request)
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])
-        MasterReplacement(
+        return MasterReplacement(
             self.account, self.stack, self._find_master_groups, old_instances, self.find_url_override, self.report
         ).wait(max_duration)
 

@@ -67,10 +67,12 @@ class _ApiReading(NamedTuple):
     Attributes:
         state: state of the API, as in `RestoreProgress.api`.
         ready_instances: ids of the instances that are Ready nodes; empty if the API could not be read.
+        known_instances: ids of the instances that are nodes, Ready or not.
     """
 
     state: str
     ready_instances: frozenset[str] = frozenset()
+    known_instances: frozenset[str] = frozenset()
 
 
 class _ApiAccess(NamedTuple):
@@ -95,19 +97,20 @@ class MasterReplacement:
     find_url_override: FindApiUrlOverride
     report: Report
 
-    def wait(self, timeout: timedelta) -> None:
-        """Return as soon as every master and the API are ready."""
+    def wait(self, timeout: timedelta) -> frozenset[str]:
+        """Return as soon as every master and the API are ready: the ids of the instances that have Nodes."""
         boot_failures = BootFailures(self.account, self.report)
         last_console_read = timedelta(0)
         previous: RestoreProgress | None = None
         for elapsed in rounds(self.account.clock, timeout, POLL_INTERVAL_SECONDS):
             groups = self.find_groups()
-            progress = self._read_progress(groups)
+            api = self._read_api_of(groups)
+            progress = self._progress(groups, api)
             if progress != previous:
                 self.report(progress)
                 previous = progress
             if progress.api == READY and all(master.state == READY for master in progress.masters):
-                return
+                return api.known_instances
             if elapsed - last_console_read >= CONSOLE_INTERVAL:
                 last_console_read = elapsed
                 for master in progress.masters:
@@ -115,10 +118,12 @@ class MasterReplacement:
                         boot_failures.report_new(f"master {master.slot}", master.instance)
         raise self._timeout_error(groups, progress, elapsed)
 
-    def _read_progress(self, groups: tuple[GroupView, ...]) -> RestoreProgress:
+    def _read_api_of(self, groups: tuple[GroupView, ...]) -> _ApiReading:
         # An old master may still serve the API, so the API is only called once all old masters are terminated.
         is_terminating = any(instance.id in self.old_instances for group in groups for instance in group.instances)
-        api = _ApiReading("is shutting down") if is_terminating else self._read_api()
+        return _ApiReading("is shutting down") if is_terminating else self._read_api()
+
+    def _progress(self, groups: tuple[GroupView, ...], api: _ApiReading) -> RestoreProgress:
         return RestoreProgress(
             masters=tuple(self._master_state(group, api.ready_instances) for group in groups), api=api.state
         )
@@ -144,13 +149,14 @@ class MasterReplacement:
                 endpoint, authority, self.account.caller, self.account.clock.now()
             ) as api:
                 readiness = api.readiness()
-                ready_instances = frozenset(node.instance_id or node.name for node in api.nodes() if node.ready)
+                is_ready = {node.instance_id or node.name: node.ready for node in api.nodes()}
         except ApiUnreachableError:
             return _ApiReading("does not answer")
         except CfngenError as error:
             return _ApiReading(str(error))
         state = READY if readiness.ready else f"not ready: {', '.join(readiness.failing)}"
-        return _ApiReading(state, ready_instances)
+        ready_instances = frozenset(instance_id for instance_id, ready in is_ready.items() if ready)
+        return _ApiReading(state, ready_instances, frozenset(is_ready))
 
     @cached_property
     def _api_access(self) -> _ApiAccess:

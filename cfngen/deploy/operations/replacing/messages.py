@@ -134,14 +134,17 @@ def consequences_of(
     template: SlotTemplate | None,
     new_type: str,
     pending: bool,
+    boot_failure: str = "",
 ) -> tuple[str, ...]:
     """Return what replacing an instance means, one sentence each.
 
     Args:
         template: the launch template of a master's slot; None for other groups.
         new_type: the type that a master's group is given; empty if it keeps its own.
+        boot_failure: what has failed in the boot of the instance that is replaced; empty if nothing has.
     """
-    sentences = list(_type_consequences(template, new_type))
+    sentences = [f"its boot has failed: {boot_failure}"] if boot_failure else []
+    sentences += list(_type_consequences(template, new_type))
     if not pending:
         sentences += _instance_consequences(cluster, member, master_count)
     if stack.status.health is not StackHealth.HEALTHY:

@@ -14,9 +14,10 @@ from datetime import timedelta
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
+from cfngen.deploy.aws import consoles
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import error_code, translate_aws_errors
-from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups
+from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups, find_resized_groups
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Consent, Question, Report, Step
 from cfngen.deploy.operations.replacing.master_type import (
@@ -46,7 +47,7 @@ from cfngen.deploy.preflight.stack_checks import require_idle_stack
 from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem, why_not_working
 from cfngen.deploy.status.validation import read_kubernetes
 from cfngen.errors import CfngenError
-from cfngen.hints import CommandText, SuggestedCommand, suggest
+from cfngen.hints import CommandText, Hint, SuggestedCommand, suggest
 
 LAUNCH_ALLOWANCE = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: the old instance has to be terminated first."""
@@ -108,6 +109,7 @@ class _Situation:
         new_type: the type that a master's group has yet to be given; empty if it launches the right one.
         zone: the zone of the new instance; empty if its group has several.
         reading: what the Kubernetes API says, or why it could not be read.
+        boot_failure: what has failed in the boot of the instance, which is therefore replaced; else empty.
     """
 
     member: Member
@@ -117,6 +119,7 @@ class _Situation:
     instance_type: str
     zone: str
     reading: KubernetesReading | Problem
+    boot_failure: str
 
 
 @dataclass
@@ -182,6 +185,12 @@ class _Replacement(Operation):
         launched_type = template.type if template else (member.instance.type if member.instance else "")
         new_type = wanted_type if template and wanted_type and wanted_type != template.type else ""
         pending = self._is_pending(member, reading)
+        masters = [group for group in groups if group.role == "master"]
+        boot_failure = ""
+        # Without the API, nobody knows whether the other masters could do without this one.
+        if pending and (len(masters) == 1 or isinstance(reading, KubernetesReading)):
+            boot_failure = self._read_boot_failure(member)
+            pending = not boot_failure
         if pending and new_type and member.instance and not member.instance.leaving:
             raise ReplacementInProgressError(
                 f"{member.title} is being replaced already, by {member.instance.id} of type {member.instance.type}",
@@ -194,7 +203,7 @@ class _Replacement(Operation):
         if template and new_type:
             check_type(self.account, new_type, template, zone, member)
         if member.is_master and not pending:
-            check_quorum(member, [group for group in groups if group.role == "master"], reading)
+            check_quorum(member, masters, reading)
         return _Situation(
             member=member,
             template=template,
@@ -203,6 +212,7 @@ class _Replacement(Operation):
             instance_type=new_type or launched_type,
             zone=zone,
             reading=reading,
+            boot_failure=boot_failure,
         )
 
     def _is_pending(self, member: Member, reading: KubernetesReading | Problem) -> bool:
@@ -216,6 +226,11 @@ class _Replacement(Operation):
         boot_limit = timedelta(minutes=self.cluster.control_plane.creation_timeout)
         is_young = self.account.clock.now() - instance.launched < boot_limit
         return is_young and not is_ready
+
+    def _read_boot_failure(self, member: Member) -> str:
+        if member.instance is None or member.instance.leaving:
+            return ""
+        return consoles.read_instance_console(self.account, member.instance.id).failure
 
     def _describe_group(self, group: GroupView) -> AwsObject:
         response = self.account.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group.id])
@@ -235,10 +250,20 @@ class _Replacement(Operation):
         if member.group.desired == 0:
             raise GroupStoppedError(
                 f"nothing would take the place of {member.title}: the desired capacity of its group "
-                f"({member.group.id}) is 0",
-                hint=f"aws autoscaling set-desired-capacity --desired-capacity 1 --region {self.account.region} "
-                f"--auto-scaling-group-name {member.group.id} raises it, within the group's maximum.",
+                f"({member.group.id}) is 0, and its sizes are {member.group.minimum} to {member.group.maximum}",
+                hint=self._raising_hint(member.group),
             )
+
+    def _raising_hint(self, group: GroupView) -> Hint:
+        """Return how a group that has been reduced to nothing launches instances again."""
+        for resized in find_resized_groups([group], self.stack.values):
+            return f"`{resized.command} --region {self.account.region}` puts back the sizes that the stack has."
+        if group.maximum == 0:
+            return CommandText("set a maxSize in the cluster file, then ", suggest("deploy"), ".")
+        return (
+            f"`aws autoscaling set-desired-capacity --desired-capacity 1 --region {self.account.region} "
+            f"--auto-scaling-group-name {group.id}` raises it."
+        )
 
     def _read_kubernetes(self) -> KubernetesReading | Problem:
         try:
@@ -266,6 +291,7 @@ class _Replacement(Operation):
                 template=situation.template,
                 new_type=situation.new_type,
                 pending=situation.pending,
+                boot_failure=situation.boot_failure,
             ),
         )
 

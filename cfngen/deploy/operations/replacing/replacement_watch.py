@@ -75,7 +75,7 @@ class ReplacementWatch:
             elif progress.state == BOOTING and elapsed - last_console_read >= CONSOLE_INTERVAL:
                 last_console_read = elapsed
                 boot_failures.report_new(self.title, progress.instance)
-        raise self._timeout_error(group, progress, elapsed)
+        raise self._timeout_error(group, progress, elapsed, has_failed=bool(boot_failures.reported))
 
     def _read_progress(self, group: GroupView) -> tuple[InstanceView | None, ReplacementProgress]:
         old = next((instance for instance in group.instances if instance.id in self.old_ids), None)
@@ -126,7 +126,7 @@ class ReplacementWatch:
         return explain_reason(failure, self.account.region).hint
 
     def _timeout_error(
-        self, group: GroupView, progress: ReplacementProgress, elapsed: timedelta
+        self, group: GroupView, progress: ReplacementProgress, elapsed: timedelta, *, has_failed: bool
     ) -> ReplacementFailedError:
         detail = progress.detail
         hint: Hint = CommandText(self.command, " continues to wait.")
@@ -135,10 +135,11 @@ class ReplacementWatch:
                 detail = failure
                 hint = self._launch_hint(group, failure) or hint
         elif progress.instance:
+            does = "offers to replace it again" if has_failed else "continues to wait"
             hint = CommandText(
                 self.command,
                 (
-                    " continues to wait; the console output shows its boot: "
+                    f" {does}; the console output shows its boot: "
                     f"aws ec2 get-console-output --latest --region {self.account.region} --output text --instance-id "
                     f"{progress.instance}."
                 ),

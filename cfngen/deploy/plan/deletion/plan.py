@@ -10,13 +10,12 @@ from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Message
+from cfngen.deploy.plan.deletion.remaining_buckets_keys_and_logs import RECOVERY_WINDOW_DAYS
 from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 from cfngen.deploy.preflight.blockers import Blocker
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 
 CopyMethod = Literal["file", "recovery-window", "destroy"]
-RECOVERY_WINDOW_DAYS = 30
-"""Recovery window of a copy; the longest that Secrets Manager allows."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime, timedelta
 
 from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET
+from cfngen.cluster.naming.names import authority_copy_prefix
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import DeniedError
 from cfngen.deploy.aws.existing_resources import (
@@ -27,6 +29,12 @@ from cfngen.text import pluralize
 
 BUCKET_TYPE = "AWS::S3::Bucket"
 LOG_GROUP_TYPE = "AWS::Logs::LogGroup"
+SECRET_TYPE = "AWS::SecretsManager::Secret"
+AUTHORITY_COPY_KIND = "copy of the certificate authorities"
+AUTHORITY_COPY_TIME = "%Y%m%dT%H%M%SZ"
+"""The end of a copy's name, in UTC."""
+RECOVERY_WINDOW_DAYS = 30
+"""Recovery window of a copy; the longest that Secrets Manager allows."""
 RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy", LOG_GROUP_TYPE)
 """Resource types of which the templates declare only resources that are retained."""
 
@@ -145,7 +153,59 @@ def find_secrets(account: Account, inventory: Inventory) -> tuple[RetainedResour
             command=f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {arn} "
             f"--region {account.region}",
         )
-        for arn in find_secrets_pending_deletion(account, inventory.ids("AWS::SecretsManager::Secret"))
+        for arn in find_secrets_pending_deletion(account, inventory.ids(SECRET_TYPE))
+    )
+
+
+def describe_authority_copy(account: Account, name: str, *, is_restored: bool = False) -> RetainedResource:
+    """Return the copy of a cluster's certificate authorities in a secret.
+
+    Args:
+        name: the secret's name; it ends with the time when the copy was made and its deletion was scheduled.
+        is_restored: whether somebody has cancelled its deletion.
+    """
+    command = f"aws secretsmanager {{}} --secret-id {name} --region {account.region}"
+    if is_restored:
+        why, cost = "restored, so that it can be read", COST_BY_RESOURCE_TYPE[SECRET_TYPE]
+    else:
+        created = datetime.strptime(name.rpartition("-")[2], AUTHORITY_COPY_TIME).replace(tzinfo=UTC)
+        deletion_date = (created + timedelta(days=RECOVERY_WINDOW_DAYS)).date()
+        why = f"deleted on {deletion_date}; until then `{command.format('restore-secret')}` restores it"
+        cost = "not billed while its deletion is pending"
+    return RetainedResource(
+        AUTHORITY_COPY_KIND, name, why, cost, command.format("delete-secret --force-delete-without-recovery")
+    )
+
+
+def authority_copy_description(cluster: str, secret: str) -> str:
+    """Return the description of a copy, by which it is found; `secret` is the ARN of what was copied."""
+    return f"Certificate authorities of the deleted Kubernetes cluster {cluster}, copied from {secret}"
+
+
+def find_authority_copies(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
+    """Return the copies in secrets of the certificate authorities that the stacks had, the newest first.
+
+    Raises:
+        ClientError: the caller may not list secrets.
+    """
+    descriptions = {
+        authority_copy_description(inventory.cluster, resource.view.physical_id)
+        for resource in inventory.resources
+        if resource.view.logical_id == "CaSecret" and resource.view.physical_id
+    }
+    if not descriptions:
+        return ()
+    prefix = authority_copy_prefix(inventory.cluster)
+    pages = account.client("secretsmanager").get_paginator("list_secrets")
+    found = {
+        str(secret["Name"]): "DeletedDate" not in secret
+        for page in pages.paginate(IncludePlannedDeletion=True, Filters=[{"Key": "name", "Values": [prefix]}])
+        for secret in page["SecretList"]
+        if secret.get("Description") in descriptions
+    }
+    return tuple(
+        describe_authority_copy(account, name, is_restored=is_restored)
+        for name, is_restored in sorted(found.items(), reverse=True)
     )
 
 

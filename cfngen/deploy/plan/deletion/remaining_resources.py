@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from cfngen.cluster.naming.tag_keys import SUBNET_ROLES, added_tags_note
 from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.network import read_tags_of_subnets
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
@@ -40,7 +42,7 @@ class DeletedCluster:
         snapshots: snapshots of these volumes that it does not delete.
         templates: templates in the bucket that it does not delete.
         subnet_tags: tags of existing subnets that it does not remove.
-        authority_copies: the copies of the certificate authorities that it created.
+        authority_copies: the copies of the certificate authorities that this deletion created.
     """
 
     moment: Moment
@@ -56,6 +58,21 @@ class DeletedCluster:
     templates: TemplateObjects = field(default_factory=TemplateObjects)
     subnet_tags: tuple[RetainedResource, ...] = ()
     authority_copies: tuple[RetainedResource, ...] = ()
+
+    @cached_property
+    def all_authority_copies(self) -> tuple[RetainedResource, ...] | None:
+        """Those that this deletion created, and those of earlier ones; None if the caller may not list secrets."""
+        from botocore.exceptions import ClientError
+
+        created_ids = {copy.id for copy in self.authority_copies}
+        try:
+            # A new secret may be listed only minutes later.
+            earlier_copies = remaining_buckets_keys_and_logs.find_authority_copies(self.account, self.inventory)
+        except ClientError as error:
+            if error_code(error) not in ACCESS_DENIED_CODES:
+                raise
+            return self.authority_copies or None
+        return (*self.authority_copies, *(copy for copy in earlier_copies if copy.id not in created_ids))
 
 
 def find_remaining_resources(cluster: DeletedCluster) -> tuple[RetainedResource, ...]:
@@ -114,9 +131,17 @@ def _find_snapshots(cluster: DeletedCluster) -> Iterable[RetainedResource]:
     return remaining_volumes_and_orphans.find_volume_snapshots(
         cluster.account,
         cluster.inventory,
-        authority_copy=cluster.authority_copies[0].id if cluster.authority_copies else "",
+        authorities_note=_authorities_note(cluster.all_authority_copies),
         has_run=cluster.moment == "after",
     )
+
+
+def _authorities_note(copies: Sequence[RetainedResource] | None) -> str:
+    if copies is None:
+        return "whether a copy of them is kept is unknown without the permission secretsmanager:ListSecrets"
+    if not copies:
+        return "Secrets Manager lists no copy of them, so they are lost unless you have kept one in a file"
+    return f"{copies[0].id} contains a copy of them"
 
 
 def _find_snapshot_buckets(cluster: DeletedCluster) -> Iterable[RetainedResource]:
@@ -160,7 +185,7 @@ _WITH_A_DELETION: tuple[Moment, ...] = ("before", "after")
 _AFTERWARDS: tuple[Moment, ...] = ("after", "failed creation")
 _FINDERS: tuple[tuple[Callable[[DeletedCluster], Iterable[RetainedResource]], tuple[Moment, ...]], ...] = (
     (_find_undeleted, _AT_ANY_TIME),
-    (lambda cluster: cluster.authority_copies, ("after",)),
+    (lambda cluster: cluster.all_authority_copies or (), _AFTERWARDS),
     (_foresee_snapshots, ("before",)),
     (_foresee_keys, ("before",)),
     (_list_existing_resources, ("before",)),

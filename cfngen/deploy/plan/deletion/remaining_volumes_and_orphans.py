@@ -51,18 +51,14 @@ class RetainedResource:
 
 
 def find_volume_snapshots(
-    account: Account, inventory: Inventory, *, authority_copy: str = "", has_run: bool = True
+    account: Account, inventory: Inventory, *, authorities_note: str, has_run: bool = True
 ) -> tuple[RetainedResource, ...]:
     """Return the snapshots of the stacks' volumes, whether CloudFormation or someone else created them.
 
     Args:
-        authority_copy: name of the copy of the certificate authorities; empty if this deletion did not create one.
+        authorities_note: whether there is a copy of the certificate authorities, as a clause.
         has_run: whether the cluster is known to have run, so that its volumes contain etcd's data.
     """
-    if authority_copy:
-        authorities_note = f"{authority_copy} contains a copy of them"
-    else:
-        authorities_note = "they were deleted with their secret"
     content = "etcd's data" if has_run else "etcd's data, or blank if no master came up"
     return tuple(
         RetainedResource(

@@ -1,0 +1,192 @@
+"""Incidents, as somebody on call meets them: after the first command only what is advised is typed, and that twice."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aws_cli
+import pytest
+import yaml
+from deployed_cluster import Place, Shell, operating, place, session
+
+from cfngen.cluster.load import parse
+from cfngen.sandbox.durations import DURATIONS
+
+ADVISED = re.compile(
+    r"`((?:cfngen|aws) [^`]+)`"  # in a sentence
+    r"|\bNext: (cfngen .+?)(?:  .*| && .*)?$"
+    r"|^ +((?:cfngen|aws) .+?)(?:  .*)?$",  # on a line of its own
+    re.MULTILINE,
+)
+"""Where a command stands that the output advises."""
+AGREEING = re.compile(r"confirm in advance with ((?:--[a-z-]+ ?)+)")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+ROOT = Path(__file__).parents[2]
+REGION = "eu-central-1"
+STACK = "--stack-name shop-prod"
+
+
+@dataclass
+class OnCall:
+    """Somebody on call, who types a command and then follows what is printed.
+
+    Attributes:
+        where: the account with the cluster.
+        cfngen: runs a command of cfngen.
+        printed: what the last command has written.
+    """
+
+    where: Place
+    cfngen: Shell
+    printed: str = ""
+
+    def type(self, line: str, code: int = 0) -> None:
+        """Type a command; whatever it asks for consent, it gets as it says.
+
+        Args:
+            line: the command, with its program.
+            code: the exit code that is expected.
+        """
+        program, *words = shlex.split(line)
+        if program == "aws":
+            self.printed = aws_cli.call([program, *words], self.client)
+            return
+        ran = self.cfngen(*words)
+        if asked := AGREEING.search(ran.err):
+            ran = self.cfngen(*words, *asked[1].split())
+        self.printed = COLOUR.sub("", ran.out + ran.err)
+        assert ran.code == code, f"{line}: exit code {ran.code}\n{self.printed}"
+
+    def advice(self, start: str) -> str:
+        """Return the first command that the last one advises and that begins with these words."""
+        advised = ["".join(groups) for groups in ADVISED.findall(self.printed)]
+        line = next((each for each in advised if each.startswith(start)), "")
+        assert line, f"nobody advises {start}, but {advised}:\n{self.printed}"
+        return line
+
+    def follow(self, start: str, code: int = 0, again: int | None = None) -> None:
+        """Type the first advised command with such a start, twice in a row; the first time's output counts.
+
+        Args:
+            start: the command's first words.
+            code: the exit code.
+            again: that of the second time, if it is another one.
+        """
+        line = self.advice(start)
+        self.type(line, code)
+        first = self.printed
+        self.type(line, code if again is None else again)
+        self.printed = first
+
+    def read(self, page: str, title: str) -> None:
+        """Read a section of a page that was named, instead of the output."""
+        assert page in self.printed, self.printed
+        _, _, section = (ROOT / page).read_text("utf-8").partition(f"\n## {title}\n")
+        self.printed = section.partition("\n## ")[0]
+
+    def works(self) -> None:
+        """Assert that `validate`, typed or advised before, calls the cluster valid, and that it is."""
+        assert "The cluster is valid" in self.printed, self.printed
+        listed = self.client("ec2").describe_instances(Filters=[{"Name": "instance-state-name", "Values": ["running"]}])
+        running = {each["InstanceId"] for reserved in listed["Reservations"] for each in reserved["Instances"]}
+        groups = self.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
+        ready = {
+            node["spec"]["providerID"].rpartition("/")[2]
+            for node in self.where.kubernetes.state.list("nodes")
+            if any((each["type"], each["status"]) == ("Ready", "True") for each in node["status"]["conditions"])
+        }
+        assert ready == running
+        assert len(running) == sum(group["DesiredCapacity"] for group in groups) >= 5
+
+    def client(self, service: str) -> Any:
+        return session().client(service, region_name=self.where.cluster.region)
+
+
+FILE = {
+    "name": "shop",
+    "region": REGION,
+    "network": {"subnets": [{"zone": f"{REGION}{letter}"} for letter in "abc"]},
+    "api": {"allowedCidrs": ["203.0.113.7/32"]},
+    "controlPlane": {"count": 3},
+    "nodeGroups": [{"name": "general", "minSize": 2, "maxSize": 4}],
+}
+
+
+@pytest.fixture
+def on_call(cfngen: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[OnCall]:
+    monkeypatch.setattr("cfngen.lint.lint", lambda documents, **options: ())
+    Path("cluster.yaml").write_text(yaml.safe_dump(FILE))
+    with place(parse(FILE), durations=DURATIONS) as where:
+        operating(where, monkeypatch)
+        person = OnCall(where, cfngen)
+        person.type(f"cfngen deploy --yes {STACK}")
+        yield person
+
+
+@pytest.mark.drill
+def test_a_laptop_is_lost(on_call: OnCall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no cluster file and no local state: all there is are credentials, and the stack's name and region."""
+    file = Path("cluster.yaml").read_text()
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("HOME", str(elsewhere))
+    monkeypatch.setenv("AWS_REGION", REGION)
+    on_call.type(f"cfngen deploy {STACK} --parameter ApiAllowedCidr=203.0.113.7/32", code=1)
+    plan = on_call.advice("cfngen plan")
+    on_call.type(f"cfngen status {STACK}")
+    assert on_call.advice("cfngen plan") == plan
+    on_call.follow("cfngen etcd list")
+    on_call.type(f"cfngen etcd backup {STACK}")
+    on_call.type(f"cfngen kubeconfig {STACK}")
+    assert "Wrote the context shop " in on_call.printed
+    Path("cluster.yaml").write_text(file)
+    on_call.type(plan)
+    on_call.type(f"cfngen deploy {STACK}")
+    on_call.works()
+
+
+@pytest.mark.drill
+def test_etcd_is_set_back_by_an_hour(on_call: OnCall) -> None:
+    where = on_call.where
+    where.clock.sleep(30 * 60)
+    where.kubernetes.state.put("configmaps", {"metadata": {"name": "written"}})
+    for _ in range(5):
+        where.clock.sleep(15 * 60)
+    [nodes] = {
+        group["AutoScalingGroupName"]
+        for group in on_call.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
+        if "NodeGroup" in group["AutoScalingGroupName"]
+    }
+    on_call.client("autoscaling").set_desired_capacity(AutoScalingGroupName=nodes, DesiredCapacity=3)
+    where.kubernetes.state.remove("configmaps", "written", "default")
+    where.clock.sleep(10 * 60)
+    on_call.type(f"cfngen status {STACK}")
+    on_call.follow("cfngen etcd list")
+    on_call.type(f"cfngen etcd restore 1h {STACK}")
+    open("/tmp/i2.txt", "a").write(on_call.printed)
+    assert where.kubernetes.state.get("configmaps", "written", "default") is not None
+    validate = on_call.advice("cfngen validate")
+    on_call.follow("cfngen replace", again=1)
+    open("/tmp/i2.txt", "a").write(on_call.printed)
+    ran = on_call.cfngen(*validate.split()[1:])
+    open("/tmp/i2.txt", "a").write(ran.out + ran.err)
+    on_call.type(validate)
+    on_call.works()
+
+
+@pytest.mark.drill
+def test_a_cluster_is_deleted_and_made_again(on_call: OnCall) -> None:
+    where = on_call.where
+    where.kubernetes.state.put("configmaps", {"metadata": {"name": "written"}})
+    on_call.type(f"cfngen etcd backup {STACK}")
+    backup = on_call.printed.partition(",")[0].rpartition("/")[2]
+    on_call.type(f"cfngen delete {STACK}")
+    open("/tmp/i3.txt", "a").write(on_call.printed)
+    on_call.type(f"cfngen delete {STACK}")
+    open("/tmp/i3.txt", "a").write(on_call.printed)
+    on_call.follow("aws secretsmanager restore-secret")

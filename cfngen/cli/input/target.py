@@ -101,6 +101,20 @@ class Target:
         """Whether the cluster is that of the stack, since nothing else says anything about it."""
         return self.is_deployed and self.source.is_default
 
+    @property
+    def file_values(self) -> Mapping[str, str] | None:
+        """What the cluster file says about the root's parameters; None without a file, or if no templates follow."""
+        if self.describes_stack:
+            return None
+        from cfngen.templates import generate
+        from cfngen.templates.document import root_of
+
+        try:
+            root = root_of(generate(self.cluster))
+        except CfngenError:
+            return None
+        return root.values if root else None
+
     def _deployed_source(self) -> Source:
         """Return the source with what environment and stack say about the cluster that nobody has described."""
         default = self.source.load().cluster

@@ -114,7 +114,7 @@ def publish(
     """Upload a cluster's root and nested templates; templates that exist already are not uploaded again.
 
     Args:
-        documents: the generated templates; `standalone` is not needed and not uploaded.
+        documents: the generated templates; `standalone` is uploaded only if it is the only one.
         bucket: the operator's bucket; cfngen's own if empty.
 
     Raises:

@@ -17,6 +17,11 @@ SuggestedOption: TypeAlias = tuple[str, ...]
 
 _SHORT_NAMES = {"--cluster": "-f"}
 """The short name of each option that suggested commands can have under either name, by its long name."""
+_MISSING_OPTIONS = {
+    "templates": ("--sandbox", "--profile", "--account", "--stack-name"),
+    "permissions": ("--sandbox", "--profile"),
+}
+"""Options for account and stack that a command lacks, since it calls no AWS, by its name."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,8 @@ class SuggestedCommand:
     def with_options(self, options: Sequence[SuggestedOption]) -> SuggestedCommand:
         """Return the command with these options added; options that it has already keep their values."""
         present_names = {_SHORT_NAMES.get(option[0], option[0]) for option in self.options}
-        missing_options = tuple(option for option in options if option[0] not in present_names)
+        unwanted_names = present_names.union(_MISSING_OPTIONS.get(self.name.split()[0], ()))
+        missing_options = tuple(option for option in options if option[0] not in unwanted_names)
         return replace(self, options=self.options + missing_options)
 
     def __str__(self) -> str:

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from cfngen.templates.document import root_of
+
 if TYPE_CHECKING:
     from cfngen.templates.document import Document
     from cfngen.userdata import UserData
 
 README = "README.md"
+AWS_CLI_PARAMETERS, CODEPIPELINE_PARAMETERS = "parameters/aws-cli.json", "parameters/codepipeline.json"
+_PARAMETER_FILES = {
+    AWS_CLI_PARAMETERS: "values of the parameters, for `aws cloudformation deploy --parameter-overrides file://…`, "
+    "which otherwise keeps those of the stack",
+    CODEPIPELINE_PARAMETERS: "the same as the template configuration of CodePipeline",
+}
 # The first line of a README.md by which cfngen recognizes that it wrote the file.
 MARKER = (
     "<!-- Written by cfngen: it replaces this file, and removes the files listed at the end once they are stale. -->"
@@ -58,6 +66,7 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
 def _table(documents: Sequence[Document], userdata: Sequence[UserData], suffix: str) -> list[str]:
     lines = ["| file | contents |", "|---|---|"]
     lines += [f"| `{document.name}.{suffix}` | {_description(document)} |" for document in documents]
+    lines += [f"| `{path}` | {purpose} |" for path, purpose in _PARAMETER_FILES.items() if root_of(documents)]
     if userdata:
         lines += [
             f"| `userdata/{role.role}/` | what these instances get at boot: steps (`steps.md`), configuration and files"

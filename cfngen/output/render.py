@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from cfngen.output.readme import README, readme
+from cfngen.output.readme import AWS_CLI_PARAMETERS, CODEPIPELINE_PARAMETERS, README, readme
+from cfngen.templates.document import root_of
 
 if TYPE_CHECKING:
     from cfngen.templates.document import Document, TemplateBody
@@ -61,8 +62,22 @@ def render(
         for role in userdata
         for name, text in sorted(role.files_to_review.items())
     }
-    files = {**templates, **reviewed}
+    files = {**templates, **_parameter_files(documents), **reviewed}
     return {README: readme(documents, userdata, format, files), **files}
+
+
+def _parameter_files(documents: Sequence[Document]) -> dict[str, bytes]:
+    """Return what the cluster file says about parameters, in the forms that the AWS CLI and CodePipeline read.
+
+    `aws cloudformation deploy` reads a list of `Key=Value` in version 1 and 2 of the CLI
+    (`StringEqualsParameterOverrideParser` in awscli/customizations/cloudformation/deploy.py), other forms only in 2.
+    """
+    root = root_of(documents)
+    if root is None:
+        return {}
+    overrides = [f"{name}={value}" for name, value in root.values.items()]
+    contents = {AWS_CLI_PARAMETERS: overrides, CODEPIPELINE_PARAMETERS: {"Parameters": root.values}}
+    return {path: (json.dumps(content, indent=1) + "\n").encode() for path, content in contents.items()}
 
 
 def _template_bytes(document: Document, format: Format) -> bytes:  # noqa: A002

@@ -181,11 +181,28 @@ def _add_size_parameters(
     boundary = node_group.max_size if node_group.desired_size is None else node_group.desired_size
     # Below the surge, MinInstancesInService would not be less than MaxSize, which CloudFormation refuses.
     surged_size = node_group.initial_size + node_group.update.max_surge
-    least_maximum = max(boundary, surged_size)
-    # For each parameter: the last part of its logical id, label, default, MinValue, MaxValue.
-    size_parameters: tuple[tuple[NodeGroupPart, str, int, int, int], ...] = (
-        ("MinSize", "Minimum number of nodes", node_group.min_size, 0, boundary),
-        ("MaxSize", "Maximum number of nodes", node_group.max_size, max(least_maximum, 1), MAX_NODES),
+    least_maximum = max(boundary, surged_size, 1)
+    # The AWS CLI and the CDK keep a stack's value unless one is passed, and this rule is all that CloudFormation says.
+    origin = "maxSize" if node_group.desired_size is None else "desiredSize"
+    least_origin = origin if least_maximum == boundary else "initial size with maxSurge"
+    # For each parameter: the last part of its logical id, label, default, MinValue, MaxValue, and these two in words.
+    size_parameters: tuple[tuple[NodeGroupPart, str, int, int, int, str], ...] = (
+        (
+            "MinSize",
+            "Minimum number of nodes",
+            node_group.min_size,
+            0,
+            boundary,
+            f"0 to {boundary}, the {origin} of the cluster file",
+        ),
+        (
+            "MaxSize",
+            "Maximum number of nodes",
+            node_group.max_size,
+            least_maximum,
+            MAX_NODES,
+            f"{least_maximum}, the {least_origin} of the cluster file, to {MAX_NODES}",
+        ),
     )
     min_size, max_size = (
         stack.parameter(
@@ -198,10 +215,10 @@ def _add_size_parameters(
             only_in_this_nested_stack=True,
             MinValue=lowest,
             MaxValue=highest,
-            ConstraintDescription=f"must be from {lowest} to {highest}; for another number change minSize or maxSize "
-            "of the group in the cluster file, and generate the templates again",
+            ConstraintDescription=f"must be from {bounds}; pass {NodeGroupId(node_group.name, id_part)}={default}, or "
+            "change minSize or maxSize of the group there and generate the templates again",
         )
-        for id_part, label, default, lowest, highest in size_parameters
+        for id_part, label, default, lowest, highest, bounds in size_parameters
     )
     return min_size, max_size
 

@@ -13,7 +13,7 @@ import troposphere
 from troposphere import cloudformation
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates.document import Document, TemplateBody
+from cfngen.templates.document import STANDALONE, Document, TemplateBody
 from cfngen.templates.expressions import substitute
 from cfngen.templates.immutable_settings import settings_to_record
 from cfngen.templates.references import reference_outputs
@@ -61,7 +61,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     body["Outputs"] = {**outputs, **{output.title: as_json(output) for output in reference_outputs(cluster)}}
     if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=2)) > MAX_BYTES:
         return None
-    return Document("standalone", body, module=__name__)
+    return Document(STANDALONE, body, module=__name__)
 
 
 def _body_without_resources(cluster: Cluster, wiring: Wiring) -> TemplateBody:
@@ -75,7 +75,7 @@ def _body_without_resources(cluster: Cluster, wiring: Wiring) -> TemplateBody:
     return complete_template(
         template,
         cluster,
-        name="standalone",
+        name=STANDALONE,
         parameters=wiring.root_parameters.values(),
         settings_to_record=settings_to_record(cluster),
     )

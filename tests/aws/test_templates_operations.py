@@ -110,8 +110,16 @@ def test_another_region_is_refused(form: str) -> None:
         ("ApiAllowedCidr", "999.0.0.0/99", "must be an IPv4 CIDR"),
         ("VpcCidr", "10.0.0.0/8", "must be an IPv4 CIDR from /16 to /28"),
         ("MasterAAddress", "172.20.0.256", "must be an IPv4 address"),
-        ("NodeGroupNodesMinSize", "5", "must be from 0 to 4"),
-        ("NodeGroupNodesMaxSize", "3", "must be from 4 to 5000"),
+        (
+            "NodeGroupNodesMinSize",
+            "5",
+            "must be from 0 to 4, the maxSize of the cluster file; pass NodeGroupNodesMinSize=4,",
+        ),
+        (
+            "NodeGroupNodesMaxSize",
+            "3",
+            "must be from 4, the maxSize of the cluster file, to 5000; pass NodeGroupNodesMaxSize=4,",
+        ),
         ("NodeGroupNodesMaxSize", "many", "must be"),
         ("MasterImageUbuntu2404Amd64", "/no/such/image", "parameter store"),
     ],

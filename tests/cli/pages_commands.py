@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -154,6 +155,20 @@ def templates_in_output(reader: Reader) -> None:
     )
 
 
+def made_in_console(reader: Reader) -> None:
+    """The console has made the stack of the default cluster."""
+    templates_in_output(reader)
+    reader.run("templates")
+    options = shlex.split(CREATES_STACK)[3:]
+    reader.deploy_template({name[2:]: value for name, value in zip(options[::2], options[1::2], strict=True)})
+
+
+def larger_group(reader: Reader) -> None:
+    """The cluster file has been changed, and the templates were generated."""
+    reader.cluster_file("nodeGroups:\n- name: nodes\n  minSize: 4\n  maxSize: 5\n  instanceType: t3.large\n")
+    templates_written(reader)
+
+
 def templates_written(reader: Reader) -> None:
     """The templates of the cluster file are in `output/`."""
     reader.run("templates")
@@ -269,11 +284,11 @@ READS_AUTHORITIES = (
     "(umask 077; aws secretsmanager get-secret-value --secret-id cfngen/CLUSTER/authorities-TIME "
     "--query SecretString --output text > authorities.json)"
 )
-CREATES_STACK = (
+DEPLOYS_TEMPLATE = (
     "aws cloudformation deploy --region us-west-2 --stack-name kubernetes --capabilities CAPABILITY_IAM "
-    "--template-file output/standalone.json --s3-bucket my-templates "
-    "--parameter-overrides ApiAllowedCidr=203.0.113.7/32"
+    "--template-file output/standalone.json --s3-bucket my-templates --parameter-overrides "
 )
+CREATES_STACK = f"{DEPLOYS_TEMPLATE}ApiAllowedCidr=203.0.113.7/32"
 PLANS_IN_JOB = "code=0; cfngen plan --account 123456789012 --graph plan.html > plan.txt || code=$?"
 COPY = {"CLUSTER": lambda reader: reader.stack, "TIME": time_of_copy}
 
@@ -369,10 +384,14 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ),
     },
     "docs/deploy/console.md": {
-        ("By AWS CLI", CREATES_STACK): Typed(before=templates_in_output),
+        ("Changing a cluster", "cfngen plan --stack-name NAME"): Typed(before=made_in_console, fill=CLUSTERS_NAME),
         ("Changing a cluster", "cfngen deploy"): Typed(code=1),  # it leaves such a stack alone
         ("Changing a cluster", "cfngen status --stack-name NAME"): Typed(fill=CLUSTERS_NAME),
         ("Deleting a cluster", "cfngen delete --stack-name NAME"): Typed(fill=CLUSTERS_NAME, answers=DELETION),
+    },
+    "docs/deploy/pipelines.md": {
+        ("AWS CLI", CREATES_STACK): Typed(before=templates_in_output),
+        ("AWS CLI", f"{DEPLOYS_TEMPLATE}file://output/parameters/aws-cli.json"): Typed(before=larger_group),
     },
     "docs/deploy/deploy.md": {
         ("Deploying with cfngen", "cfngen plan"): Typed(before=nothing, code=4),
@@ -508,6 +527,12 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
         "cfngen deploy --parameter SubnetAId=/other/name": "tests/deploy/preflight/test_references.py",
     },
     "docs/deploy/console.md": {"cfngen deploy": COMMANDS_PAGE},
+    "docs/deploy/pipelines.md": {
+        "cfngen deploy": COMMANDS_PAGE,
+        "cfngen plan": "tests/deploy/operations/test_made_elsewhere.py",
+        "cfngen status": COMMANDS_PAGE,
+        "cfngen validate cluster": COMMANDS_PAGE,
+    },
     "docs/deploy/deploy.md": {"cfngen sandbox fail nodes": _SANDBOX, "cfngen sandbox status": _SANDBOX},
     "docs/deploy/rehearsal.md": {
         "cfngen delete": COMMANDS_PAGE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import shlex
@@ -43,12 +44,18 @@ OTHER_BLOCKS = (
     '{"Version": "2012-10-17"',
     "range                     tier",
     "currency: USD",
+    "new CfnInclude(",  # this and the next: tests/sandbox/test_pipelines.py
+    "cdk deploy ",
+    'resource "aws_cloudformation_stack"',
 )
 # Commands that a sentence gives of a cluster that is there.
 OF_A_CLUSTER = {
     *("watch", "events", "status", "validate", "kubeconfig", "etcd"),
     *("replace", "pause", "resume", "rollback", "delete"),
 }
+
+
+WITHOUT_FILE = ("docs/deploy/console.md", "docs/deploy/pipelines.md")
 
 
 class Terminal(io.StringIO):
@@ -215,28 +222,41 @@ class Reader:
         """Have a command of the AWS CLI judged, and carry it out on a first page and where a table says how."""
         service, operation, options = parsed(words)
         if (service, operation) == ("cloudformation", "deploy"):
-            self._create_stack({name: values[0] for name, values in options.items()})
+            self.deploy_template({name: values[0] for name, values in options.items()})
         elif self._typed != Typed() or self.page in FIRST_PAGES:
             if not self.account.worlds:
                 self.account.use(sandbox=False)
             return call(words, lambda name: self.account.client(name, self.region))
         return ""
 
-    def _create_stack(self, options: Mapping[str, str]) -> None:
-        """Create a stack as `aws cloudformation deploy` does."""
+    def deploy_template(self, options: Mapping[str, str]) -> None:
+        """Create or update a stack as `aws cloudformation deploy` does."""
         region, bucket = options["region"], options["s3-bucket"]
         self.account.client("s3", region).put_object(
             Bucket=bucket, Key="template", Body=Path(options["template-file"]).read_bytes()
         )
-        key, _, value = options["parameter-overrides"].partition("=")
+        overrides, stack = options["parameter-overrides"], options["stack-name"]
+        file = overrides.removeprefix("file://")
+        pairs = [overrides] if file == overrides else json.loads(Path(file).read_text())
+        values = dict(pair.split("=", 1) for pair in pairs)
         cloudformation = self.account.client("cloudformation", region)
-        cloudformation.create_stack(
-            StackName=options["stack-name"],
+        exists = stack in self.account.stacks(region)
+        described = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]["Parameters"] if exists else ()
+        change = cloudformation.update_stack if exists else cloudformation.create_stack
+        change(
+            StackName=stack,
             TemplateURL=f"https://{bucket}.s3.{region}.amazonaws.com/template",
-            Parameters=[{"ParameterKey": key, "ParameterValue": value}],
+            Parameters=[
+                *({"ParameterKey": key, "ParameterValue": value} for key, value in values.items()),
+                *(
+                    {"ParameterKey": parameter["ParameterKey"], "UsePreviousValue": True}
+                    for parameter in described
+                    if parameter["ParameterKey"] not in values
+                ),
+            ],
             Capabilities=[options["capabilities"]],
         )
-        cloudformation.get_waiter("stack_create_complete").wait(StackName=options["stack-name"])
+        cloudformation.get_waiter(f"stack_{'update' if exists else 'create'}_complete").wait(StackName=stack)
 
     def _make(self, words: list[str]) -> Ran:
         """Ask make what it would do, and do what is a command of cfngen; `.venv` is there afterwards."""
@@ -332,7 +352,7 @@ def test_commands_of_a_page_do_what_it_says(page: Path, reading: Callable[[str, 
     name = name_of(page)
     parts = read(page)
     reader = reading(name, parts)
-    if name != "docs/deploy/console.md":  # whoever reads on has the README's cluster file by now
+    if name not in WITHOUT_FILE:  # whoever reads on has the README's cluster file by now
         reader.cluster_file(EXAMPLE)
     for part in parts:
         if isinstance(part, Line) and not (part.shown and name in FIRST_PAGES):

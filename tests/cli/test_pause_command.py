@@ -14,7 +14,7 @@ from cfngen.deploy.operations.pausing.reports import Resumed, ResumeProgress
 @pytest.fixture(autouse=True)
 def owned(where: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stacks of these tests count as made by `cfngen deploy`."""
-    monkeypatch.setattr("cfngen.deploy.preflight.stack_checks.check_stack_owner", lambda stack, cluster: None)
+    monkeypatch.setattr("cfngen.deploy.preflight.stack_checks.check_ownership", lambda *_, **__: False)
     where.clock.sleep(60)
 
 

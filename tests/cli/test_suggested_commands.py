@@ -55,6 +55,7 @@ SAID = "--sandbox -f 'my file.yaml' --set 'nodeGroups[0].maxSize=6' --set name=a
             SuggestedCommand("validate cluster", (("--wait", "10m"),)),
             f"cfngen validate cluster --wait 10m {SAID} --stack-name k8s",
         ),
+        (suggest("templates"), "cfngen templates -f 'my file.yaml' --set 'nodeGroups[0].maxSize=6' --set name=a"),
         (CommandText(suggest("etcd restore"), " goes on"), f"`cfngen etcd restore {SAID} --stack-name k8s` goes on"),
         (suggest("rollback", "--force", "--yes"), f"cfngen rollback --force --yes {SAID} --stack-name k8s"),
         (

@@ -94,3 +94,16 @@ def test_what_cannot_be_found_out_is_no_verdict(run: Command, where: Place) -> N
 
 def test_there_is_nothing_else_to_validate(run: Command) -> None:
     assert run("validate", "weather").code == 64
+
+
+def test_a_change_of_the_file_that_the_stack_has_not_got_is_named(run: Command) -> None:
+    bigger = ("--set", "nodeGroups[0].instanceType=m7i.large", "--set", "nodeGroups[0].maxSize=8")
+    ran = run("validate", "cluster", *bigger)
+    assert ran.code == 0
+    assert "! NodeGroupNodesMaxSize is 4 in the stack and 8 in the cluster file." in ran.out
+    assert "parameters/" in ran.out.replace("\n", " ")  # the stack was not made by `cfngen deploy`
+    assert ran.out.endswith("as it is deployed; 2 parameters of the stack differ from the cluster file.\n")
+    screen = run("status", *bigger).out
+    assert "\n  NodeGroupNodesInstanceType is t3.medium in the stack and m7i.large in the cluster file\n" in screen
+    [types, sizes] = json.loads(run("validate", "cluster", *bigger, "-o", "json").out)["differingValues"]
+    assert (types["fileValue"], sizes["stackValue"]) == ("m7i.large", "4")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from cfngen.deploy.preflight.parameters.parameter_file import read_file
 from cfngen.output import render
 from cfngen.output.readme import MARKER, files_listed_in
 from cfngen.templates.document import Document
@@ -44,7 +46,9 @@ def root() -> Document:
         "VpcStack": {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}},
         "Other": {"Type": "AWS::CloudFormation::Stack", "Properties": other},
     }
-    return Document("cluster", {"Description": "The root", "Resources": resources}, "cfngen.templates.root", ("vpc",))
+    names = {"Type": {"Default": "m7i.large"}, "Size": {"Default": 8}, "Cidr": {}, "TemplatePrefix": {"Default": ""}}
+    body = {"Description": "The root", "Parameters": names, "Resources": resources}
+    return Document("cluster", body, "cfngen.templates.root", ("vpc",))
 
 
 def standalone() -> Document:
@@ -60,10 +64,22 @@ def test_every_file_is_there() -> None:
         "vpc.json",
         "cluster.json",
         "standalone.json",
+        "parameters/aws-cli.json",
+        "parameters/codepipeline.json",
         "userdata/master/user-data.py",
         "userdata/nodes-gpu/config.json",
     ]
     assert files["userdata/master/user-data.py"] == "loader ü\n".encode()
+
+
+def test_what_the_cluster_file_says_of_parameters_is_written_as_pipelines_read_it(tmp_path: Path) -> None:
+    files = render([vpc(), root(), standalone()])
+    values = {"Type": "m7i.large", "Size": "8"}
+    assert json.loads(files["parameters/aws-cli.json"]) == [f"{name}={value}" for name, value in values.items()]
+    assert json.loads(files["parameters/codepipeline.json"]) == {"Parameters": values}
+    for name in ("parameters/aws-cli.json", "parameters/codepipeline.json"):
+        (path := tmp_path / Path(name).name).write_bytes(files[name])
+        assert read_file(path).values == values  # `cfngen deploy --parameter-file` reads them, too
 
 
 def test_json_is_in_the_order_of_reading_and_keeps_the_order_of_names() -> None:

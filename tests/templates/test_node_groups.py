@@ -163,8 +163,8 @@ def test_nobody_can_lower_the_greatest_size_below_a_surge(templates: Any) -> Non
     found = of(templates, **sizes, update={"maxUnavailable": 0, "maxSurge": 2})["standalone"]["Parameters"]
     assert found["NodeGroupNMaxSize"]["MinValue"] == 8
     assert found["NodeGroupNMaxSize"]["ConstraintDescription"] == (
-        "must be from 8 to 5000; for another number change minSize or maxSize of the group in the cluster file, and "
-        "generate the templates again"
+        "must be from 8, the initial size with maxSurge of the cluster file, to 5000; pass NodeGroupNMaxSize=9, or "
+        "change minSize or maxSize of the group there and generate the templates again"
     )
 
 

@@ -32,7 +32,8 @@ def command(context: click.Context, what: str, target: Target, timeout: timedelt
     """Check the stack, the Auto Scaling groups and the Kubernetes API, and list the problems.
 
     A cluster is valid when every instance of every group is in service and a Ready Node, no other Node is NotReady, the
-    API server and the cluster's own pods are ready, and versions are those of the cluster file.
+    API server and the cluster's own pods are ready, and versions are those of the cluster file. Parameters of the stack
+    that differ from the cluster file are named, too.
 
     Exits with 0 if it is valid, 2 if it is not, 1 if that could not be determined.
     """
@@ -40,7 +41,12 @@ def command(context: click.Context, what: str, target: Target, timeout: timedelt
 
     account = target.connect()
     validate_now = partial(
-        validate, account, target.stack_name, target.cluster, find_url_override=target.kubernetes_override
+        validate,
+        account,
+        target.stack_name,
+        target.cluster,
+        find_url_override=target.kubernetes_override,
+        file_values=target.file_values,
     )
     verdict = wait_until_valid(validate_now, account.clock, timeout or timedelta(0), target.show)
     target.show(verdict)

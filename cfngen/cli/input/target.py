@@ -114,6 +114,20 @@ class Target:
             " then shows what differs from the stack.",
         )
 
+    @property
+    def file_values(self) -> Mapping[str, str] | None:
+        """What the cluster file says about the root's parameters; None without a file, or if no templates follow."""
+        if self.describes_stack:
+            return None
+        from cfngen.templates import generate
+        from cfngen.templates.document import root_of
+
+        try:
+            root = root_of(generate(self.cluster))
+        except CfngenError:
+            return None
+        return root.values if root else None
+
     def _deployed_source(self) -> Source:
         """Return the source with what environment and stack say about the cluster that nobody has described."""
         recorded = self._recorded

@@ -31,7 +31,14 @@ def validation_lines(validation: Validation) -> list[str]:
         lines.append("")
         for problem in validation.problems:
             lines += _problem_lines(problem, screen_width())
-    if validation.valid:
+    for difference in validation.differing_values:
+        lines += ["", *hanging("!", f"{difference.text}.", screen_width(), style={"fg": "yellow", "bold": True})]
+        lines += hanging("hint:", str(difference.hint), screen_width(), 2)
+    if validation.valid and validation.differing_values:
+        differing = pluralize(len(validation.differing_values), "parameter of the stack", "differ")
+        text = f"The cluster is valid as it is deployed; {differing} from the cluster file."
+        verdict = click.style(text, fg="yellow", bold=True)
+    elif validation.valid:
         verdict = click.style("The cluster is valid.", fg="green", bold=True)
     else:
         problems = pluralize(len(validation.problems), "problem")

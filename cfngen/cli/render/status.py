@@ -30,6 +30,7 @@ from cfngen.deploy.status.cluster_status import (
     Unknown,
     VolumeState,
 )
+from cfngen.deploy.status.differing_values import DifferingValue
 from cfngen.hints import CommandText, Hint, Line, suggest
 from cfngen.text import pluralize
 
@@ -58,6 +59,7 @@ def status_lines(status: ClusterStatus) -> list[Line]:
             *_section_lines("Bastion", status.bastion, lambda bastion: _bastion_table(bastion, status.time)),
             *_section_lines("Left behind", status.stale_groups, _text_lines),
             *_section_lines("Other types", status.retyped_slots, _text_lines),
+            *_section_lines("Not as in the cluster file", status.differing_values, _differing_value_lines),
             *_section_lines("Lost addresses", status.lost_addresses, _lost_address_lines),
             *_section_lines("Network", status.network_problems, _network_problem_lines),
             *_section_lines("Data volumes", status.volumes, _volume_table),
@@ -81,6 +83,11 @@ def _problem_lines(problems: Sequence[str]) -> Iterator[str]:
 
 def _text_lines(findings: Sequence[StaleGroup | RetypedSlot]) -> list[str]:
     return [f"  {finding.text}" for finding in findings]
+
+
+def _differing_value_lines(values: Sequence[DifferingValue]) -> Iterator[Line]:
+    yield from (f"  {value.text}" for value in values)
+    yield CommandText("  ", values[0].hint)
 
 
 def _lost_address_lines(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:

@@ -86,6 +86,11 @@ class StackView:
         """Name of the cluster that this is the root stack of; empty for a stack that `cfngen deploy` did not create."""
         return self.tags.get(CLUSTER_TAG, "")
 
+    @property
+    def made_elsewhere(self) -> bool:
+        """Whether something else than `cfngen deploy` made and updates it; an empty or deleted one is nobody's."""
+        return not self.cluster and self.status.health not in (StackHealth.EMPTY, StackHealth.ABSENT)
+
 
 @dataclass(frozen=True)
 class ResourceView:

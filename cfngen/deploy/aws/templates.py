@@ -13,7 +13,7 @@ from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.stacks import NESTED_STACK, StackTree, StackView
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.errors import CfngenError
-from cfngen.templates.document import Document
+from cfngen.templates.document import STANDALONE, Document, root_of
 from cfngen.templates.expressions import known_ending
 
 # Error codes of a call for a bucket that does not exist; HeadBucket answers without a body, so its is the HTTP status.
@@ -148,10 +148,6 @@ def _known_values(stack: StackView, stack_template: TemplatePart) -> dict[str, s
     }
 
 
-# Parameters of the root for the location of nested templates; they are replaced with the URLs of uploaded templates.
-LOCATION_PARAMETERS = ("TemplateBucket", "TemplatePrefix")
-
-
 def read_uploaded(account: Account, bucket: str, cluster: str, name: str) -> Iterator[TemplatePart]:
     """Yield the templates of this name that were uploaded for a cluster, newest first; each is read when it is due.
 
@@ -185,13 +181,39 @@ def nested_template_names(root: TemplatePart) -> dict[str, str]:
 
 def templates_by_stack(documents: Sequence[Document]) -> dict[str, TemplatePart]:
     """Return the root's template (`""`) and those of its nested stacks by logical id; none without a root."""
-    root = next((document for document in documents if document.children), None)
+    root = root_of(documents)
     if root is None:
         return {}
     bodies = {document.name: document.body for document in documents}
     # A stack without a template was never created, since an earlier one failed.
     nested = {stack: bodies[name] for stack, name in nested_template_names(root.body).items() if name in bodies}
     return {"": root.body, **nested}
+
+
+class NoStandaloneTemplateError(CfngenError):
+    """The stack has everything in one template, and the cluster has become too large for that."""
+
+    code = "no-standalone-template"
+
+
+def templates_in_form_of(deployed_root: TemplatePart, documents: Sequence[Document]) -> tuple[Document, ...]:
+    """Return the templates that a stack is updated with: `standalone` alone if it was made from that, else the others.
+
+    Args:
+        deployed_root: the template of the root stack; empty if there is none yet.
+
+    Raises:
+        NoStandaloneTemplateError: there is no `standalone` any more.
+    """
+    is_flat = deployed_root.get("Metadata", {}).get("cfngen", {}).get("stack") == STANDALONE
+    chosen = tuple(document for document in documents if (document.name == STANDALONE) is is_flat)
+    if not chosen:
+        raise NoStandaloneTemplateError(
+            "the stack was made from standalone.json, and the cluster exceeds the limits of one template (1 MB, 500 "
+            "resources)",
+            hint="make a new cluster from the nested set; CloudFormation moves no resources into nested stacks.",
+        )
+    return chosen
 
 
 def object_url(account: Account, bucket: str, key: str) -> str:
@@ -209,6 +231,6 @@ def read_template_cluster(account: Account, stack: StackView) -> str:
     summary = account.read("cloudformation.get_template_summary", absent=("ValidationError",), StackName=stack.id)
     text = (summary or {}).get("Metadata") or "{}"
     metadata = read_document(text, "cloudformation:GetTemplateSummary", "Metadata").get("cfngen")
-    if not isinstance(metadata, dict) or metadata.get("stack") not in ("cluster", "standalone"):
+    if not isinstance(metadata, dict) or metadata.get("stack") not in ("cluster", STANDALONE):
         return ""
     return str(metadata.get("cluster", ""))

@@ -63,13 +63,16 @@ _STEPS_AFTER_FAILED_CREATION = (
 )
 
 
-def next_steps(status: StackStatus, stack: str = "") -> tuple[NextStep, ...]:
+def next_steps(status: StackStatus, stack: str = "", *, made_elsewhere: bool = False) -> tuple[NextStep, ...]:
     """Return the commands to run next from a status, the usual one first; none if the stack is healthy.
 
     Args:
         stack: name for the option --stack-name of the commands; empty leaves the option out.
+        made_elsewhere: whether another tool made the stack: then `deploy`, which refuses it, is left out.
     """
     steps = _STEPS_AFTER_FAILED_CREATION if status.name == "CREATE_FAILED" else _STEPS_BY_HEALTH[status.health]
+    if made_elsewhere:
+        steps = tuple(step for step in steps if step.command.name != "deploy")
     options = (("--stack-name", stack),) if stack else ()
     return tuple(NextStep(step.command.with_options(options), step.purpose) for step in steps)
 

@@ -31,7 +31,7 @@ from cfngen.deploy.operations import leftovers
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.plan.plan import RecreationPlan
 from cfngen.deploy.preflight import stack_checks
-from cfngen.deploy.preflight.stack_checks import busy_error, check_stack_owner
+from cfngen.deploy.preflight.stack_checks import busy_error, check_ownership
 from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, Hint, suggest
@@ -104,7 +104,7 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
         The stack; None if it does not exist, or was deleted here, so that the deployment creates it.
 
     Raises:
-        ForeignStackError: the stack belongs to another cluster.
+        ForeignStackError: the stack belongs to another cluster, or was made elsewhere and is not only planned for.
         BusyError: another operation is in progress.
         BlockedError: another command must be run first.
         ImportRollbackFailedError: the rollback of an import failed.
@@ -119,7 +119,9 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
         if stack is not None:
             report_other_plans(account, stack, interaction.report)
         return None
-    check_stack_owner(stack, cluster)
+    if check_ownership(account, stack, cluster, updates=not account.only_planning):
+        hint = stack_checks.update_elsewhere_hint(cluster)
+        interaction.report(Notice(stack_checks.made_elsewhere_text(stack), hint))
     if stack.status.cleaning_up:
         interaction.report(Step(f"waiting for {stack.name} to finish {stack.status}"))
         watch(account, stack.id, report=interaction.report, on_interrupt=interaction.on_interrupt)
@@ -194,7 +196,7 @@ def _start_rollback(
     if stack.status.health is StackHealth.EMPTY:
         # An empty stack has no tags, so its owner cannot be checked.
         raise NothingToRollBackError(stack)
-    check_stack_owner(stack, cluster)
+    check_ownership(account, stack, cluster)
     cloudformation = account.client("cloudformation")
     if stack.status.in_progress:
         raise busy_error(account, stack)
@@ -332,7 +334,7 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
 
 
 def _next_steps_hint(stack: StackView) -> Hint:
-    return as_hint(next_steps(stack.status, stack.name))
+    return as_hint(next_steps(stack.status, stack.name, made_elsewhere=stack.made_elsewhere))
 
 
 def _request_token(stack: StackView, previous_event: Event | None) -> str:

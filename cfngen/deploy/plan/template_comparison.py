@@ -21,6 +21,7 @@ from cfngen.deploy.aws.templates import read_deployed, templates_by_stack
 from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.plan.plan import PlanRequest
 from cfngen.deploy.plan.publishing.publish import with_template_urls
+from cfngen.templates.document import root_of
 from cfngen.templates.evaluation import (
     EvaluatedTemplate,
     calls,
@@ -47,7 +48,7 @@ def compare_templates(
         "AWS::URLSuffix": account.url_suffix,
     }
     templates = templates_by_stack(request.documents)
-    if root := next((document for document in request.documents if document.children), None):
+    if root := root_of(request.documents):
         # The deployed root has no parameters for the location of nested templates either.
         templates[""] = with_template_urls(root, dict.fromkeys(root.children, ""))
     looked_up = {stack: child.looked_up for stack, child in change_set.children.items()}

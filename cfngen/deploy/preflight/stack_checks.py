@@ -19,7 +19,7 @@ from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView, find_live_stacks, r
 from cfngen.deploy.aws.templates import read_template_cluster
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.errors import CfngenError
-from cfngen.hints import CommandText, suggest
+from cfngen.hints import CommandText, Hint, suggest
 
 
 class NameConflictError(CfngenError):
@@ -55,13 +55,22 @@ def require_unique_name(account: Account, cluster: str, stack: str) -> None:
         raise NameConflictError(cluster, stack, conflicting_stacks)
 
 
-def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
-    """Check that the stack belongs to the cluster; return whether it was created in the console.
+def check_ownership(account: Account, stack: StackView, cluster: str, *, updates: bool = False) -> bool:
+    """Check that the stack belongs to the cluster; return whether it was made elsewhere from cfngen's templates.
 
-    A stack that was created in the console has no cfngen tags; the metadata of its template names the cluster.
+    | made by                             | tag | metadata of the template | may be                                  |
+    |-------------------------------------|-----|--------------------------|-----------------------------------------|
+    | `cfngen deploy`                     | yes | yes                      | anything                                |
+    | the console, the AWS CLI or the CDK | no  | yes                      | looked at, repaired, rolled back,       |
+    |                                     |     |                          | resumed, deleted; not updated or paused |
+    | anything else, or another cluster   | no  | no                       | nothing                                 |
+
+    Args:
+        updates: whether the stack gets the templates of the cluster file, or must not get others for some time.
 
     Raises:
-        ForeignStackError: the stack belongs to another cluster, or was not created by cfngen.
+        ForeignStackError: the stack belongs to another cluster, or was not made from cfngen's templates.
+        MadeElsewhereError: it is updated by what made it.
     """
     if stack.parent_id:
         raise ForeignStackError(
@@ -80,10 +89,17 @@ def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
                 ),
             )
         return False
-    if not stack.cluster and read_template_cluster(account, stack) == cluster:
-        return True
-    check_stack_owner(stack, cluster)
-    return False
+    if stack.cluster == cluster:
+        return False
+    owner = stack.cluster or read_template_cluster(account, stack)
+    if owner != cluster:
+        found = f"belongs to the cluster {owner}, not to {cluster}" if owner else "was not made from cfngen's templates"
+        raise ForeignStackError(
+            f"the stack {stack.name} {found}", hint="choose the cluster's stack with --stack-name, or another name."
+        )
+    if updates:
+        raise MadeElsewhereError(stack, cluster)
+    return True
 
 
 class BusyError(CfngenError):
@@ -118,11 +134,12 @@ def busy_error(account: Account, stack: StackView) -> BusyError:
     return BusyError(stack, f"since {operation_origin.describe_time(account, origin.time)}, {author}")
 
 
-def require_idle_stack(account: Account, stack_name: str, cluster: str) -> StackView:
+def require_idle_stack(account: Account, stack_name: str, cluster: str, *, updates: bool = False) -> StackView:
     """Return the root stack of a cluster, in which no operation is in progress.
 
     Args:
         cluster: name of the cluster that it belongs to.
+        updates: as in `check_ownership`.
 
     Raises:
         NoStackError: there is no stack of this name.
@@ -130,7 +147,7 @@ def require_idle_stack(account: Account, stack_name: str, cluster: str) -> Stack
         BusyError: a CloudFormation operation is in progress.
     """
     stack = require_stack(account, stack_name)
-    check_stack_owner(stack, cluster)
+    check_ownership(account, stack, cluster, updates=updates)
     if stack.status.in_progress:
         raise busy_error(account, stack)
     return stack
@@ -142,37 +159,42 @@ class ForeignStackError(CfngenError):
     code = "foreign-stack"
 
 
+class MadeElsewhereError(ForeignStackError):
+    """The console, the AWS CLI or the CDK made the stack, and updates it."""
+
+    code = "made-elsewhere"
+
+    def __init__(self, stack: StackView, cluster: str) -> None:
+        super().__init__(made_elsewhere_text(stack), hint=update_elsewhere_hint(cluster))
+
+
+def made_elsewhere_text(stack: StackView) -> str:
+    """Return a sentence that another tool made and updates a stack."""
+    return f"the stack {stack.name} was made by the console, the AWS CLI or the CDK, not by `{suggest('deploy')}`"
+
+
+def update_elsewhere_hint(cluster: str) -> Hint:
+    """Return how a stack that was made elsewhere is updated, and how it is handed over to cfngen."""
+    return CommandText(
+        "update it the way it was made, with what ",
+        suggest("templates"),
+        f" writes; to hand it over to cfngen, give it the tag {CLUSTER_TAG}={cluster} in such an update "
+        "(docs/deploy/pipelines.md).",
+    )
+
+
 def root_stack_tags(cluster: str, chosen: Mapping[str, str], stack: StackView | None) -> dict[str, str]:
     """Return the tags of a root stack; CloudFormation propagates them to every resource.
 
-    An update removes every tag that it does not list, so the stack's current tags are included.
+    An update removes every tag that it does not list, so the stack's current tags are included. The plan of a stack
+    that was made elsewhere adds none.
 
     Args:
         chosen: the tags that the operator chose.
         stack: the existing stack; None if it does not exist yet.
     """
-    return {**(stack.tags if stack else {}), **chosen, CLUSTER_TAG: cluster}
-
-
-def check_stack_owner(stack: StackView, cluster: str) -> None:
-    """Raise an error unless the stack was created by `cfngen deploy` for this cluster.
-
-    A stack that was created in the console from cfngen's templates lacks the tag, and is updated in the console.
-
-    Raises:
-        ForeignStackError: the stack belongs to another cluster, or was not created by `cfngen deploy`.
-    """
-    if stack.cluster == cluster:
-        return
-    if stack.cluster:
-        message = f"the stack {stack.name} belongs to the cluster {stack.cluster}, not to {cluster}"
-    else:
-        message = (
-            f"the stack {stack.name} was not created by `{suggest('deploy')}`: it does not have the tag "
-            f"{CLUSTER_TAG}={cluster}"
-        )
-    hint = "choose another name with --stack-name; update a stack that was created in the console there."
-    raise ForeignStackError(message, hint=hint)
+    own_tag = {} if stack and stack.made_elsewhere else {CLUSTER_TAG: cluster}
+    return {**(stack.tags if stack else {}), **chosen, **own_tag}
 
 
 class SameNameClusterError(CfngenError):

@@ -159,7 +159,7 @@ def _stack_problems(stack: StackView) -> Iterator[Problem]:
     is_healthy = stack.status.health is StackHealth.HEALTHY
     # During cleanup only replaced resources are deleted; the new resources are in service already.
     if not is_healthy and not stack.status.cleaning_up:
-        hint = as_hint(next_steps(stack.status))
+        hint = as_hint(next_steps(stack.status, made_elsewhere=stack.made_elsewhere))
         yield Problem("stack", stack.name, f"is {stack.status}", detail=stack.reason, hint=hint)
 
 

@@ -19,6 +19,7 @@ from cfngen.deploy.messages.message import Message
 from cfngen.deploy.messages.next_steps import next_steps
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.status.cluster_problems import Problem
+from cfngen.deploy.status.differing_values import DifferingValue
 from cfngen.hints import Hint, SuggestedCommand, suggest
 
 
@@ -246,6 +247,7 @@ class AddonState:
 def next_command(
     status: StackStatus,
     *,
+    made_elsewhere: bool = False,
     healthy: bool = True,
     stale_groups: bool = False,
     lost_addresses: tuple[LostAddress, ...] = (),
@@ -253,17 +255,18 @@ def next_command(
     """Return the command to run next; an empty text if nothing needs to be done.
 
     Args:
+        made_elsewhere: whether another tool than `cfngen deploy` made the stack.
         healthy: whether the API server and all nodes are ready, the bastion is in service, and nothing is wrong with a
             private cluster's network.
         stale_groups: whether groups use another version of the launch template than the one in their stack.
         lost_addresses: Elastic IPs that masters or the bastion should have but do not have.
     """
     if status.health is not StackHealth.HEALTHY:
-        return next_steps(status)[0].command
+        return next_steps(status, made_elsewhere=made_elsewhere)[0].command
     if lost_addresses:
         return lost_addresses[0].command
     if stale_groups:
-        return suggest("deploy")
+        return suggest("plan" if made_elsewhere else "deploy")
     return "" if healthy else suggest("validate cluster")
 
 
@@ -297,6 +300,7 @@ class ClusterStatus(Message):
         retyped_slots: master slots that launch another instance type than their stack says.
         lost_addresses: Elastic IPs that masters or the bastion should have but do not have.
         network_problems: what is wrong with NAT gateways, route tables and VPC endpoints of a private cluster.
+        differing_values: parameters whose value in the stack is not that of the cluster file.
         pause: the pause of the cluster; None if it is not paused.
         problems: what is wrong, a sentence each, the worst first.
     """
@@ -326,6 +330,7 @@ class ClusterStatus(Message):
     retyped_slots: tuple[RetypedSlot, ...] | Unknown | None = None
     lost_addresses: tuple[LostAddress, ...] | Unknown | None = None
     network_problems: tuple[Problem, ...] | Unknown | None = None
+    differing_values: tuple[DifferingValue, ...] | None = None
     pause: PauseState | None = None
     problems: tuple[str, ...] = ()
 
@@ -350,7 +355,7 @@ def stack_state(
         succeeded=None if status.in_progress or not _operation(status) else status.succeeded,
         cancelled=cancelled is True,
         protected=stack.protected,
-        without_policy=without_policy,
+        without_policy=() if stack.made_elsewhere else without_policy,
     )
 
 

@@ -47,6 +47,7 @@ from cfngen.deploy.status.cluster_status import (
     next_command,
     stack_state,
 )
+from cfngen.deploy.status.differing_values import find_differing_values
 from cfngen.deploy.status.network_problems import find_network_problems
 from cfngen.deploy.status.status_problems import find_status_problems
 from cfngen.hints import SuggestedCommand, suggest
@@ -63,12 +64,14 @@ def read_status(
     cluster: Cluster,
     *,
     find_url_override: FindApiUrlOverride = cluster_access.no_api_url_override,
+    file_values: Mapping[str, str] | None = None,
     detect_drift: bool = False,
     report: Report = lambda message: None,
 ) -> ClusterStatus:
     """Return the status of a cluster.
 
     Args:
+        file_values: what the cluster file says about the root's parameters; None without a file.
         detect_drift: whether to let CloudFormation detect drift, which takes some time.
 
     Raises:
@@ -83,12 +86,14 @@ def read_status(
         account=account.id,
         time=account.clock.now(),
         target_version=target_version(cluster),
+        differing_values=find_differing_values(stack, file_values or {}) or None if stack else None,
     )
     if stack is None:
         return make_status(stack=StackState(name=stack_name), next_command=next_command(StackStatus("")))
     if stack.status.name in STATUSES_WITHOUT_RESOURCES:
         state = stack_state(stack, read_or_unknown(lambda: read_status_since(account, stack)))
-        return make_status(stack=state, next_command=next_command(stack.status))
+        command = next_command(stack.status, made_elsewhere=stack.made_elsewhere)
+        return make_status(stack=state, next_command=command)
     reading = read_cluster(account, cluster, stack, find_url_override)
     drift_state = _detect_drift(account, stack, reading, report) if detect_drift else None
     return _status_of_reading(make_status, stack, reading, drift_state)
@@ -153,6 +158,7 @@ def _explain(api: Unknown, reading: ClusterReading) -> Unknown:
 def _next_command(stack: StackView, differences: Differences, *, is_healthy: bool) -> str | SuggestedCommand:
     return next_command(
         stack.status,
+        made_elsewhere=stack.made_elsewhere,
         healthy=is_healthy,
         stale_groups=bool(differences.stale_groups) and not isinstance(differences.stale_groups, Unknown),
         lost_addresses=() if isinstance(differences.lost_addresses, Unknown) else differences.lost_addresses,

@@ -6,8 +6,8 @@ service-account tokens, its OIDC provider and documents.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -33,6 +33,7 @@ from cfngen.deploy.status.cluster_problems import (
     Problem,
     find_cluster_problems,
 )
+from cfngen.deploy.status.differing_values import DifferingValue, find_differing_values
 from cfngen.deploy.status.network_problems import find_issuer_problems, find_network_problems, read_cluster_issuer
 
 POLL_INTERVAL_SECONDS = 10.0  # seconds between two validations
@@ -73,6 +74,7 @@ class Validation(Message):
         problems: the problems.
         members: the masters and nodes.
         version: version of the API server; empty if not known.
+        differing_values: parameters whose value in the stack is not that of the cluster file.
     """
 
     kind: ClassVar[str] = "validation"
@@ -83,6 +85,7 @@ class Validation(Message):
     problems: tuple[Problem, ...] = ()
     members: tuple[Member, ...] = ()
     version: str = ""
+    differing_values: tuple[DifferingValue, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,15 +114,20 @@ def validate(
     cluster: Cluster,
     *,
     find_url_override: FindApiUrlOverride = cluster_access.no_api_url_override,
+    file_values: Mapping[str, str] | None = None,
 ) -> Validation:
     """Validate a cluster once.
+
+    Args:
+        file_values: what the cluster file says about the root's parameters; None without a file.
 
     Raises:
         NoStackError: there is no such stack.
         CfngenError: something cannot be read, e.g. because a permission is missing.
     """
     state = read_cluster_state(account, stack_name, cluster, find_url_override)
-    return validate_state(state, cluster, account.clock.now())
+    validation = validate_state(state, cluster, account.clock.now())
+    return replace(validation, differing_values=find_differing_values(state.stack, file_values or {}))
 
 
 def wait_until_valid(

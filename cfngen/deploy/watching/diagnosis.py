@@ -259,6 +259,9 @@ def _describe_interfaces(account: Account, event: Event) -> Iterator[str]:
 def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = False) -> tuple[NextStep, ...]:
     status = stack.status
     if status.health is StackHealth.HEALTHY and not status.succeeded:
+        if stack.made_elsewhere:
+            purpose = "shows what the next update would change; retry it the way the stack was made"
+            return (NextStep(suggest("plan", stack=stack.name), purpose),)
         if cancelled:
             purpose = "applies the change after all; until then the stack is as it was before"
         else:
@@ -267,4 +270,5 @@ def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = Fals
     if status.health is StackHealth.ABSENT and failed:
         return (NextStep(suggest("deploy", stack=stack.name), "creates the cluster, once the cause is fixed"),)
     # The diagnosis itself shows the failures already.
-    return tuple(step for step in next_steps(status, stack.name) if step.command.name != "events")
+    steps = next_steps(status, stack.name, made_elsewhere=stack.made_elsewhere)
+    return tuple(step for step in steps if step.command.name != "events")

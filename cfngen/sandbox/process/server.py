@@ -57,6 +57,13 @@ IDLE_SECONDS = 3600.0  # the server ends after this time without requests
 MOTO_CONFIG: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
 
 
+class _RequestHandler(MotoRequestHandler):
+    """Sends the application's headers alone: the AWS SDK for JavaScript takes two of `Date` for one that is no time."""
+
+    def send_response(self, code: int, message: str | None = None) -> None:
+        self.send_response_only(code, message)
+
+
 class Sandbox:
     """An emulated account that is served on loopback, with all its regions.
 
@@ -82,7 +89,7 @@ class Sandbox:
         self.started = datetime.datetime.now(datetime.UTC)
         self._application = application
         self._any_account = next(iter(accounts.values()))  # its lock and its time are those of all accounts
-        self._server = make_server(HOST, 0, self.answer, threaded=True, request_handler=MotoRequestHandler)
+        self._server = make_server(HOST, 0, self.answer, threaded=True, request_handler=_RequestHandler)
         self._threads = [
             threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": TICK_SECONDS}, daemon=True),
             threading.Thread(target=self._run_clock, daemon=True),

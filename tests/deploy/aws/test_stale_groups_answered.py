@@ -191,10 +191,9 @@ def test_what_may_not_be_read_is_an_error(call: str) -> None:
 BEARER = {"Type": "AWS::CloudFormation::WaitConditionHandle", "Metadata": {"cfngen": {"program": SECOND_STAGE}}}
 STRANGER = {"Type": "AWS::CloudFormation::WaitConditionHandle", "Metadata": {"cfngen": {"program": "another"}}}
 CHILD = f"{NAME}-NodesStack-1"
-ROOT = Document("cluster", {"Resources": {"NodesStack": {}, GROUP_ID: {}}}, "", ("nodes",))
+ROOT = Document("cluster", {"Resources": {"NodesStack": {}}}, "", ("nodes",))
 NODES = Document("nodes", {"Resources": {GROUP_ID: {}}, "Outputs": {}}, "")
-STANDALONE = Document("standalone", {"Resources": {GROUP_ID: {}}}, "")
-DOCUMENTS = (ROOT, STANDALONE, NODES)
+DOCUMENTS = (ROOT, NODES)
 
 
 class Cluster(Fleet):
@@ -245,8 +244,8 @@ def body(definition: Mapping[str, Any], name: str = "OldProgram") -> bytes:
 def test_a_program_of_the_stacks_own_template_is_carried_over() -> None:
     api = Cluster({"Resources": {"OldProgram": BEARER}})
     made, notices = api.carried()
-    root, standalone, nodes = made.documents
-    assert (root, standalone) == (ROOT, STANDALONE)
+    root, nodes = made.documents
+    assert root == ROOT
     assert nodes.body == {"Resources": {GROUP_ID: {}, "OldProgram": BEARER}, "Outputs": {}}
     assert NODES.body["Resources"] == {GROUP_ID: {}}
     [meaning] = made.impacts
@@ -267,7 +266,7 @@ def test_else_it_comes_from_a_template_that_was_uploaded_before_the_newest_first
                ("one/3/nodes.json", body(BEARER, "Another")), ("one/4/nodes.json", body(STRANGER))]  # fmt: skip
     api = Cluster({"Resources": {"OldProgram": STRANGER}}, *uploads)
     made, _ = api.carried()
-    assert made.documents[2].body["Resources"]["OldProgram"] == BEARER
+    assert made.documents[1].body["Resources"]["OldProgram"] == BEARER
     assert api.fetched == ["one/4/nodes.json", "one/3/nodes.json", "one/1/nodes.json"]
     [sent] = api.named("s3:ListObjectsV2")
     expected = {"Bucket": "cfngen-123456789012-us-west-2", "Prefix": "one/", "ExpectedBucketOwner": "123456789012"}
@@ -280,7 +279,7 @@ def test_else_it_comes_from_a_template_that_was_uploaded_before_the_newest_first
 def test_only_the_newest_fifty_uploads_are_searched(older: int) -> None:
     uploads = [("one/0/nodes.json", body(BEARER)), *((f"one/x{n}/nodes.json", body(STRANGER)) for n in range(older))]
     made, _ = Cluster({}, *uploads).carried()
-    assert ("OldProgram" in made.documents[2].body["Resources"]) == (older == 49)
+    assert ("OldProgram" in made.documents[1].body["Resources"]) == (older == 49)
 
 
 @pytest.mark.parametrize(
@@ -298,11 +297,11 @@ def test_a_program_that_is_nowhere_is_told(given: dict[str, Answer]) -> None:
 def test_a_program_that_is_generated_anyway_is_not_carried_over() -> None:
     api = Cluster({"Resources": {"OldProgram": BEARER}})
     there = Document("nodes", {"Resources": {GROUP_ID: {}, "OldProgram": {"new": True}}}, "")
-    made, notices = api.carried((ROOT, STANDALONE, there))
-    assert (made.documents, made.impacts, len(notices)) == ((ROOT, STANDALONE, there), (), 1)
+    made, notices = api.carried((ROOT, there))
+    assert (made.documents, made.impacts, len(notices)) == ((ROOT, there), (), 1)
     # Nor one of a group that is to be removed, or that names none.
-    made, _ = api.carried((ROOT, STANDALONE))
-    assert made.documents == (ROOT, STANDALONE)
+    made, _ = api.carried((ROOT,))
+    assert made.documents == (ROOT,)
     api.versions["lt-1", "1"] = {"UserData": "strange"}
     assert api.carried()[0].documents == DOCUMENTS
 

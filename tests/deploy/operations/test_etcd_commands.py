@@ -84,14 +84,7 @@ def agree(question: Question) -> bool:
 
 def set_back(where: Place, said: list[Message], wanted: str = "latest", **changes: Any) -> Restored:
     arguments = {"consent": agree, "report": said.append, "find_url_override": where.override, **changes}
-    # CloudFormation's own command tags the root; these stacks were made as the console makes them.
     return restore(where.account, STACK, where.cluster, wanted, **arguments)
-
-
-@pytest.fixture(autouse=True)
-def owned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stacks of these tests count as the cluster's own."""
-    monkeypatch.setattr("cfngen.deploy.preflight.stack_checks.check_stack_owner", lambda stack, cluster: None)
 
 
 def masters(where: Place, letters: str = "A") -> list[str]:

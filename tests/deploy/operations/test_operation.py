@@ -156,13 +156,6 @@ def test_a_deletion_on_failure_leaves_no_stack(operator: Operator):
     assert stacks(operator) == {}
 
 
-def test_a_stack_of_somebody_else_is_left_alone(operator: Operator):
-    operator.cloud.account.create(name="kubernetes")
-    with pytest.raises(ForeignStackError, match="was not created by `cfngen deploy`"):
-        operator.deploy()
-    assert change_sets(operator, "kubernetes") == []
-
-
 def test_a_stack_of_another_cluster_is_left_alone(operator: Operator):
     operator.deploy(ONE)
     wanted = operator.wanted({"name": "two"})

@@ -219,11 +219,12 @@ def test_the_check_of_a_network_says_what_a_deployment_will_add(public: Subnets)
     assert not check.problems
     assert not check.warnings
     findings = [finding for finding in check.findings if finding.check == "tags"]
-    first = public.network.subnets[0]
-    assert [finding.severity for finding in findings] == [Severity.OK, Severity.OK]
-    assert findings[0].text == f"the deployment will give {first} the missing {PUBLIC_SUBNET_ROLE} = 1"
-    assert findings[0].commands == (
-        f"aws ec2 create-tags --region {REGION} --resources {first} --tags Key={PUBLIC_SUBNET_ROLE},Value=1",
+    first, second = public.network.subnets
+    [finding] = findings
+    assert (finding.severity, finding.key) == (Severity.OK, "network.subnets")
+    assert finding.text == f"the deployment will give {first} and {second} the missing {PUBLIC_SUBNET_ROLE} = 1"
+    assert finding.commands == (
+        f"aws ec2 create-tags --region {REGION} --resources {first} {second} --tags Key={PUBLIC_SUBNET_ROLE},Value=1",
     )
 
 

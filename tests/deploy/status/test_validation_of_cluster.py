@@ -323,7 +323,7 @@ def test_versions_that_go_together(kubelet, server):
     assert describe_skew(kubelet, server) == ""
 
 
-STACK = stacks.StackView("k8s", "arn", StackStatus("CREATE_COMPLETE"))
+STACK = stacks.StackView("k8s", "arn", StackStatus("CREATE_COMPLETE"), tags={"cfngen:cluster": "kubernetes"})
 WORKING = KubernetesReading("1.36.3", Readiness(ready=True), (), ())
 
 

@@ -18,7 +18,7 @@ from cfngen.deploy.messages.next_steps import as_hint, next_steps
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.operations import leftovers, stack_protection
 from cfngen.deploy.operations.interaction import Interaction
-from cfngen.deploy.preflight.stack_checks import check_stack_owner
+from cfngen.deploy.preflight.stack_checks import check_ownership
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
 from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
@@ -68,7 +68,7 @@ def attach(
         report = interaction.report
         outcome = watch(account, stack.id, report=report, on_interrupt=interaction.on_interrupt)
         if outcome.cancelled and outcome.status.name == "CREATE_IN_PROGRESS":
-            check_stack_owner(stack, cluster)
+            check_ownership(account, stack, cluster)
             outcome = cancel_creation(account, interaction, outcome)
         if not outcome.succeeded and not outcome.detached:
             report(complete(diagnose(account, stack.id, with_failure=outcome.action != "rollback")))

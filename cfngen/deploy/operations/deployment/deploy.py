@@ -24,7 +24,7 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.planning_account import PlanningAccount
 from cfngen.deploy.aws.stacks import StackView, find_stack
-from cfngen.deploy.aws.templates import nested_template_names
+from cfngen.deploy.aws.templates import templates_by_stack
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Finished, Question, Report, Step
 from cfngen.deploy.messages.stack_status import StackHealth
@@ -305,11 +305,10 @@ def _expect_changes(
     request: DeploymentRequest, documents: Sequence[Document], plan: Plan, *, continues: bool
 ) -> Expectation:
     """Return what a plan does; how long it takes is unknown if it continues what has failed before."""
-    templates_by_name = {document.name: document.body for document in documents}
     # Keys are paths of logical ids from the root stack: () is the root itself.
-    templates_by_path: dict[tuple[str, ...], TemplatePart] = {(): templates_by_name["cluster"]}
-    for logical_id, name in nested_template_names(templates_by_name["cluster"]).items():
-        templates_by_path[logical_id,] = templates_by_name[name]
+    templates_by_path: dict[tuple[str, ...], TemplatePart] = {
+        (stack,) if stack else (): template for stack, template in templates_by_stack(documents).items()
+    }
     file_values = request.parameter_file.values if request.parameter_file else {}
     # A parameter on the command line overrides the same parameter in the file.
     values = {**file_values, **request.flags}

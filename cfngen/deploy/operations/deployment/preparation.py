@@ -20,7 +20,7 @@ from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView, find_groups, find_resized_groups
 from cfngen.deploy.aws.pause import read_pause
 from cfngen.deploy.aws.stacks import StackTree, StackView
-from cfngen.deploy.aws.templates import read_deployed
+from cfngen.deploy.aws.templates import read_deployed, templates_in_form_of
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Impact, Notice, Report, Step
 from cfngen.deploy.operations.deployment.quorum import judge_quorum
@@ -180,6 +180,7 @@ def _settle(account: Account, request: DeploymentRequest, interaction: Interacti
     if updates:
         objects.check_next_updates(account, request.cluster, deployed)
         request = replace(request, cluster=clusters[0], documents=request.generate(clusters[0]))
+    request = replace(request, documents=templates_in_form_of(root_template, request.documents))
     setting_impacts = immutable_settings.setting_impacts(root_template, request.cluster)
     templates = add_old_programs(
         account, request.documents, deployed, cluster=name, bucket=request.bucket, report=interaction.report
@@ -320,7 +321,8 @@ def _plan(
     if deployed:
         plan = judge_quorum(account, deployed.root, checked.groups, plan, request.find_url_override)
     preparation = Preparation(plan, settled.deployed_stack, settled.resolved.values, request, settled.removed_issuer)
-    may_have_phases = plan.operation == "update" and plan.change_set_id and not plan.leaves_stack
+    is_nested = any(document.children for document in request.documents)
+    may_have_phases = is_nested and plan.operation == "update" and plan.change_set_id and not plan.leaves_stack
     if deployed is None or all_at_once or not may_have_phases or plan.refusal_reason:
         return preparation
     phases = plan_phases(

@@ -89,7 +89,7 @@ def pause(
 
 
 def _require_pausable_stack(account: Account, stack_name: str, cluster: Cluster) -> StackView:
-    stack = require_idle_stack(account, stack_name, cluster.name)
+    stack = require_idle_stack(account, stack_name, cluster.name, updates=True)
     if stack.status.health is not StackHealth.HEALTHY:
         raise CannotPauseError(
             f"nothing was changed: the stack {stack.name} is in {stack.status}",

@@ -67,7 +67,7 @@ def add_old_programs(
     for group, stack_id in stale_groups:
         hint = _HINT.format(group=group.id)
         report(Notice(group.text, hint))
-        index = _index_of_nested_template(documents_to_upload, group.group)
+        index = _index_of_template(documents_to_upload, group.group)
         if index is None or not group.program or _has_resource(documents_to_upload[index], group.program):
             continue
         document = documents_to_upload[index]
@@ -103,18 +103,13 @@ def _read_stale_groups(deployed: StackTree, report: Report) -> list[tuple[StaleG
     return [(group, stack_ids[group.group]) for group in stale]
 
 
-def _index_of_nested_template(documents: Sequence[Document], logical_id: str) -> int | None:
-    """Return the position of the nested template that has a resource; None if no nested template has it."""
-    for index, document in enumerate(documents):
-        is_root = bool(document.children)
-        if not is_root and _has_resource(document, logical_id):
-            return index
-    return None
+def _index_of_template(documents: Sequence[Document], logical_id: str) -> int | None:
+    """Return the position of the template that has a resource; None if none has it."""
+    return next((index for index, document in enumerate(documents) if _has_resource(document, logical_id)), None)
 
 
 def _has_resource(document: Document, logical_id: str) -> bool:
-    """Return whether a template has a resource; `standalone` is ignored, because it is not uploaded."""
-    return document.name != "standalone" and logical_id in document.body["Resources"]
+    return logical_id in document.body["Resources"]
 
 
 def _find_program_resource(

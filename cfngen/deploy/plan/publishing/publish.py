@@ -18,13 +18,13 @@ from typing import TypeVar
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, AwsError, as_aws_error, error_code, translate_aws_errors
 from cfngen.deploy.aws.stacks import NESTED_STACK
-from cfngen.deploy.aws.templates import LOCATION_PARAMETERS, name_in_template_url, object_url
+from cfngen.deploy.aws.templates import name_in_template_url, object_url
 from cfngen.deploy.aws.types import JsonObject, TemplatePart
 from cfngen.deploy.messages.message import Report, Step
 from cfngen.deploy.plan.publishing import bucket as buckets
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText
-from cfngen.templates.document import Document
+from cfngen.templates.document import LOCATION_PARAMETERS, Document, root_of
 from cfngen.text import pluralize
 
 # "CloudFormation quotas", CloudFormation User Guide: a template body in an Amazon S3 object.
@@ -114,7 +114,7 @@ def publish(
     """Upload a cluster's root and nested templates; templates that exist already are not uploaded again.
 
     Args:
-        documents: the generated templates; `standalone` is not needed and not uploaded.
+        documents: the generated templates; `standalone` is uploaded only if it is the only one.
         bucket: the operator's bucket; cfngen's own if empty.
 
     Raises:
@@ -155,7 +155,7 @@ def assign_template_urls(
         ValueError: the root or a nested template is missing.
     """
     bucket_name = bucket or buckets.default_name(account)
-    root = next((document for document in documents if document.children), None)
+    root = root_of(documents)
     if root is None:
         raise ValueError("there is no root template to deploy")
     children = {

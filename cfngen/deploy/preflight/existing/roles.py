@@ -31,6 +31,7 @@ from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.findings import Finding, refusal, unread
+from cfngen.hints import CommandText, SuggestedCommand
 from cfngen.permissions.grants import Grant, grants, scope_of
 from cfngen.permissions.statements import Condition, Statement, merge_statements
 from cfngen.permissions.trust import ec2_principal
@@ -134,6 +135,9 @@ def _find_public_access_problem(account: Account) -> Iterator[Finding]:
 _OPERATORS_WITHOUT_VALUE = ("StringNotEquals", "Null")
 
 
+_MAX_NAMED = 5  # actions that a notice names
+
+
 def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
     """Yield a notice for each existing role that lacks permissions, or whose permissions are not known."""
     grant_by_name = {grant.name: grant for grant in grants(cluster, scope_of(cluster, stack=stack, account=account.id))}
@@ -151,10 +155,18 @@ def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
             yield Notice(f"{key}: whether {existing.role} has the permissions that it needs is not known: {error}")
             continue
         if missing:
+            named, others = missing[:_MAX_NAMED], len(missing) - _MAX_NAMED
+            if others > 0:
+                named.append(f"{others} more")
+            policies = join_and([policy.name for policy in grant_by_name[grantee].policies])
             yield Notice(
-                f"{key}: according to IAM's policy simulator, {existing.role} lacks {join_and(missing)}",
-                "without them instances may not start, and the deployment may fail; docs/operate/security.md says how "
-                "to print and attach the policies of existing roles.",
+                f"{key}: according to IAM's policy simulator, {existing.role} lacks {join_and(named)} of the actions "
+                f"in {policies}",
+                CommandText(
+                    SuggestedCommand(f"permissions {grantee}", (("--account", account.id),)),
+                    f" prints {policies}: attach all of it; else instances may not start, and the deployment may fail "
+                    "(docs/operate/security.md).",
+                ),
             )
 
 

@@ -19,7 +19,7 @@ from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, FindingsError, Severity, problem, refusal, warning
 from cfngen.deploy.preflight.network.situation import NamedSubnet, Situation, default_route, named_subnets
-from cfngen.text import join_and, pluralize
+from cfngen.text import join_and, pluralize, verb_form
 
 SHARED = "shared"
 MAX_TAGS = 50
@@ -152,47 +152,53 @@ _TAGGING_KEY = "network.tagExisting"
 
 
 def find_tag_problems(situation: Situation) -> Iterator[Finding]:
-    """Yield a finding for each existing subnet in which controllers would not create load balancers of services.
+    """Yield a finding for each tag without which controllers would not create load balancers in existing subnets.
 
     With `network.tagExisting`, `cfngen deploy` adds what is missing, so only what keeps it from that is a problem.
     """
     cluster = situation.cluster
+    # Subnets by the tag that they lack, its value, and the clusters whose tags they have.
+    lacking: dict[tuple[str, str, tuple[str, ...]], list[NamedSubnet]] = {}
     for subnet, described in situation.existing_subnets:
         tags = tag_map(described.get("Tags"))
         needed = needed_tags(cluster, subnet, tags, situation.route_table(subnet))
-        missing = {key: value for key, value in needed.items() if key not in tags}
-        create_tags = f"aws ec2 create-tags --region {situation.region} --resources {subnet.id} --tags"
-        commands = {key: f"{create_tags} Key={key},Value={value}" for key, value in missing.items()}
-        if cluster.network.tag_existing:
-            faults = find_faults(cluster, subnet, tags, needed)
-            for fault in faults:
-                remedy = f"correct its tags, or remove {_TAGGING_KEY} and tag the subnets yourself"
-                yield problem(subnet.id_key, fault, remedy)
-            if missing and not faults:
-                names = " and ".join(f"{key} = {value}" for key, value in missing.items())
-                yield Finding(
-                    Severity.OK,
-                    f"the deployment will give {subnet.id} the missing {names}",
-                    subnet.id_key,
-                    "who creates the stack in the console adds it with",
-                    tuple(commands.values()),
-                )
-            continue
-        for key, command in commands.items():
-            yield _judge_missing_tag(cluster, subnet, tags, key, command)
+        faults = list(find_faults(cluster, subnet, tags, needed)) if cluster.network.tag_existing else []
+        for fault in faults:
+            remedy = f"correct its tags, or remove {_TAGGING_KEY} and tag the subnets yourself"
+            yield problem(subnet.id_key, fault, remedy)
+        for key, value in {} if faults else needed.items():
+            if key not in tags:
+                owners = () if key in SUBNET_ROLES else tuple(other_clusters(cluster, tags))
+                lacking.setdefault((key, value, owners), []).append(subnet)
+    for (key, value, owners), subnets in lacking.items():
+        names = " ".join(subnet.id for subnet in subnets)
+        command = f"aws ec2 create-tags --region {situation.region} --resources {names} --tags Key={key},Value={value}"
+        yield _judge_missing_tag(cluster, subnets, f"{key} = {value}", owners, command)
 
 
 def _judge_missing_tag(
-    cluster: Cluster, subnet: NamedSubnet, tags: Mapping[str, str], key: str, command: str
+    cluster: Cluster, subnets: Sequence[NamedSubnet], tag: str, owners: Sequence[str], command: str
 ) -> Finding:
-    """Return a warning that an existing subnet lacks a tag, which a command adds."""
+    """Return what it means that existing subnets lack a tag, which a command adds to all of them.
+
+    Args:
+        owners: the other clusters whose tags the subnets have, if it is the cluster's own tag that they lack.
+    """
+    finding_key = subnets[0].id_key if len(subnets) == 1 else "network.subnets"
+    names, has = join_and([subnet.id for subnet in subnets]), verb_form(len(subnets), "have")
+    key = tag.partition(" = ")[0]
+    if cluster.network.tag_existing:
+        remedy = "who creates the stack in the console adds it with"
+        text = f"the deployment will give {names} the missing {tag}"
+        return Finding(Severity.OK, text, finding_key, remedy, (command,))
     if key in SUBNET_ROLES:
         kind = "internal" if key == INTERNAL_SUBNET_ROLE else "internet-facing"
-        text = f"{subnet.id} has no tag {key}, by which controllers find subnets for {kind} load balancers"
+        text = f"{names} {has} no tag {key}, by which controllers find subnets for {kind} load balancers"
         remedy = f"add it, set {_TAGGING_KEY}, or name the subnets in each service's annotations"
     else:
-        others = other_clusters(cluster, tags)
-        owners = f"tag of the cluster {others[0]}" if len(others) == 1 else f"tags of the clusters {join_and(others)}"
-        text = f"{subnet.id} has the {owners} and not that of {cluster.name}, so it gets no load balancers of services"
-        remedy = f"share it with this cluster, or set {_TAGGING_KEY}"
-    return warning(subnet.id_key, text, remedy, command)
+        others = f"tag of the cluster {owners[0]}" if len(owners) == 1 else f"tags of the clusters {join_and(owners)}"
+        gets = verb_form(len(subnets), "get")
+        pronoun = "it" if len(subnets) == 1 else "they"
+        text = f"{names} {has} the {others} and not that of {cluster.name}, so {pronoun} {gets} no load balancers of "
+        text, remedy = f"{text}services", f"share it with this cluster, or set {_TAGGING_KEY}"
+    return warning(finding_key, text, remedy, command)

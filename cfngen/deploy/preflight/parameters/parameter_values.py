@@ -21,11 +21,11 @@ from cfngen.cluster.naming.logical_ids import NodeGroupId
 from cfngen.cluster.network.existing_parts import GroupRole, existing_group, group_key, stack_outputs
 from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.deploy.aws.stacks import StackView
-from cfngen.deploy.aws.templates import LOCATION_PARAMETERS
 from cfngen.deploy.aws.types import AwsArguments, TemplatePart
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.parameters.parameter_file import ParameterFile
 from cfngen.errors import CfngenError
+from cfngen.templates.document import LOCATION_PARAMETERS
 
 MASK = "****"
 """Shown in messages instead of the value of a NoEcho parameter."""

@@ -154,9 +154,7 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
 
 def _count_demand(templates: Mapping[str, TemplatePart], values: Mapping[str, str]) -> Demand:
     count = _Count()
-    for stack, evaluated in evaluate_stacks(templates, values).items():
-        if not stack:
-            continue
+    for evaluated in evaluate_stacks(templates, values).values():
         template = _TemplateWithValues(evaluated.resources, evaluated.values)
         count.by_resource_type.update(resource["Type"] for resource in template.resources.values())
         count.add_instances(template)
@@ -291,8 +289,6 @@ def read_deployed_demand(deployed: StackTree) -> Demand:
             for logical_id in nested_template_names(root_template)
             if logical_id in physical_ids
         }
-    if not nested:
-        return Demand()
     # The root outputs the id of a VPC that it has created.
     vpc_id = root.values.get("VpcId") or root.outputs.get("VpcId", "")
     return replace(_count_demand({"": root_template, **nested}, root.parameters), vpc_id=vpc_id)

@@ -6,6 +6,7 @@ its reference, https://docs.aws.amazon.com/cli/latest/reference/.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -87,8 +88,8 @@ def call(words: list[str], client: Callable[[str], Any]) -> str:
     service, operation, options = parsed(words)
     model = _operation(service, operation)
     arguments = {
-        name: _content(" ".join(options[_option(name)]))
-        for name in model.input_shape.members
+        name: _content(options[_option(name)], member.type_name)
+        for name, member in model.input_shape.members.items()
         if _option(name) in options
     }
     answer = getattr(client(service), xform_name(operation.replace("-", "_")))(**arguments)
@@ -118,5 +119,13 @@ def _option(name: str) -> str:
     return str(xform_name(name, "-"))
 
 
-def _content(value: str) -> str:
-    return Path(value.removeprefix("file://")).read_text("utf-8") if value.startswith("file://") else value
+def _content(values: list[str], kind: str) -> Any:
+    """Return an option's value for the API: structures are JSON here, where the CLI takes a shorthand as well."""
+    value = " ".join(values)
+    if value.startswith("file://"):
+        return Path(value.removeprefix("file://")).read_text("utf-8")
+    if kind == "integer":
+        return int(value)
+    if kind in ("list", "structure") and value.startswith(("[", "{")):
+        return json.loads(value)
+    return values if kind == "list" else value

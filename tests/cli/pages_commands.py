@@ -295,7 +295,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("", "cfngen plan -f prod.yaml --profile prod"): Typed(code=4),
         ("", """cfngen plan --output json | jq 'select(.type == "plan").stacks'"""): Typed(code=4),
         ("", "cfngen plan --full"): Typed(code=4),
-        ("", "cfngen plan --prices prices.yaml"): Typed(before=price_list, code=4),
+        ("", "cfngen plan --prices prices.yaml"): Typed(before=price_list, answers=MAKES_BUCKET, code=4),
         ("", "cfngen plan --graph plan.html"): Typed(code=4),
         ("", "cfngen plan --sandbox"): Typed(code=4),
     },
@@ -381,7 +381,9 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("Deploying with cfngen", "cfngen plan"): Typed(before=nothing, answers=MAKES_BUCKET, code=4),
         ("Deploying with cfngen", "cfngen deploy"): Typed(answers=("y",)),
         ("Deploying with cfngen", "cfngen delete"): Typed(answers=DELETION),
-        ("Several clusters, several regions", "cfngen plan -f trial.yaml"): Typed(answers=WHO_AND_KEPT, code=4),
+        ("Several clusters, several regions", "cfngen plan -f trial.yaml"): Typed(
+            answers=WHO_AND_KEPT + MAKES_BUCKET, code=4
+        ),
         ("When something fails", "cfngen rollback"): Typed(before=failed_and_kept),
         ("Reaching the cluster", "cfngen kubeconfig"): Typed(before=deployed),
     },

@@ -6,6 +6,7 @@ its reference, https://docs.aws.amazon.com/cli/latest/reference/.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -119,11 +120,13 @@ def _option(name: str) -> str:
 
 
 def _value(type_name: str, words: list[str]) -> Any:
+    """Return an option's value for the API: structures are JSON here, where the CLI takes a shorthand as well."""
+    text = " ".join(words)
+    if text.startswith("file://"):
+        return Path(text.removeprefix("file://")).read_text("utf-8")
+    if type_name in ("list", "structure") and text.startswith(("[", "{")):
+        return json.loads(text)
     if type_name == "list":
         return words
-    text = " ".join(words)
-    return int(text) if type_name == "integer" else (not text or _content(text))
-
-
-def _content(value: str) -> str:
-    return Path(value.removeprefix("file://")).read_text("utf-8") if value.startswith("file://") else value
+    # A flag has no word.
+    return int(text) if type_name == "integer" else text or True

@@ -44,6 +44,7 @@ def commanding(where: Place, cfngen: Shell, patch: pytest.MonkeyPatch) -> Comman
     operating(where, patch)
 
     def run(name: str, *arguments: str, stack: str = STACK, **environ: str) -> Ran:
-        return cfngen(name, *arguments, "--defaults", "--stack-name", stack, **environ)
+        agreed = ("--create-bucket",) if name == "plan" else ()
+        return cfngen(name, *arguments, *agreed, "--defaults", "--stack-name", stack, **environ)
 
     return run

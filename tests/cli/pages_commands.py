@@ -276,6 +276,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "rollback": ("y",),
 }
 
+MAKES_BUCKET = ("y",)  # the first plan of an account asks whether to make the bucket for templates
 WHO_AND_KEPT = ("203.0.113.7/32", "y")  # who may reach the API, and whether the cluster file is to say so
 EXAMPLE_INSTANCE = "i-0123456789abcdef0"
 CLUSTERS_NAME = {"NAME": "kubernetes"}
@@ -289,7 +290,7 @@ DEPLOYS_TEMPLATE = (
     "--template-file output/standalone.json --s3-bucket my-templates --parameter-overrides "
 )
 CREATES_STACK = f"{DEPLOYS_TEMPLATE}ApiAllowedCidr=203.0.113.7/32"
-PLANS_IN_JOB = "code=0; cfngen plan --account 123456789012 --graph plan.html > plan.txt || code=$?"
+PLANS_IN_JOB = "code=0; cfngen plan --account 123456789012 --create-bucket --graph plan.html > plan.txt || code=$?"
 COPY = {"CLUSTER": lambda reader: reader.stack, "TIME": time_of_copy}
 
 # By page; then by section and command.
@@ -305,11 +306,11 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
     },
     "cfngen graph --help": {("", "cfngen graph --templates output/"): Typed(before=templates_written)},
     "cfngen plan --help": {
-        ("", "cfngen plan"): Typed(code=4),
+        ("", "cfngen plan"): Typed(answers=MAKES_BUCKET, code=4),
         ("", "cfngen plan -f prod.yaml --profile prod"): Typed(code=4),
         ("", """cfngen plan --output json | jq 'select(.type == "plan").stacks'"""): Typed(code=4),
         ("", "cfngen plan --full"): Typed(code=4),
-        ("", "cfngen plan --prices prices.yaml"): Typed(before=price_list, code=4),
+        ("", "cfngen plan --prices prices.yaml"): Typed(before=price_list, answers=MAKES_BUCKET, code=4),
         ("", "cfngen plan --graph plan.html"): Typed(code=4),
         ("", "cfngen plan --sandbox"): Typed(code=4),
     },
@@ -336,15 +337,17 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("", "cfngen completion fish > ~/.config/fish/completions/cfngen.fish"): Typed(before=fish_is_there),
     },
     "cfngen --help": {
-        ("", "cfngen plan"): Typed(answers=WHO_AND_KEPT, code=4),
+        ("", "cfngen plan"): Typed(answers=WHO_AND_KEPT + MAKES_BUCKET, code=4),
     },
     "README.md": {
         ("Quick start", "cfngen plan --sandbox --set 'nodeGroups[0].instanceType=m7g.large'"): Typed(code=4),
         ("Your own cluster", "cfngen init"): Typed(before=no_cluster_file),
-        ("Time and cost", "cfngen plan --prices FILE"): Typed(before=price_list, fill={"FILE": "prices.yaml"}, code=4),
+        ("Time and cost", "cfngen plan --prices FILE"): Typed(
+            before=price_list, fill={"FILE": "prices.yaml"}, answers=MAKES_BUCKET, code=4
+        ),
     },
     "docs/start/first-deployment.md": {
-        ("3. The plan", "cfngen plan"): Typed(answers=WHO_AND_KEPT, code=4),
+        ("3. The plan", "cfngen plan"): Typed(answers=WHO_AND_KEPT + MAKES_BUCKET, code=4),
         ("4. The cluster", "cfngen deploy"): Typed(answers=("y",)),
         ("7. Delete the cluster", "cfngen delete"): Typed(answers=DELETION),
         ("Where next", "cfngen init --from production"): Typed(before=no_cluster_file),
@@ -359,7 +362,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("Generate and review", "cfngen lint [FILES]"): Typed(fill={"[FILES]": ("", "output/cluster.json")}),
         ("Generate and review", "cfngen userdata [ROLE]"): Typed(fill={"[ROLE]": ("", *ROLES)}),
         ("Generate and review", "cfngen permissions [NAME]"): Typed(fill={"[NAME]": ("", "execution", "nodes-spot")}),
-        ("Deploy", "cfngen plan"): Typed(before=nothing, code=4),
+        ("Deploy", "cfngen plan"): Typed(before=nothing, answers=MAKES_BUCKET, code=4),
         ("Deploy", "cfngen deploy"): Typed(answers=("y",)),
         ("Deploy", "cfngen rollback"): Typed(before=failed_and_kept),
         ("Deploy", "cfngen delete"): Typed(answers=DELETION),
@@ -371,7 +374,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("Pictures of a cluster", "cfngen graph --templates output/ --output-file cluster.svg"): Typed(
             before=templates_written
         ),
-        ("Pictures of a cluster", "cfngen plan --graph plan.html"): Typed(code=4),
+        ("Pictures of a cluster", "cfngen plan --graph plan.html"): Typed(answers=MAKES_BUCKET, code=4),
         ("What a deployment changes", "cfngen plan --graph plan.svg"): Typed(code=4),
     },
     "docs/build/images.md": {
@@ -394,16 +397,18 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("AWS CLI", f"{DEPLOYS_TEMPLATE}file://output/parameters/aws-cli.json"): Typed(before=larger_group),
     },
     "docs/deploy/deploy.md": {
-        ("Deploying with cfngen", "cfngen plan"): Typed(before=nothing, code=4),
+        ("Deploying with cfngen", "cfngen plan"): Typed(before=nothing, answers=MAKES_BUCKET, code=4),
         ("Deploying with cfngen", "cfngen deploy"): Typed(answers=("y",)),
         ("Deploying with cfngen", "cfngen delete"): Typed(answers=DELETION),
-        ("Several clusters, several regions", "cfngen plan -f trial.yaml"): Typed(answers=WHO_AND_KEPT, code=4),
+        ("Several clusters, several regions", "cfngen plan -f trial.yaml"): Typed(
+            answers=WHO_AND_KEPT + MAKES_BUCKET, code=4
+        ),
         ("When something fails", "cfngen rollback"): Typed(before=failed_and_kept),
         ("Reaching the cluster", "cfngen kubeconfig"): Typed(before=deployed),
     },
     "docs/deploy/pull-requests.md": {
         ("Without an AWS account", "cfngen templates --check"): Typed(before=templates_written),
-        ("With an account", "cfngen plan --output json"): Typed(code=4),
+        ("With an account", "cfngen plan --create-bucket --output json"): Typed(code=4),
         ("With an account", "cfngen plan --graph plan.html"): Typed(code=4),
         ("A whole job", PLANS_IN_JOB): Typed(code=4),
     },

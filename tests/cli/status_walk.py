@@ -43,7 +43,12 @@ STACK = "k8s"
 CLUSTER = "walk"
 CHOICE = ("-f", f"{CLUSTER}.yaml", "--stack-name", STACK)
 """How commands are told which cluster is meant: neither is the default, so that one suggested without them is wrong."""
-AGREED = {"deploy": "--yes --allow-danger --no-verify", "rollback": "--yes --allow-danger", "delete": "--yes"}
+AGREED = {
+    "plan": "--create-bucket",
+    "deploy": "--yes --allow-danger --no-verify",
+    "rollback": "--yes --allow-danger",
+    "delete": "--yes",
+}
 """What says yes beforehand: nobody sits at this terminal."""
 PAGE = 30  # events in an answer
 LONGER = 12  # times that a sleep takes: a watch then looks less often

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import io
+import re
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -66,7 +68,9 @@ def test_an_answer_goes_into_the_cluster_file(typing: Typing, directory: Path, c
     file = directory / "cluster.yaml"
     file.write_text(KUBE_UP)
     file.chmod(0o640)
-    ran = typing(command, answers=("here", "203.0.113.7/8", "203.0.113.7", "y", "n"))
+    # The last question is whether a plan may make the bucket for templates, or whether to deploy.
+    may_go_on = "y" if command == "plan" else "n"
+    ran = typing(command, answers=("here", "203.0.113.7/8", "203.0.113.7", "y", may_go_on))
     assert ran.code == (4 if command == "plan" else 1)
     assert "Address range that may reach it" in ran.err
     assert "'here' is not an IPv4 CIDR" in ran.err
@@ -86,13 +90,38 @@ def test_an_answer_goes_into_the_cluster_file(typing: Typing, directory: Path, c
 
 def test_an_answer_that_stays_out_of_the_file_is_the_stacks(typing: Typing, directory: Path) -> None:
     (directory / "cluster.yaml").write_text("name: kubernetes\n")
-    ran = typing("plan", answers=("203.0.113.0/24", "n"))
+    ran = typing("plan", answers=("203.0.113.0/24", "n", "y"))
     assert (ran.code, "Plan: 38 to add" in ran.out) == (4, True)
     assert (directory / "cluster.yaml").read_text() == "name: kubernetes\n"
     (directory / "cluster.yaml").unlink()
     ran = typing("plan", answers=("203.0.113.0/24",))
     assert (ran.code, "Plan: 38 to add" in ran.out) == (4, True)
     assert "`cfngen init`" in ran.err
+
+
+def test_a_plan_makes_the_bucket_only_if_somebody_agrees(typing: Typing, account: PagesAccount) -> None:
+    allowed = ("--defaults", "--parameter", "ApiAllowedCidr=203.0.113.7/32")
+
+    def buckets() -> list[str]:
+        return [bucket["Name"] for bucket in account.client("s3", "us-west-2").list_buckets()["Buckets"]]
+
+    name = "cfngen-123456789012-us-west-2"
+    alone = typing("plan", *allowed)
+    assert (alone.code, "confirm in advance with --create-bucket." in " ".join(alone.err.split())) == (1, True)
+    declined = typing("plan", *allowed, answers=("n",))
+    said = " ".join(declined.err.split())
+    assert (declined.code, f"Create the bucket {name}?" in said) == (1, True)
+    assert "it stays, for plans and deployments to come, until a deletion with --empty-bucket" in said
+    assert (buckets(), account.stacks("us-west-2")) == ([], [])
+    agreed = typing("plan", *allowed, "--create-bucket")
+    assert (agreed.code, buckets(), account.stacks("us-west-2")) == (4, [name], [])
+    left = "left in the account: 7 templates in the bucket cfngen-123456789012-us-west-2, which was created for them"
+    assert left in " ".join(agreed.err.split())
+    again = typing("plan", *allowed)
+    assert (again.code, "left in the account" in again.err) == (4, False)
+    [remedy] = re.findall(r"`cfngen (delete [^`]*)`", agreed.err)
+    assert typing(*shlex.split(remedy), "--yes").code == 0
+    assert buckets() == []
 
 
 @pytest.mark.parametrize("reason", ["its form is unusual", "it cannot be written: Read-only file system"])
@@ -105,7 +134,7 @@ def test_where_the_file_cannot_be_changed_the_lines_are_shown(
     monkeypatch.setattr("cfngen.cli.input.api_range.replace_file", refuse)
     text = "ssh: &closed {allowedCidrs: []}\napi: *closed\n" if "form" in reason else KUBE_UP
     (directory / "cluster.yaml").write_text(text)
-    ran = typing("plan", answers=("203.0.113.0/24", "y"))
+    ran = typing("plan", answers=("203.0.113.0/24", "y", "y"))
     assert (ran.code, "Plan: 38 to add" in ran.out) == (4, True)
     assert f"cluster.yaml was not changed, since {reason}. Add these lines" in ran.err
     assert "  api:\n    allowedCidrs: [203.0.113.0/24]\n" in ran.err

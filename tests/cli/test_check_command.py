@@ -114,11 +114,11 @@ def test_nothing_is_created_in_a_network_with_problems(landlord: Landlord, comma
 def test_warnings_are_shown_and_the_check_can_be_skipped(landlord: Landlord) -> None:
     subnet = landlord.network.subnets[0]
     landlord.network.tag(subnet, "kubernetes.io/cluster/other", "owned")
-    ran = landlord.run("plan", *ALLOWED)
+    ran = landlord.run("plan", *ALLOWED, "--create-bucket")
     assert ran.code == 4
     assert f"! network.subnets[0].id: {subnet} has the tag of the cluster other" in ran.out
     landlord.network.drop_default_route()
-    ran = landlord.run("plan", *ALLOWED, "--skip-network-check")
+    ran = landlord.run("plan", *ALLOWED, "--skip-network-check", "--create-bucket")
     assert ran.code == 4
     assert "network.subnets[0].id" not in ran.out
 

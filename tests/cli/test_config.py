@@ -157,8 +157,26 @@ def test_rules_of_existing_security_groups_are_a_table_with_commands(cfngen, dir
     assert len(rules) == len(rows)
     assert rules[0]["command"].startswith("aws ec2 authorize-security-group-ingress --region us-west-2 --group-id sg-")
 
+    assert [rule["isInNewGroups"] for rule in rules if rule["direction"] == "egress"] == [True]
+    terraform = cfngen("config", "--security-group-rules", "-o", "terraform").out
+    assert terraform.count("\nresource ") + 1 == sum(len(rule["peers"]) for rule in rules)
+    assert [peer for rule in rules[:2] for peer in rule["peers"]] == [
+        {"securityGroupId": "sg-0123456789abcdef0"},
+        {"cidr": "10.20.0.0/24"},
+        {"cidr": "10.244.0.0/16"},
+    ]
+    assert terraform.startswith(
+        'resource "aws_vpc_security_group_ingress_rule" "nodes_all_nodes" {\n'
+        '  security_group_id            = "sg-0123456789abcdef0"\n'
+        '  referenced_security_group_id = "sg-0123456789abcdef0"\n'
+        '  ip_protocol                  = "-1"\n'
+        '  description                  = "Nodes and pods to nodes and pods"\n'
+        "}\n"
+    )
+    assert cfngen("config", "-o", "terraform").code == 64
 
-def test_rules_with_references_have_no_commands(cfngen, directory):
+
+def test_rules_with_references_have_variables_in_their_commands(cfngen, directory):
     (directory / "cluster.yaml").write_text(
         "network:\n"
         "  vpc: {id: vpc-0123456789abcdef0, cidr: 10.20.0.0/16}\n"
@@ -172,7 +190,7 @@ def test_rules_with_references_have_no_commands(cfngen, directory):
     )
     document = json.loads(cfngen("config", "--security-group-rules", "-o", "json").out)
     commands = {rule["command"] for rule in document["securityGroupRules"]}
-    assert "" in commands
+    assert any("$MASTERS_GROUP" in command for command in commands)
     assert not any("stack:" in command for command in commands)
 
 

@@ -52,7 +52,8 @@ def test_output_means_the_form_of_the_output_in_every_command(name: str) -> None
     if name not in ONE_FORM:
         form = options["--output"].type
         assert isinstance(form, click.Choice)
-        forms, where = OF_A_FILE.get(name, (("text", "yaml", "json") if name == "config" else ("text", "json"), None))
+        usual = ("text", "yaml", "json", "terraform") if name == "config" else ("text", "json")
+        forms, where = OF_A_FILE.get(name, (usual, None))
         assert tuple(form.choices) == forms
         assert where is None or where in options
 

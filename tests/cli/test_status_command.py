@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from aws_cli import call
 from deployed import STACK
-from deployed_cluster import Command, Place
+from deployed_cluster import Command, Place, session
 from shell import Shell
 
 from cfngen.cli.render.status import status_lines
@@ -84,21 +87,108 @@ def test_a_missing_permission_is_said_where_it_matters(run: Command, where: Plac
 def test_drift_is_asked_for(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     differences = (Difference("/MaxSize", "4", "9", "NOT_EQUAL"),)
     group = DriftedResource(
-        "k8s-Nodes", "Group", "asg-1", "AWS::AutoScaling::AutoScalingGroup", "MODIFIED", differences
+        "k8s-Nodes",
+        "Group",
+        "asg-1",
+        "AWS::AutoScaling::AutoScalingGroup",
+        "MODIFIED",
+        differences,
+        ("aws autoscaling …",),
     )
     gone = DriftedResource("k8s-Vpc", "Route", "rtb-1|0.0.0.0/0", "AWS::EC2::Route", "DELETED")
     found = Drift((group, gone), {"k8s-Iam": "no permission"})
-    monkeypatch.setattr("cfngen.deploy.aws.drift.detect_drift", lambda account, stacks: found)
+    monkeypatch.setattr("cfngen.deploy.aws.drift.detect_drift", lambda account, stacks, cluster: found)
     ran = run("status", "--drift")
     assert "CloudFormation is comparing the resources with the templates" in ran.err
     assert under(ran.out, "Drift") == [
         "  k8s-Nodes/Group  MODIFIED  asg-1",
         "    /MaxSize: 9 (template: 4)",
+        "    as in the template again:",
+        "      aws autoscaling …",
         "  k8s-Vpc/Route  DELETED  rtb-1|0.0.0.0/0",
+        "    no single command puts it back",
         "  k8s-Iam: unknown: no permission",
     ]
-    monkeypatch.setattr("cfngen.deploy.aws.drift.detect_drift", lambda account, stacks: Drift((), {}))
+    monkeypatch.setattr("cfngen.deploy.aws.drift.detect_drift", lambda account, stacks, cluster: Drift((), {}))
     assert under(run("status", "--drift").out, "Drift") == ["  none: every resource matches its template"]
+
+
+class Hand:
+    """Somebody who changes resources of the cluster in the console."""
+
+    def __init__(self, where: Place) -> None:
+        self.client = lambda service: session().client(service, where.cluster.region)
+        tree = [resource for stack in where.world.cloud.stacks() for resource in stack.resources.values()]
+        self.ids = {resource.logical_id: resource.physical_id for resource in tree if resource.exists}
+
+    def change(self) -> Iterator[str]:
+        """Change something; yield the line that `status --drift` then has for it, from its path on."""
+        ec2, autoscaling = self.client("ec2"), self.client("autoscaling")
+        master, nodes = self.ids["MasterAAutoScalingGroup"], self.ids[NODES]
+        launch_template = self.ids["NodeGroupNodesLaunchTemplate"]
+        version = ec2.create_launch_template_version(
+            LaunchTemplateId=launch_template, SourceVersion="1", LaunchTemplateData={"InstanceType": "m5.large"}
+        )["LaunchTemplateVersion"]["VersionNumber"]
+        autoscaling.update_auto_scaling_group(
+            AutoScalingGroupName=nodes,
+            MaxSize=9,
+            LaunchTemplate={"LaunchTemplateId": launch_template, "Version": str(version)},
+        )
+        yield "/MaxSize: 9 (template: 4)"
+        yield f"/LaunchTemplate/Version: {version} (template: 1)"
+        tag = {"ResourceId": master, "ResourceType": "auto-scaling-group", "PropagateAtLaunch": True}
+        autoscaling.create_or_update_tags(Tags=[{**tag, "Key": "Name", "Value": "it's mine"}])
+        yield "it's mine (template: kubernetes-master-a)"
+        ec2.create_tags(Resources=[self.ids["Vpc"]], Tags=[{"Key": "team", "Value": "b"}])
+        yield '{"Key": "team", "Value": "b"} (template: nothing)'
+        table = self.ids["RouteTable"]
+        ec2.delete_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0")
+        yield f"DELETED  {table}|0.0.0.0/0"
+        group = self.ids["MasterSecurityGroup"]
+        rule = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [{"CidrIp": "203.0.113.9/32"}]}
+        ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[rule])
+        yield "/SecurityGroupIngress: tcp 22 from 203.0.113.9/32 (template: nothing)"
+        rules = ec2.describe_security_group_rules(Filters=[{"Name": "group-id", "Values": [group]}])
+        [from_nodes] = [each for each in rules["SecurityGroupRules"] if each.get("FromPort") == 443
+                     and "ReferencedGroupInfo" in each]  # fmt: skip
+        ec2.revoke_security_group_ingress(GroupId=group, SecurityGroupRuleIds=[from_nodes["SecurityGroupRuleId"]])
+        yield "/MasterApiFromNodes  DELETED"
+
+
+def test_what_was_changed_by_hand_is_put_back_by_the_commands_of_drift(run: Command, where: Place) -> None:
+    hand = Hand(where)
+    for _ in range(2):
+        lines = list(hand.change())
+        drift = under(run("status", "--drift").out, "Drift")
+        assert [line for line in lines if not any(line in each for each in drift)] == []
+        assert not any("no single command" in line for line in drift)
+        commands = [line.strip() for line in drift if line.strip().startswith("aws ")]
+        assert len(commands) == len(lines)
+        for command in commands:
+            call(shlex.split(command), hand.client)
+        after = run("status", "--drift").out
+        assert under(after, "Drift") == ["  none: every resource matches its template"]
+        assert "Left behind" not in after
+    assert run("validate", "cluster").code == 0
+
+
+def test_drift_leaves_out_what_controllers_change(run: Command, where: Place) -> None:
+    hand = Hand(where)
+    ec2 = hand.client("ec2")
+    node_group = hand.ids["NodeSecurityGroup"]
+    balancer = ec2.create_security_group(GroupName="k8s-elb-a", Description="x", VpcId=hand.ids["Vpc"])["GroupId"]
+    ec2.create_tags(Resources=[balancer], Tags=[{"Key": "kubernetes.io/cluster/kubernetes", "Value": "owned"}])
+    by_controllers = [
+        {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": balancer}]},
+        {"IpProtocol": "tcp", "FromPort": 30080, "ToPort": 30080,
+         "IpRanges": [{"CidrIp": "0.0.0.0/0", "Description": "kubernetes.io/rule/nlb/client=a"}]},
+    ]  # fmt: skip
+    ec2.authorize_security_group_ingress(GroupId=node_group, IpPermissions=by_controllers)
+    try:
+        assert under(run("status", "--drift").out, "Drift") == ["  none: every resource matches its template"]
+    finally:
+        ec2.revoke_security_group_ingress(GroupId=node_group, IpPermissions=by_controllers)
+        ec2.delete_security_group(GroupId=balancer)
 
 
 def test_what_ends_soon_stands_out(where: Place) -> None:

@@ -162,7 +162,7 @@ def test_a_cluster_file_on_standard_input_is_read_once(
     monkeypatch.setattr("cfngen.lint.lint", lambda documents, **options: ())
     text = io.BytesIO(b"name: piped\napi: {allowedCidrs: [0.0.0.0/0]}\n")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=text, isatty=lambda: False))
-    ran = cfngen("plan", "-f", "-")  # in the account of `run`
+    ran = cfngen("plan", "-f", "-", "--create-bucket")  # in the account of `run`
     assert (ran.code, "the file is empty" in ran.err) == (4, False)
     assert "New cluster in the stack piped" in ran.out
     assert ran.err.count("lets the whole internet reach the Kubernetes API") == 1

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         "cfngen config --instance-types             types among which AWS may choose, by node group",
         "cfngen config --security-group-rules       rules that existing security groups need",
         "cfngen config --security-group-rules -o json | jq -r '.securityGroupRules[].command'",
+        "cfngen config --security-group-rules -o terraform > rules.tf",
         "cfngen config --egress -o json | jq -r '.egress[] | select(.endpoint == \"\") | .host'",
     ),
 )
@@ -43,12 +44,13 @@ if TYPE_CHECKING:
     "--output",
     "-o",
     "output_format",
-    type=click.Choice(("text", "yaml", "json")),
+    type=click.Choice(("text", "yaml", "json", "terraform")),
     default="text",
     show_default=True,
     is_eager=True,  # so that errors in other options are shown in this format, too
     callback=remember_output,
-    help="text: one line for each value. yaml: a complete cluster file. json: for programs.",
+    help="text: one line for each value. yaml: a complete cluster file. json: for programs. "
+    "terraform: with --security-group-rules, resources of Terraform's AWS provider.",
 )
 @click.option(
     "--addresses", is_flag=True, help="Show the address ranges by zone and tier, and what is free in the VPC."
@@ -93,6 +95,8 @@ def command(
         raise click.UsageError(
             "--addresses, --egress, --instance-types and --security-group-rules are different tables; choose one"
         )
+    if output_format == "terraform" and not security_group_rules:
+        raise click.UsageError("--output terraform is for --security-group-rules")
     if chosen:
         chosen[0](source.load().cluster, output_format)
     else:
@@ -199,6 +203,11 @@ def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
     from cfngen.cluster.security_groups.needed_rules import needed_rules
 
     rules = needed_rules(cluster)
+    if output_format == "terraform":
+        from cfngen.cluster.security_groups.terraform import terraform_rules
+
+        print_verbatim(terraform_rules(rules).rstrip())
+        return
     if output_format == "text":
         if not rules:
             echo("cfngen creates all security groups with their rules: network.securityGroups names none.")
@@ -215,13 +224,27 @@ def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
         ]
         header = ("group", "direction", "traffic", "source or destination", "for")
         echo("\n".join(table(header, rows, indent="")))
-        if not all(rule.command(cluster.region) for rule in rules):
+        if any(rule.placeholder for rule in rules):
             echo(
                 "\nThe cluster file has references in place of ids: "
                 "`cfngen check network` prints the rules that are missing, and their commands, with ids."
             )
         return
-    items = [{**dataclasses.asdict(rule), "command": rule.command(cluster.region)} for rule in rules]
+    items = [
+        {
+            "key": rule.key,
+            "group": rule.group,
+            "direction": rule.direction,
+            "protocol": rule.protocol,
+            "firstPort": rule.first_port,
+            "lastPort": rule.last_port,
+            "peers": [{peer.kind: peer.value} for peer in rule.typed_peers],
+            "description": rule.description,
+            "isInNewGroups": rule.is_in_new_groups,
+            "command": rule.command(cluster.region),
+        }
+        for rule in rules
+    ]
     _print_document({"securityGroupRules": items}, output_format)
 
 

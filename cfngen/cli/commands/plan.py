@@ -47,12 +47,27 @@ if TYPE_CHECKING:
     help="Also write a picture of the cluster, in which what is added, changed, replaced and removed has colours; the "
     "suffix says the format: .svg, .html, .mmd, .dot.",
 )
+@click.option(
+    "--create-bucket",
+    is_flag=True,
+    help="Create cfngen's own bucket for templates, if there is none yet, without asking. CloudFormation reads the "
+    "templates of a plan from there.",
+)
 @click.pass_context
-def command(context: click.Context, target: Target, deployment: DeploymentOptions, graph_path: Path | None) -> None:
+def command(
+    context: click.Context,
+    target: Target,
+    deployment: DeploymentOptions,
+    graph_path: Path | None,
+    create_bucket: bool,
+) -> None:
     """Show what a deployment would change in the cluster's stacks, and what that means for the cluster.
 
     The templates are generated, linted and uploaded, and CloudFormation computes the changes with a change set, which
     is deleted afterwards. The plan distinguishes resources that will be replaced from those that might be.
+
+    The templates stay in the bucket of --bucket, or in cfngen's own. If that does not exist yet, the command asks on a
+    terminal whether to create it; elsewhere it needs --create-bucket. It ends by saying what it has left there.
 
     On a terminal, it asks who may reach the Kubernetes API if neither api.allowedCidrs in the cluster file nor the
     parameter ApiAllowedCidr says it.
@@ -71,7 +86,9 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
     account = target.connect(with_existing_parts=True)
     pauses: list[Message] = []
     with screen(target, account, full=deployment.full) as display:
-        interaction = display.interaction(target.consent(yes=False))
+        # An emulated account ends with its process.
+        agreed = create_bucket or target.sandbox
+        interaction = display.interaction(target.consent(yes=agreed, flag="--create-bucket"))
 
         def report(message: Message) -> None:
             if isinstance(message, Notice) and "resume" in _commands_of(message.hint):
@@ -97,6 +114,8 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
         if graph_path is not None:
             write_plan_graph(graph_path, account, request, preparation, interaction)
         display.report(result)
+        if preparation.left_behind and not target.sandbox:
+            display.report(preparation.left_behind)
     if not target.json:
         for line in next_lines(result, tuple(given_options(context)), is_paused=bool(pauses)):
             echo(target.render_hint(line))

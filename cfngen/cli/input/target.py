@@ -48,10 +48,10 @@ class NobodyToAskError(CfngenError):
 
     code = "consent-required"
 
-    def __init__(self, question: Question, *, yes: bool) -> None:
+    def __init__(self, question: Question, *, yes: bool, flag: str = "--yes") -> None:
         context = click.get_current_context(silent=True)
         has_allow_danger = context is not None and any(param.name == "allow_danger" for param in context.command.params)
-        flags = "--yes --allow-danger" if question.dangerous and has_allow_danger else "--yes"
+        flags = f"{flag} --allow-danger" if question.dangerous and has_allow_danger else flag
         if yes:
             reason = "--yes does not confirm what may lose data, addresses or the cluster"
             details = "".join(f"; {consequence}" for consequence in question.consequences)
@@ -274,12 +274,13 @@ class Target:
         """Return the URL at which the sandbox serves the Kubernetes API of this endpoint; empty without a sandbox."""
         return self._running_sandbox.kubernetes.get(endpoint, "") if self.sandbox else ""
 
-    def consent(self, *, yes: bool, allow_danger: bool = False) -> Consent:
+    def consent(self, *, yes: bool, allow_danger: bool = False, flag: str = "--yes") -> Consent:
         """Return a function that asks the user a question, and returns whether the user agrees.
 
         Args:
             yes: whether the function agrees without asking, except to dangerous questions.
             allow_danger: whether, with `yes`, the function agrees to dangerous questions without asking, too.
+            flag: the option that says yes in advance.
         """
 
         def ask(question: Question) -> bool:
@@ -290,7 +291,7 @@ class Target:
                 for line in bullets(question.consequences, line_width()):
                     echo(line, err=True)
             if not can_ask:
-                raise NobodyToAskError(question, yes=yes)
+                raise NobodyToAskError(question, yes=yes, flag=flag)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
             # The consent to the most serious changes is to type the cluster's name.
             if not question.name:

@@ -280,9 +280,11 @@ def _drift_lines(drift: Drift) -> list[str]:
         status = click.style(resource.status, fg="yellow" if resource.status == "MODIFIED" else "red")
         lines.append(f"  {resource.stack}/{resource.logical_id}  {status}  {resource.physical_id}")
         lines += [
-            f"    {difference.path}: {difference.actual or 'nothing'} (template: {difference.expected})"
+            f"    {difference.path}: {difference.actual or 'nothing'} (template: {difference.expected or 'nothing'})"
             for difference in resource.differences
         ]
+        lines.append("    as in the template again:" if resource.commands else "    no single command puts it back")
+        lines += [f"      {command}" for command in resource.commands]
     lines += [f"  {stack}: {_unknown_text(Unknown(reason))}" for stack, reason in drift.failures.items()]
     return lines or ["  none: every resource matches its template"]
 

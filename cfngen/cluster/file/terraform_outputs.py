@@ -21,6 +21,7 @@ from cfngen.cluster.sections.references import TERRAFORM_PATTERN
 # The name of an output, and the items of lists and maps in it, in Terraform's own notation.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _ITEM = re.compile(r'\[(?P<index>[0-9]+)\]|\["(?P<quoted>[^"]+)"\]|\.(?P<key>[A-Za-z_][A-Za-z0-9_-]*)')
+_SUBNETS: KeyPath = ("network", "subnets")  # may be one reference to a map
 # What Terraform says of each output, by its name.
 _Outputs: TypeAlias = Mapping[str, Mapping[str, object]]
 
@@ -54,7 +55,7 @@ class TerraformOutputs:
         if not isinstance(data, str) or not re.fullmatch(TERRAFORM_PATTERN, data):
             return data
         try:
-            return self.value(data)
+            return self._subnets(data) if path == _SUBNETS else self.value(data)
         except TerraformOutputError as error:
             problems[path] = str(error)
             return data
@@ -65,6 +66,27 @@ class TerraformOutputs:
         Raises:
             TerraformOutputError: there is no such file, output or item, or it cannot be used in a cluster file.
         """
+        value, reached, file = self._find(reference)
+        if isinstance(value, (list, Mapping)):
+            raise TerraformOutputError(
+                f"{reached} in {file} is {_describe(value)}; {_item_advice(value, file, reached)}"
+            )
+        if not isinstance(value, (str, int, bool)):
+            raise TerraformOutputError(f"{reached} in {file} has the value {json.dumps(value)}; it must be a text")
+        return value
+
+    def _subnets(self, reference: str) -> list[dict[str, object]]:
+        """Return the subnets in a map by zone, in the order of the zones, as `network.subnets` has them."""
+        value, reached, file = self._find(reference)
+        if not isinstance(value, Mapping) or not all(isinstance(subnet, Mapping) for subnet in value.values()):
+            raise TerraformOutputError(
+                f"{reached} in {file} is {_describe(value)}; it must be a map of subnets by zone, such as "
+                '{"us-west-2a": {"id": "subnet-0123456789abcdef0", "cidr": "10.20.0.0/24"}}'
+            )
+        return [{"zone": zone, **value[zone]} for zone in sorted(value)]
+
+    def _find(self, reference: str) -> tuple[object, str, str]:
+        """Return the value of an output or of an item in it, its name, and the file that it is in."""
         file, _, expression = reference.removeprefix("terraform:").partition("#")
         outputs = self._read(file)
         name_match = _NAME.match(expression)
@@ -89,13 +111,7 @@ class TerraformOutputs:
                 )
             value = _item(value, item_match, reached, file)
             reached, rest = reached + item_match[0], rest[item_match.end() :]
-        if isinstance(value, (list, Mapping)):
-            raise TerraformOutputError(
-                f"{reached} in {file} is {_describe(value)}; {_item_advice(value, file, reached)}"
-            )
-        if not isinstance(value, (str, int, bool)):
-            raise TerraformOutputError(f"{reached} in {file} has the value {json.dumps(value)}; it must be a text")
-        return value
+        return value, reached, file
 
     def _read(self, file: str) -> _Outputs:
         if file not in self._outputs_by_file:

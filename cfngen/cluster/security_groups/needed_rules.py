@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.existing_parts import GroupRole, existing_groups, group_key
@@ -12,15 +13,33 @@ from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.sections.references import parse_reference
 from cfngen.cluster.security_groups.rules import Rule, ranges_of_role, rules_of_existing_groups
 
-# How `IpPermission` of the EC2 API names what a rule refers to, by the start of its id.
-_PEER_PROPERTIES: Mapping[str, tuple[str, str]] = {
-    "sg": ("UserIdGroupPairs", "GroupId"),
-    "pl": ("PrefixListIds", "PrefixListId"),
+PeerKind: TypeAlias = Literal["securityGroupId", "prefixListId", "cidr"]
+# How `IpPermission` of the EC2 API names what a rule refers to.
+_PEER_PROPERTIES: Mapping[PeerKind, tuple[str, str]] = {
+    "securityGroupId": ("UserIdGroupPairs", "GroupId"),
+    "prefixListId": ("PrefixListIds", "PrefixListId"),
+    "cidr": ("IpRanges", "CidrIp"),
 }
+_EVERYWHERE = "0.0.0.0/0"
 
 
 # Group, direction, protocol, first and last port, and one peer.
 RuleIdentity: TypeAlias = tuple[str, str, str, int | None, int | None, str]
+
+
+class Peer(NamedTuple):
+    """A source of incoming traffic or a destination of outgoing traffic.
+
+    Attributes:
+        value: the id or the address range; for a group, perhaps a reference in place of the id.
+        name: the key of the group below `network.securityGroups`; else the value.
+        placeholder: name of the variable that stands for a reference, e.g. `MASTERS_GROUP`; empty for an id.
+    """
+
+    kind: PeerKind
+    value: str
+    name: str
+    placeholder: str
 
 
 @dataclass(frozen=True)
@@ -38,6 +57,7 @@ class NeededRule:
             ids of prefix lists, or references in place of ids. In place of a group that cfngen has yet to create these
             are the ranges of the instances or of the load balancer that get the group.
         description: what the rule is for.
+        peer_key: the key in the cluster file that names the group of the other side; empty if that is no such group.
     """
 
     key: str
@@ -48,6 +68,30 @@ class NeededRule:
     last_port: int | None
     peers: tuple[str, ...]
     description: str
+    peer_key: str = ""
+
+    @property
+    def is_in_new_groups(self) -> bool:
+        """Whether EC2 gives the rule to every group that it creates, so that it is a duplicate there."""
+        return (self.direction, self.protocol, self.peers) == ("egress", "-1", (_EVERYWHERE,))
+
+    @property
+    def placeholder(self) -> str:
+        """The name of the variable that stands for a reference to the group, e.g. `MASTERS_GROUP`; empty for an id."""
+        return _placeholder(self.key, self.group)
+
+    @property
+    def typed_peers(self) -> tuple[Peer, ...]:
+        """The peers, each with its kind."""
+        return tuple(
+            Peer(
+                kind="securityGroupId" if self.peer_key else "prefixListId" if peer.startswith("pl-") else "cidr",
+                value=peer,
+                name=self.peer_key.rpartition(".")[2] or peer,
+                placeholder=_placeholder(self.peer_key, peer),
+            )
+            for peer in self.peers
+        )
 
     @property
     def traffic(self) -> str:
@@ -72,20 +116,27 @@ class NeededRule:
         return replace(self, peers=tuple(peer for peer in self.peers if self._identity(peer) not in present))
 
     def command(self, region: str) -> str:
-        """Return the command of the AWS CLI that adds the rule; empty if the group or a peer is a reference."""
-        if any(parse_reference(id_) for id_ in (self.group, *self.peers)):
-            return ""
+        """Return the command of the AWS CLI that adds the rule; variables of the shell stand for references."""
         ports = "" if self.first_port is None else f"FromPort={self.first_port},ToPort={self.last_port},"
         lists: dict[str, list[str]] = {}
-        for peer in self.peers:
-            prefix = peer.partition("-")[0]
-            list_name, item = _PEER_PROPERTIES.get(prefix, ("IpRanges", "CidrIp"))
-            lists.setdefault(list_name, []).append(f'{{{item}={peer},Description="{self.description}"}}')
+        for peer in self.typed_peers:
+            list_name, item = _PEER_PROPERTIES[peer.kind]
+            # The list is in single quotes, between which the shell does not replace a variable.
+            value = f"'\"${peer.placeholder}\"'" if peer.placeholder else peer.value
+            lists.setdefault(list_name, []).append(f'{{{item}={value},Description="{self.description}"}}')
         sources = ",".join(f"{name}=[{','.join(items)}]" for name, items in lists.items())
+        group = f'"${self.placeholder}"' if self.placeholder else self.group
         return (
-            f"aws ec2 authorize-security-group-{self.direction} --region {region} --group-id {self.group} "
+            f"aws ec2 authorize-security-group-{self.direction} --region {region} --group-id {group} "
             f"--ip-permissions 'IpProtocol={self.protocol},{ports}{sources}'"
         )
+
+
+def _placeholder(key: str, value: str) -> str:
+    if parse_reference(value) is None:
+        return ""
+    words = re.sub(r"(?=[A-Z])", "_", key.rpartition(".")[2])
+    return f"{words}_group".upper()
 
 
 def needed_rules(cluster: Cluster) -> tuple[NeededRule, ...]:
@@ -107,12 +158,13 @@ def needed_rules(cluster: Cluster) -> tuple[NeededRule, ...]:
 
 def needed_rule(cluster: Cluster, rule: Rule, group_ids: Mapping[GroupRole, str]) -> NeededRule:
     """Return a rule of an existing security group with its ids."""
+    peer_key = ""
     if isinstance(rule.peer, PrefixList):
         peers: tuple[str, ...] = (rule.peer.id,)
     elif not isinstance(rule.peer, str):
         peers = (str(rule.peer),)
     elif rule.peer in group_ids:
-        peers = (group_ids[rule.peer],)
+        peers, peer_key = (group_ids[rule.peer],), group_key(rule.peer)
     else:
         peers = tuple(str(cidr) for cidr in ranges_of_role(cluster, rule.peer))
     first_port, last_port = rule.ports or (None, None)
@@ -125,4 +177,5 @@ def needed_rule(cluster: Cluster, rule: Rule, group_ids: Mapping[GroupRole, str]
         last_port=last_port,
         peers=peers,
         description=rule.description,
+        peer_key=peer_key,
     )

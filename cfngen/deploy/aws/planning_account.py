@@ -52,9 +52,13 @@ class PlanningAccount(Account):
 
     Attributes:
         created_arns: ARNs of the change sets and empty stacks that were created for the plan.
+        created_buckets: the buckets that were created for it, and stay.
+        uploaded: the bucket of each template that was uploaded for it, and stays.
     """
 
     created_arns: set[str] = field(default_factory=set, compare=False)
+    created_buckets: list[str] = field(default_factory=list, compare=False)
+    uploaded: list[str] = field(default_factory=list, compare=False)
 
     @classmethod
     def of(cls, account: Account) -> PlanningAccount:
@@ -87,7 +91,11 @@ class PlanningAccount(Account):
             context: values that botocore keeps for the call, and passes to `_record_created_arns`.
         """
         service, operation = model.service_model.service_name, model.name
-        if operation.startswith(_READ_ONLY_PREFIXES) or (service == "s3" and operation in _UPLOAD_OPERATIONS):
+        if operation.startswith(_READ_ONLY_PREFIXES):
+            return
+        if service == "s3" and operation in _UPLOAD_OPERATIONS:
+            left = {"CreateBucket": self.created_buckets, "PutObject": self.uploaded}
+            left.get(operation, []).append(params["Bucket"])
             return
         is_allowed_by_operation = {
             "CreateChangeSet": True,

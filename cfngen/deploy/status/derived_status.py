@@ -95,13 +95,17 @@ def read_status(
         command = next_command(stack.status, made_elsewhere=stack.made_elsewhere)
         return make_status(stack=state, next_command=command)
     reading = read_cluster(account, cluster, stack, find_url_override)
-    drift_state = _detect_drift(account, stack, reading, report) if detect_drift else None
+    drift_state = _detect_drift(account, cluster.name, stack, reading, report) if detect_drift else None
     return _status_of_reading(make_status, stack, reading, drift_state)
 
 
-def _detect_drift(account: Account, stack: StackView, reading: ClusterReading, report: Report) -> Drift | Unknown:
+def _detect_drift(
+    account: Account, cluster: str, stack: StackView, reading: ClusterReading, report: Report
+) -> Drift | Unknown:
     report(Step("CloudFormation is comparing the resources with the templates"))
-    return read_or_unknown(lambda: drift.detect_drift(account, _stack_names(stack, require(reading.resources))))
+    return read_or_unknown(
+        lambda: drift.detect_drift(account, _stack_names(stack, require(reading.resources)), cluster)
+    )
 
 
 def _status_of_reading(

@@ -87,7 +87,8 @@ def _compare_resource(cloud: Region, stack: Stack, resource: Resource, actual: P
         physical_id=resource.physical_id,
         type=resource.type,
         status=status,
-        expected=json.dumps(expected),
+        # API reference, StackResourceDrift: not present for deleted resources.
+        expected="" if actual is None else json.dumps(expected),
         actual="" if actual is None else json.dumps(actual_values),
         differences=differences,
         time=cloud.clock.time,

@@ -7,12 +7,14 @@ import json
 from importlib import resources
 
 from moto.autoscaling.models import InstanceState
+from moto.core.responses import ActionResult
 from moto.ec2.models.amis import Ami
 from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS
 from moto.ec2.models.instances import Instance, InstanceBackend
 from moto.ec2.models.launch_templates import LaunchTemplate
 from moto.ec2.responses.amis import AmisResponse
+from moto.ec2.responses.launch_templates import LaunchTemplates
 from moto.ec2.utils import parse_user_data
 
 from cfngen.sandbox.json_types import JsonDict
@@ -79,6 +81,20 @@ def _keep_own_tags_out_of_version(original: Original, self: MotoModel, data: Jso
 # The latest tags of a launch template: moto 5.2.5 always shows those from its creation, which its constructor sets
 # (moto/ec2/models/launch_templates.py).
 sets(LaunchTemplate, "tags", property(lambda self: self.get_tags(), lambda self, tags: None))
+
+
+def _delete_newest_version(self: MotoResponse) -> ActionResult:
+    """DeleteLaunchTemplateVersions, which moto 5.2.5 lacks; of the newest version only: its lists have no gaps."""
+    template = self.ec2_backend.get_launch_template(self._get_param("LaunchTemplateId"))
+    newest = template.latest_version_number
+    if self._get_param("Versions") != [str(newest)] or newest == template.default_version_number:
+        raise NotImplementedError("deleting other versions of a launch template than the newest")
+    template.versions.pop()
+    deleted = {"LaunchTemplateId": template.id, "LaunchTemplateName": template.name, "VersionNumber": newest}
+    return ActionResult({"SuccessfullyDeletedLaunchTemplateVersions": [deleted]})
+
+
+sets(LaunchTemplates, "delete_launch_template_versions", _delete_newest_version)
 
 
 @patches(Instance, "add_block_device")

@@ -65,6 +65,27 @@ def test_outputs_stand_for_values_of_any_key(directory: Directory) -> None:
     assert cluster.api.port == 443
 
 
+def test_a_map_by_zone_is_all_subnets(directory: Directory) -> None:
+    cidr = "10.1.1.0/24"
+    subnets = {"us-west-2b": {"id": "subnet-0123456789abcdef1", "cidr": cidr}, **OUTPUTS["zones"]}
+    directory.write("network.json", {"subnets": {"value": subnets}, "ids": {"value": OUTPUTS["subnet_ids"]}})
+    network = {"vpc": {"id": OUTPUTS["vpc_id"], "cidr": "10.1.0.0/16"}, "subnets": "terraform:network.json#subnets"}
+    directory.write("cluster.yaml", {"network": network})
+    found = load(directory.path / "cluster.yaml", environ={}).cluster.network.subnets
+    assert [(subnet.zone, subnet.id) for subnet in found] == [
+        ("us-west-2a", "subnet-0123456789abcdef0"),
+        ("us-west-2b", "subnet-0123456789abcdef1"),
+    ]
+    directory.write("cluster.yaml", {"network": {**network, "subnets": "terraform:network.json#ids"}})
+    with pytest.raises(ClusterFileError, match="it must be a map of subnets by zone"):
+        load(directory.path / "cluster.yaml", environ={})
+    wrong = {"us-west-2a": {"id": 7}}
+    directory.write("network.json", {"subnets": {"value": wrong}})
+    directory.write("cluster.yaml", {"network": network})
+    with pytest.raises(ClusterFileError, match=r"cluster\.yaml:1"):
+        load(directory.path / "cluster.yaml", environ={})
+
+
 def test_free_form_sections_keep_their_text(directory: Directory) -> None:
     text = "terraform:network.json#vpc_id"
     override = f"kubernetes.kubeletConfiguration.contentType={text}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.security_groups.needed_rules import needed_rules
+from cfngen.cluster.security_groups.terraform import terraform_rules
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[2] / "golden" / "cases"
@@ -83,6 +85,15 @@ def test_the_list_has_every_rule_of_the_templates(plugin: str) -> None:
     assert listed == rules_in_template(standalone)
 
 
+def test_terraform_has_one_resource_with_ports_for_each_rule_and_peer() -> None:
+    rules = needed_rules(cluster("addons.prometheus={enabled: true}"))
+    terraform = terraform_rules(rules)
+    names = re.findall(r'^resource "aws_vpc_security_group_(ingress|egress)_rule" "(\w+)"', terraform, re.MULTILINE)
+    assert len(names) == len(set(names)) == sum(len(rule.peers) for rule in rules)
+    assert terraform.count("from_port") == terraform.count("to_port")
+    assert ("ingress", "masters_tcp_443_nodes") in names
+
+
 def test_nothing_is_listed_where_cfngen_creates_all_groups() -> None:
     assert needed_rules(cluster("network.securityGroups={}")) == ()
 
@@ -134,11 +145,16 @@ def test_a_peer_is_in_one_rule_of_the_same_traffic() -> None:
 
 
 @pytest.mark.parametrize("reference", ["stack:network.MastersGroup", "ssm:/network/masters"])
-def test_a_rule_with_a_reference_has_no_command(reference: str) -> None:
+def test_a_variable_stands_for_a_reference(reference: str) -> None:
     nodes = "sg-0123456789abcdef1"
     rules = needed_rules(cluster(f"network.securityGroups={{masters: '{reference}', nodes: {nodes}}}"))
     commands = {(rule.group, rule.peers): rule.command("us-west-2") for rule in rules}
-    assert commands[nodes, (reference,)] == commands[reference, (nodes,)] == commands[reference, (reference,)] == ""
+    assert """UserIdGroupPairs=[{GroupId='"$MASTERS_GROUP"',""" in commands[nodes, (reference,)]
+    assert '--group-id "$MASTERS_GROUP" ' in commands[reference, (nodes,)]
+    assert "$" not in commands[nodes, (nodes,)]
+    terraform = terraform_rules(rules)
+    assert 'variable "masters_group" {' in terraform
+    assert "security_group_id            = var.masters_group\n" in terraform
     assert f"UserIdGroupPairs=[{{GroupId={nodes}," in commands[nodes, (nodes,)]
 
 

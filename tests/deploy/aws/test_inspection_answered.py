@@ -330,12 +330,12 @@ class Detecting(Answers):
         return {"StackId": name, "StackDriftDetectionId": "x", "Timestamp": NOW, **status}
 
     def _page(self, sent: dict[str, Any]) -> dict[str, Any]:
-        assert sent["StackResourceDriftStatusFilters"] == ["MODIFIED", "DELETED"]
         number = int(sent.get("NextToken", 0))
         return self.pages[sent["StackName"]][number]
 
     def detect(self, *names: str) -> Drift:
-        return drift.detect_drift(self.account, {name: f"stack-{name}" for name in names or self.looks})
+        stacks = {name: f"stack-{name}" for name in names or self.looks}
+        return drift.detect_drift(self.account, stacks, "kubernetes")
 
 
 def test_resources_that_differ_are_told_in_the_order_of_the_stacks() -> None:

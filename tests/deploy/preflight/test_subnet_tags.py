@@ -113,6 +113,20 @@ def test_private_subnets_get_the_role_of_internal_ones_and_their_public_ones_the
     assert private.tags(network.public_subnet)[PUBLIC_SUBNET_ROLE] == "1"
 
 
+def test_what_the_check_promises_is_what_a_deployment_adds(cloud: Cloud, private: Subnets) -> None:
+    """Without a public load balancer no template has a parameter for the public subnets."""
+    network = private.network
+    private.untag(network.public_subnet)
+    network.network["subnets"][0]["public"] = {"id": network.public_subnet}
+    network.file["api"] = {"public": False}
+    promised = [finding.text for finding in network.check().findings if "the deployment will give" in finding.text]
+    plan = Operator(cloud).plan({**network.file, "network": network.network}, flags=ALLOWED, skip_network_check=True)
+    assert sorted(promised) == sorted(
+        f"the deployment will give {tag.subnet} the missing {tag.key} = {tag.value}" for tag in plan.subnet_tags
+    )
+    assert SubnetTag(network.public_subnet, PUBLIC_SUBNET_ROLE, "1") in plan.subnet_tags
+
+
 def test_subnets_behind_a_nat_gateway_are_private_whatever_the_topology(private: Subnets) -> None:
     private.network.network["topology"] = "public"
     private.network.file["nodeGroups"] = [{"name": "nodes", "publicIp": False}]

@@ -246,7 +246,7 @@ def test_every_status_says_what_was_done_and_what_is_due(status, operation, succ
 def answers(stub: Stubber, stack: str, *statuses: dict, found: list[dict]) -> None:
     for status in statuses:
         stub.add_response("describe_stack_drift_detection_status", status, {"StackDriftDetectionId": f"d-{stack}"})
-    asked = {"StackName": stack, "StackResourceDriftStatusFilters": ["MODIFIED", "DELETED"]}
+    asked = {"StackName": stack}
     stub.add_response("describe_stack_resource_drifts", {"StackResourceDrifts": found}, asked)
 
 
@@ -260,7 +260,7 @@ def test_drift_of_a_large_stack_is_read_page_by_page(where):
         "DetectionStatus": "DETECTION_COMPLETE",
         "Timestamp": where.clock.now(),
     }
-    asked = {"StackName": "root", "StackResourceDriftStatusFilters": ["MODIFIED", "DELETED"]}
+    asked = {"StackName": "root"}
     names = [f"Group{number:03}" for number in range(5)]
     with Stubber(cloudformation) as stub:
         stub.add_response("detect_stack_drift", {"StackDriftDetectionId": "d-root"}, {"StackName": "root"})
@@ -273,7 +273,7 @@ def test_drift_of_a_large_stack_is_read_page_by_page(where):
             answer = {"StackResourceDrifts": found, **({"NextToken": f"page-{page + 1}"} if page < 2 else {})}
             following = {"NextToken": f"page-{page}"} if page else {}
             stub.add_response("describe_stack_resource_drifts", answer, asked | following)
-        drifted = drift.detect_drift(account, {"root": "k8s"})
+        drifted = drift.detect_drift(account, {"root": "k8s"}, "kubernetes")
         stub.assert_no_pending_responses()
     assert [resource.logical_id for resource in drifted.resources] == names
     assert {resource.status for resource in drifted.resources} == {"DELETED"}
@@ -309,7 +309,7 @@ def test_drift_is_detected_in_every_stack_and_awaited(where):
         stub.add_response("describe_stack_drift_detection_status", going, {"StackDriftDetectionId": "d-root"})
         answers(stub, "child", done, found=[group])
         answers(stub, "root", broken, found=[])
-        found = drift.detect_drift(account, {"root": "k8s", "child": "k8s-Groups", "busy": "k8s-Busy"})
+        found = drift.detect_drift(account, {"root": "k8s", "child": "k8s-Groups", "busy": "k8s-Busy"}, "kubernetes")
         stub.assert_no_pending_responses()
     [resource] = found.resources
     assert (resource.stack, resource.logical_id, resource.status) == ("k8s-Groups", "NodeSecurityGroup", "MODIFIED")
@@ -322,7 +322,7 @@ def test_drift_is_detected_in_every_stack_and_awaited(where):
 
 def test_drift_is_asked_of_the_root_and_its_children(where, monkeypatch):
     asked = {}
-    monkeypatch.setattr(derived_status.drift, "detect_drift", lambda account, stacks: asked.update(stacks))
+    monkeypatch.setattr(derived_status.drift, "detect_drift", lambda account, stacks, cluster: asked.update(stacks))
     said = []
     read_status(
         where.account,

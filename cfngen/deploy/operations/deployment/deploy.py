@@ -26,7 +26,7 @@ from cfngen.deploy.aws.planning_account import PlanningAccount
 from cfngen.deploy.aws.stacks import StackView, find_stack
 from cfngen.deploy.aws.templates import templates_by_stack
 from cfngen.deploy.aws.types import TemplatePart
-from cfngen.deploy.messages.message import Finished, Question, Report, Step
+from cfngen.deploy.messages.message import Finished, Notice, Question, Report, Step
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.operations import leftovers, stack_protection
 from cfngen.deploy.operations.deletion import removal
@@ -42,8 +42,9 @@ from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.expectations import Expectation, ResourceAction, expect_operation
 from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
-from cfngen.hints import CommandText, suggest
+from cfngen.hints import CommandText, SuggestedCommand, suggest
 from cfngen.templates.document import Document
+from cfngen.text import pluralize
 
 _EXPECTED_ACTION_BY_CHANGE: Mapping[str, ResourceAction] = {
     "add": "create",
@@ -83,9 +84,32 @@ def plan(account: Account, request: DeploymentRequest, interaction: Interaction)
 
 
 def prepare_plan(account: Account, request: DeploymentRequest, interaction: Interaction) -> Preparation:
-    """Return what `plan` returns, with what the plan was made from."""
+    """Return what `plan` returns, with what the plan was made from, and what it leaves in the account.
+
+    Raises:
+        DeclinedError: the user does not want the bucket that a plan needs.
+    """
+    planning_account = PlanningAccount.of(account)
     with ExitStack() as cleanup:
-        return prepare(PlanningAccount.of(account), request, interaction, cleanup)
+        preparation = prepare(planning_account, request, interaction, cleanup)
+    return replace(preparation, left_behind=_left_behind(planning_account, preparation))
+
+
+def _left_behind(account: PlanningAccount, preparation: Preparation) -> Notice | None:
+    """Return what a plan leaves in the account, with what removes it again if there is no cluster yet."""
+    if not account.uploaded:
+        return None
+    bucket, request = account.uploaded[0], preparation.request
+    what = f"{pluralize(len(account.uploaded), 'template')} in the bucket {bucket}"
+    if account.created_buckets:
+        what += ", which was created for them"
+    text = f"left in the account: {what}; the change set is deleted"
+    if preparation.deployed_stack:
+        return Notice(text)
+    flags = ("--empty-bucket",) if request.bucket else ("--empty-bucket", "--delete-bucket")
+    options = (*((flag,) for flag in flags), *([("--bucket", bucket)] if request.bucket else []))
+    delete = SuggestedCommand("delete", (*options, ("--stack-name", request.stack_name)))
+    return Notice(f"{text}, and so is its empty stack", CommandText(delete, " removes them if no cluster is deployed."))
 
 
 def plan_all_updates(account: Account, request: DeploymentRequest, interaction: Interaction) -> Plan:

@@ -31,6 +31,7 @@ from cfngen.deploy.plan.costs.bill import PriceList, monthly_bill
 from cfngen.deploy.plan.costs.costs import cost_differences
 from cfngen.deploy.plan.phases.phases import PartPlanner, PhasedUpdate, plan_phases
 from cfngen.deploy.plan.plan import Plan, PlannedUpdate, PlanRequest
+from cfngen.deploy.plan.publishing.bucket import agree_to_create
 from cfngen.deploy.plan.publishing.carrying import add_old_programs
 from cfngen.deploy.plan.publishing.publish import assign_template_urls, capabilities, publish
 from cfngen.deploy.preflight import immutable_settings, masters, offered_instance_types, stack_checks
@@ -106,6 +107,7 @@ class Preparation:
         request: what is carried out: the next update if the cluster file takes several.
         removed_issuer: the issuer that the update removes, whose tokens pods may still hold; None if it removes none.
         phases: the phases of the update; None if it is one stack update, or a creation.
+        left_behind: what a plan leaves in the account; None if that is nothing, or of a deployment.
     """
 
     plan: Plan
@@ -114,6 +116,7 @@ class Preparation:
     request: DeploymentRequest
     removed_issuer: IssuerState | None = None
     phases: PhasedUpdate | None = None
+    left_behind: Notice | None = None
 
 
 def prepare(
@@ -134,6 +137,8 @@ def prepare(
     with translate_aws_errors():
         settled = _settle(account, request, interaction, all_at_once=all_at_once)
         checked = _check(account, settled, interaction.report)
+        if account.only_planning and not request.bucket:
+            agree_to_create(account, interaction.require_consent)
         return _plan(account, settled, checked, interaction.report, cleanup, all_at_once=all_at_once)
 
 

@@ -5,12 +5,13 @@ A bucket of the operator is checked, but never changed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from cfngen.cluster.naming.names import template_bucket
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
-from cfngen.deploy.messages.message import Notice, Report, Step
+from cfngen.deploy.messages.message import Notice, Question, Report, Step
 from cfngen.deploy.plan.publishing import hardening
 from cfngen.errors import CfngenError
 
@@ -48,6 +49,23 @@ def default_name(account: Account) -> str:
     return template_bucket(account.id, account.region)
 
 
+def agree_to_create(account: Account, require_consent: Callable[[Question], None]) -> None:
+    """Ask whether a plan may create cfngen's own bucket, unless it exists.
+
+    Args:
+        require_consent: raises an error if the answer is no.
+    """
+    bucket = default_name(account)
+    if exists(account, bucket):
+        return
+    consequences = (
+        f"CloudFormation reads the templates of a plan from S3: the bucket {bucket} is created, private and encrypted",
+        "it stays, for plans and deployments to come, until a deletion with --empty-bucket and --delete-bucket",
+        "the change set is deleted again, and for a new cluster its empty stack",
+    )
+    require_consent(Question(f"Create the bucket {bucket}?", consequences))
+
+
 def ensure_bucket(account: Account, *, bucket: str = "", kms_key: str = "", report: Report) -> str:
     """Check or create the bucket for templates, and return its name.
 
@@ -62,7 +80,7 @@ def ensure_bucket(account: Account, *, bucket: str = "", kms_key: str = "", repo
         botocore.exceptions.ClientError: S3 refuses a call.
     """
     if bucket:
-        if not _exists(account, bucket):
+        if not exists(account, bucket):
             hint = f"create it (`aws s3 mb s3://{bucket} --region {account.region}`), or omit --bucket."
             raise NoBucketError(bucket, f"there is no bucket {bucket}", hint=hint)
         for notice in _find_setting_warnings(account, bucket):
@@ -70,14 +88,14 @@ def ensure_bucket(account: Account, *, bucket: str = "", kms_key: str = "", repo
         return bucket
     cfngen_bucket = default_name(account)
     is_new = False
-    if not _exists(account, cfngen_bucket):
+    if not exists(account, cfngen_bucket):
         report(Step(f"creating the bucket {cfngen_bucket}"))
         is_new = _create(account, cfngen_bucket)
     hardening.harden(account, cfngen_bucket, kms_key=kms_key, is_new=is_new, report=report)
     return cfngen_bucket
 
 
-def _exists(account: Account, bucket: str) -> bool:
+def exists(account: Account, bucket: str) -> bool:
     """Return whether a bucket exists in this account and region.
 
     Raises:

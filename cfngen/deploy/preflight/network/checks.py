@@ -25,7 +25,7 @@ from cfngen.deploy.preflight.findings import (
 )
 from cfngen.deploy.preflight.network import access_lists, endpoints, ranges, routes, security_groups, subnet_tags, vpc
 from cfngen.deploy.preflight.network.reading import read
-from cfngen.deploy.preflight.network.situation import Situation, parameter_values
+from cfngen.deploy.preflight.network.situation import Situation, with_named_parts
 from cfngen.deploy.preflight.references import resolve_references
 from cfngen.text import verb_form
 
@@ -254,7 +254,7 @@ def check_network(
         UnresolvedReferenceError: a reference of the cluster file leads to nothing.
     """
     cluster = resolve_references(account, cluster, values or {}).cluster
-    names = {**parameter_values(cluster), **{name: value for name, value in (values or {}).items() if value}}
+    names = with_named_parts(cluster, values or {})
     vpc_id = names.get("VpcId", "")
     if not vpc_id:
         return NetworkCheck(cluster.name, account.region, "", ())

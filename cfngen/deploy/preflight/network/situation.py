@@ -155,6 +155,14 @@ def parameter_values(cluster: Cluster) -> dict[str, str]:
     return values
 
 
+def with_named_parts(cluster: Cluster, values: Mapping[str, str]) -> dict[str, str]:
+    """Return values of the root's parameters, and in the same names the parts of which no template has a parameter.
+
+    The public subnets of a private cluster whose API has no public load balancer are such parts.
+    """
+    return {**parameter_values(cluster), **{name: value for name, value in values.items() if value}}
+
+
 def named_subnets(cluster: Cluster, values: Mapping[str, str]) -> tuple[NamedSubnet, ...]:
     """Return the subnets of the cluster file, those of instances first."""
     instance_subnets, zone_public_subnets = [], []

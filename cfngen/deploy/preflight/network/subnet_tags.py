@@ -18,7 +18,13 @@ from cfngen.deploy.aws.network import list_route_tables, list_subnets, route_tab
 from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, FindingsError, Severity, problem, refusal, warning
-from cfngen.deploy.preflight.network.situation import NamedSubnet, Situation, default_route, named_subnets
+from cfngen.deploy.preflight.network.situation import (
+    NamedSubnet,
+    Situation,
+    default_route,
+    named_subnets,
+    with_named_parts,
+)
 from cfngen.text import join_and, pluralize, verb_form
 
 SHARED = "shared"
@@ -113,6 +119,7 @@ def read_missing(
     Raises:
         SubnetTagsError: a subnet has a tag with another value, or too many tags.
     """
+    values = with_named_parts(cluster, values)
     vpc_id = values.get("VpcId", "")
     subnets = {subnet.id: subnet for subnet in named_subnets(cluster, values) if subnet.id}
     if not cluster.network.tag_existing or not vpc_id or not subnets:

@@ -135,6 +135,14 @@ class Route(Handler):
         call.ec2.replace_route(**call.properties)
         return {}
 
+    def read_actual(self, call: HandlerCall) -> Properties | None:
+        filters = [{"Name": "route-table-id", "Values": [call["RouteTableId"]]}]
+        for table in call.ec2.describe_route_tables(Filters=filters)["RouteTables"]:
+            for route in table["Routes"]:
+                if f"{table['RouteTableId']}|{route.get('DestinationCidrBlock')}" == call.physical_id:
+                    return {target: route.get(target, "") for target in call.pick(*sorted(self._TARGETS))}
+        return None
+
     def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_route(**call.pick("RouteTableId", *self._DESTINATIONS))
 

@@ -68,6 +68,8 @@ class AutoScalingGroup(Handler):
         for key in ("MinSize", "MaxSize", "DesiredCapacity"):
             if key in call.properties:
                 actual[key] = str(group[key])
+        if "LaunchTemplate" in call.properties and "LaunchTemplate" in group:
+            actual["LaunchTemplate"] = {key: group["LaunchTemplate"][key] for key in call["LaunchTemplate"]}
         if group["Tags"] or "Tags" in call.properties:
             tag_keys = ("Key", "Value", "PropagateAtLaunch")
             actual["Tags"] = [{key: tag[key] for key in tag_keys} for tag in group["Tags"]]

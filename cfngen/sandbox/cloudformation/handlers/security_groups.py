@@ -90,9 +90,11 @@ class SecurityGroupIngress(Handler):
         return {}
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
-        expected_rule = _without_description(call.properties)
-        actual_rules = [_without_description(rule) for rule in _read_rules(call, call["GroupId"], egress=False) or []]
-        return call.properties if expected_rule in actual_rules else None
+        """A rule that was added again has another id, the primary identifier of the type (its schema)."""
+        filters = [{"Name": "security-group-rule-id", "Values": [call.physical_id]}]
+        return (
+            call.properties if call.ec2.describe_security_group_rules(Filters=filters)["SecurityGroupRules"] else None
+        )
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.revoke_security_group_ingress(

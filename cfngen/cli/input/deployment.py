@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from cfngen.cli.input.options import Option, OptionGroup
+from cfngen.cli.input.options import Option, OptionGroup, parse_key_values
 from cfngen.cli.input.paths import PathArgument
-from cfngen.cli.input.target import Target, parse_key_values
+from cfngen.cli.input.target import Target
 from cfngen.cli.pipeline import generate, lint_or_fail, no_cache_option
 from cfngen.errors import CfngenError
 from cfngen.hints import SuggestedOption

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import wraps
 from typing import Any, TypeVar
@@ -147,3 +147,16 @@ def wait_option(help_text: str, *, default: str | None = None, minimum: timedelt
 allow_danger_option = Option(
     "--allow-danger", is_flag=True, help="With --yes: do not ask even if something may be lost."
 )
+
+
+def parse_key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the values of a repeatable option KEY=VALUE by their keys; a click callback."""
+    values_by_key: dict[str, str] = {}
+    for text in values:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE.")
+        if key in values_by_key:
+            raise click.BadParameter(f"{key} is specified twice.")
+        values_by_key[key] = value
+    return values_by_key

@@ -393,16 +393,3 @@ target_options = OptionGroup("target", make_target, *_TARGET_OPTIONS)
 
 deployed_target_options = OptionGroup("target", partial(make_target, is_deployed=True), *_TARGET_OPTIONS)
 """The same for commands about a cluster that exists, which do without a cluster file: see `Target.is_deployed`."""
-
-
-def parse_key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
-    """Return the values of a repeatable option KEY=VALUE by their keys; a click callback."""
-    values_by_key: dict[str, str] = {}
-    for text in values:
-        key, separator, value = text.partition("=")
-        if not separator or not key:
-            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE.")
-        if key in values_by_key:
-            raise click.BadParameter(f"{key} is specified twice.")
-        values_by_key[key] = value
-    return values_by_key

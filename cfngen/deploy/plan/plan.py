@@ -304,14 +304,11 @@ class Plan(Message):
         failures = [impact.text for impact in self.consequences if impact.fails]
         if failures:
             return "; ".join(failures)
-        exceeded_quotas = [quota.name for quota in self.quotas if quota.sufficient is False]
-        if exceeded_quotas and not self.quotas_ignored:
-            return (
-                f"the account's quotas do not suffice ({', '.join(exceeded_quotas)}); --ignore-quotas continues anyway"
-            )
+        exceeded = ", ".join(quota.name for quota in self.quotas if quota.sufficient is False)
+        if exceeded and not self.quotas_ignored:
+            return f"the account's quotas do not suffice ({exceeded}); --ignore-quotas continues anyway"
         # CloudFormation replaces no resources in express mode or while rollback is disabled.
-        is_rollback_disabled = self.on_failure == "DO_NOTHING"
-        if self.operation == "create" or not self.replaces or not (is_rollback_disabled or self.express):
+        if self.operation == "create" or not self.replaces or not (self.on_failure == "DO_NOTHING" or self.express):
             return ""
         first_change, *other_changes = self.replaces
         others_text = f" and {len(other_changes)} more" if other_changes else ""

@@ -217,8 +217,10 @@ def _settle(account: Account, request: DeploymentRequest, interaction: Interacti
 
 def _resolve(account: Account, cluster: Cluster, root: TemplatePart, parameters: ParameterValues) -> ResolvedReferences:
     """Resolve the references of a cluster file; its parameters that are not chosen have their defaults."""
+    declared = root.get("Parameters", {}).items()
+    defaults = {name: str(parameter["Default"]) for name, parameter in declared if "Default" in parameter}
     with OverriddenKeys(cluster, parameters.sources).named():
-        return resolve_references(account, cluster, {**_parameter_defaults(root), **parameters.values})
+        return resolve_references(account, cluster, {**defaults, **parameters.values})
 
 
 @dataclass(frozen=True)
@@ -398,8 +400,3 @@ def _read_current_demand(deployed: StackTree | None, notices: list[Notice]) -> D
     except AwsError as error:
         notices.append(Notice(f"the update's effect on costs and quotas is unknown: {error}", error.hint))
         return None
-
-
-def _parameter_defaults(root: TemplatePart) -> dict[str, str]:
-    parameters = root.get("Parameters", {}).items()
-    return {name: str(parameter["Default"]) for name, parameter in parameters if "Default" in parameter}

@@ -23,6 +23,7 @@ from cfngen.deploy.aws.existing_resources import (
 )
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.roles import find_roles_of_cluster, removal_command
+from cfngen.deploy.aws.services import list_secrets
 from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT, NoBackupBucketError, SnapshotStore
 from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import COST_BY_RESOURCE_TYPE, RetainedResource
 from cfngen.text import pluralize
@@ -196,11 +197,9 @@ def find_authority_copies(account: Account, inventory: Inventory) -> tuple[Retai
     if not descriptions:
         return ()
     prefix = authority_copy_prefix(inventory.cluster)
-    pages = account.client("secretsmanager").get_paginator("list_secrets")
     found = {
         str(secret["Name"]): "DeletedDate" not in secret
-        for page in pages.paginate(IncludePlannedDeletion=True, Filters=[{"Key": "name", "Values": [prefix]}])
-        for secret in page["SecretList"]
+        for secret in list_secrets(account, prefix)
         if secret.get("Description") in descriptions
     }
     return tuple(

@@ -252,7 +252,7 @@ def nested_revision(
     nested_parameters = resource.properties.get("Parameters", {})
     return admission.check_revision(
         cloud,
-        fetch_from_s3(cloud.region, resource.properties["TemplateURL"]),
+        fetch_from_s3(cloud, resource.properties["TemplateURL"]),
         stack_name=name,
         parameter_values={key: str(value) for key, value in nested_parameters.items()},
         tags={tag["Key"]: tag["Value"] for tag in resource.properties.get("Tags", [])},

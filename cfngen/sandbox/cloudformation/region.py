@@ -64,6 +64,8 @@ class Region(abc.ABC):
         all_patches.apply()
         speedups.apply()
         self.region = region
+        # The URL at which a server of the emulator answers in place of AWS's endpoints; empty within one process.
+        self.endpoint = ""
         self.clock = Clock()
         self.simulation = Simulation(self.clock)
         self.on_launch = on_launch

@@ -274,6 +274,8 @@ def sandbox(speed: float = DEFAULT_SPEED, answers: str = AWS) -> Iterator[Sandbo
             try:
                 yield server
             finally:
+            for account in accounts.values():
+                account.cloud.endpoint = server.endpoint
                 server.close()
 
 

@@ -110,7 +110,8 @@ def _in_use(elbv2: Any, network: str, where: str) -> None:
 def _too_full(elbv2: Any, network: str, where: str) -> None:
     ec2 = client("ec2", REGION)
     small = ec2.create_subnet(VpcId=network, CidrBlock="10.0.1.0/28")["Subnet"]["SubnetId"]
-    ec2.create_network_interface(SubnetId=small, SecondaryPrivateIpAddressCount=4)
+    for _ in range(4):
+        ec2.create_network_interface(SubnetId=small)
     _made(elbv2, small)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
+import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from ec2_parts import GATEWAY, ec2, ref, resource, security_group, subnet, table
 from refusals_endpoints import NAMED_VPC, gateway_endpoint, interface_endpoint
 from refusals_nat_gateways import ADDRESS, OPEN, nat
@@ -59,6 +63,53 @@ def test_a_nat_gateway_has_an_address_of_its_subnet_and_its_elastic_ip(cloud: Cl
     assert stack.resources["Nat"].attributes["EniId"] == interface["NetworkInterfaceId"]
     assert (interface["InterfaceType"], interface["Groups"]) == ("nat_gateway", [])
     assert interface["PrivateIpAddress"] == address["PrivateIp"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_address_of_a_subnet_is_given_twice(cloud: CloudFormation, seed: int) -> None:
+    chance = random.Random(seed)
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    for name in ("EnableDnsSupport", "EnableDnsHostnames"):
+        ec2().modify_vpc_attribute(VpcId=vpc, **{name: {"Value": True}})
+    small = ec2().create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/28")["Subnet"]["SubnetId"]
+    image = ec2().register_image(Name="image")["ImageId"]
+    usable = [f"10.0.0.{last}" for last in range(4, 15)]
+
+    def endpoint(service: str) -> None:
+        name = f"com.amazonaws.{REGION}.{service}"
+        ec2().create_vpc_endpoint(VpcId=vpc, ServiceName=name, VpcEndpointType="Interface", SubnetIds=[small])
+
+    def terminate_one() -> None:
+        ec2().terminate_instances(InstanceIds=[chance.choice(instances)])
+
+    instances: list[str] = []
+    ways: list[Callable[[], Any]] = [
+        lambda: ec2().create_network_interface(SubnetId=small),
+        lambda: ec2().create_network_interface(SubnetId=small, PrivateIpAddress=chance.choice(usable)),
+        lambda: instances.append(
+            ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1, SubnetId=small)["Instances"][0]["InstanceId"]
+        ),
+        lambda: ec2().create_nat_gateway(SubnetId=small, ConnectivityType="private"),
+        lambda: endpoint(chance.choice(["sts", "ec2"])),
+        terminate_one,
+    ]
+    for _ in range(25):
+        with contextlib.suppress(ClientError, IndexError):  # in use, none is free, there is such an endpoint
+            chance.choice(ways)()
+        terminated = {
+            instance["InstanceId"]
+            for reservation in ec2().describe_instances()["Reservations"]
+            for instance in reservation["Instances"]
+            if instance["State"]["Name"] == "terminated"
+        }
+        given = [
+            interface["PrivateIpAddress"]
+            for interface in interfaces()
+            if interface["SubnetId"] == small and interface.get("Attachment", {}).get("InstanceId") not in terminated
+        ]
+        assert len(given) == len(set(given))
+        assert set(given) <= set(usable)
+    assert len(given) > 6
 
 
 def test_a_deleted_nat_gateway_leaves_nothing_and_is_shown_for_an_hour(cloud: CloudFormation) -> None:

@@ -85,14 +85,28 @@ def test_sizes_of_templates(cloud: CloudFormation) -> None:
     s3.create_bucket(Bucket="bucket", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
     s3.put_object(Bucket="bucket", Key="large.json", Body=large.encode())
     s3.put_object(Bucket="bucket", Key="huge.json", Body=template(Metadata={"Padding": "x" * 1_048_576}).encode())
-    assert (
-        cloud.create_stack("s", url="https://bucket.s3.us-west-2.amazonaws.com/large.json").status == "CREATE_COMPLETE"
-    )
+    cloud.endpoint = "http://127.0.0.1:5000"
+    for url in (
+        "https://bucket.s3.us-west-2.amazonaws.com/large.json",
+        "https://bucket.s3-us-west-2.amazonaws.com/large.json",
+        "https://bucket.s3.amazonaws.com/large.json",
+        "https://s3.us-west-2.amazonaws.com/bucket/large.json",
+        "https://s3-us-west-2.amazonaws.com/bucket/large.json",
+        "https://s3.amazonaws.com/bucket/large.json",
+        "http://127.0.0.1:5000/bucket/large.json",  # as the AWS CLI names it: the endpoint that it talks to
+    ):
+        assert cloud.create_stack("s", url=url).status == "CREATE_COMPLETE"
+        cloud.delete_stack("s")
     for url, says in (
         ("https://bucket.s3.us-west-2.amazonaws.com/huge.json", "1048576 bytes"),
         ("https://bucket.s3.us-west-2.amazonaws.com/none.json", "S3 error"),
         ("https://bucket.s3.eu-west-1.amazonaws.com/large.json", "supported URL"),
         ("http://bucket.s3.us-west-2.amazonaws.com/large.json", "supported URL"),
+        ("https://s3.eu-west-1.amazonaws.com/bucket/large.json", "supported URL"),
+        ("http://s3.us-west-2.amazonaws.com/bucket/large.json", "supported URL"),
+        ("https://s3.us-west-2.amazonaws.com/bucket", "supported URL"),
+        ("https://127.0.0.1:5000/bucket/large.json", "supported URL"),
+        ("http://127.0.0.1:5001/bucket/large.json", "supported URL"),
     ):
         with pytest.raises(ValidationError, match=says):
             cloud.create_stack("t", url=url)

@@ -27,6 +27,7 @@ from small_stacks import (
 )
 
 from cfngen.sandbox.cloudformation import CloudFormation, NotModelledError, ValidationError, client
+from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.scopes import importing_stacks
 from cfngen.sandbox.cloudformation.stack import masked_parameters
 
@@ -158,6 +159,32 @@ def test_a_property_the_double_cannot_change_stops_the_test(cloud: CloudFormatio
     created(cloud, {"Vpc": vpc()})
     with pytest.raises(NotModelledError, match="InstanceTenancy"):
         updated(cloud, {"Vpc": vpc(InstanceTenancy="dedicated")})
+
+
+def test_in_a_server_whatever_an_operation_raises_fails_its_resource(
+    cloud: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud.resource_errors = (Exception,)
+    gateway = HANDLERS["AWS::EC2::InternetGateway"]
+    update = gateway.update
+
+    def not_modelled(call: Any, old: Any) -> Any:
+        if call.properties["Tags"] == [{"Key": "a", "Value": "2"}]:
+            raise NotModelledError("tags")
+        return update(call, old)
+
+    stack = created(cloud, {"G": tagged(a="1")})
+    monkeypatch.setattr(gateway, "update", not_modelled)
+    updated(cloud, {"G": tagged(a="2")})
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert reasons(stack, "G", "UPDATE_FAILED") == ["the sandbox does not support this: tags"]
+    monkeypatch.setattr(gateway, "create", lambda call: {}["InternetGatewayId"])
+    other = cloud.create_stack("other", body=text({"G": GATEWAY}))
+    assert other.status == "ROLLBACK_COMPLETE"
+    assert reasons(other, "G", "CREATE_FAILED") == ["internal error of the sandbox: KeyError: 'InternetGatewayId'"]
+    monkeypatch.setattr(gateway, "delete", lambda call: {}["InternetGatewayId"])
+    cloud.delete_stack("s")
+    assert stack.status == "DELETE_FAILED"
 
 
 def test_a_resource_with_a_name_of_its_own_is_not_replaced(cloud: CloudFormation) -> None:

@@ -484,7 +484,9 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
         ),
         _REHEARSE,
     ),
-    "cfngen sandbox --help": {"cfngen sandbox status": _SANDBOX, "cfngen sandbox fail general": _SANDBOX},
+    "cfngen sandbox --help": dict.fromkeys(
+        ("cfngen sandbox status", "cfngen sandbox fail general", "cfngen sandbox interrupt general"), _SANDBOX
+    ),
     "cfngen sandbox status --help": dict.fromkeys(
         ("cfngen sandbox status", "cfngen sandbox status --output json | jq .stacks"), _SANDBOX
     ),
@@ -500,6 +502,7 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
     "cfngen sandbox interrupt --help": dict.fromkeys(
         (
             "cfngen sandbox interrupt spot",
+            "cfngen sandbox interrupt master-b",
             "cfngen sandbox interrupt spot --times 2",
             "cfngen sandbox interrupt spot --notice rebalance",
         ),
@@ -538,7 +541,9 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
         "cfngen status": COMMANDS_PAGE,
         "cfngen validate cluster": COMMANDS_PAGE,
     },
-    "docs/deploy/deploy.md": {"cfngen sandbox fail nodes": _SANDBOX, "cfngen sandbox status": _SANDBOX},
+    "docs/deploy/deploy.md": dict.fromkeys(
+        ("cfngen sandbox fail nodes", "cfngen sandbox interrupt nodes", "cfngen sandbox status"), _SANDBOX
+    ),
     "docs/deploy/rehearsal.md": {
         "cfngen delete": COMMANDS_PAGE,
         "cfngen deploy": COMMANDS_PAGE,

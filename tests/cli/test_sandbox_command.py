@@ -15,6 +15,7 @@ from cfngen.cli.input.source import Source
 from cfngen.cli.input.target import Target
 from cfngen.cli.render.sandbox import status_lines
 from cfngen.sandbox.process import running as process
+from cfngen.sandbox.process.control_api import SandboxState
 from cfngen.sandbox.process.status import LastSandbox, SandboxFault, SandboxStack, SandboxStatus, write_last_sandbox
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -37,7 +38,8 @@ def test_what_is_about_a_running_account_starts_none(
 def test_the_environment_names_a_region(
     cfngen: Shell, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], region: str
 ) -> None:
-    monkeypatch.setattr(process, "start", lambda *_, **__: SimpleNamespace(endpoint="http://127.0.0.1:1"))
+    running = SimpleNamespace(endpoint="http://127.0.0.1:1", status=Arranged().status)
+    monkeypatch.setattr(process, "start", lambda *_, **__: running)
     ran = cfngen("sandbox", "env", *options)
     assert ran.code == 0
     assert f"export AWS_DEFAULT_REGION={region}\n" in ran.out
@@ -140,13 +142,14 @@ def test_one_that_was_stopped_is_followed_by_another_with_a_word(
 class Arranged:
     """A sandbox that runs, and what it was told to let fail."""
 
-    def __init__(self, *names: str) -> None:
-        self.names = names
+    def __init__(self, *names: str, regions: tuple[str, ...] = ("us-west-2",)) -> None:
+        self.names, self.regions = names, regions
         self.orders: list[tuple[Any, ...]] = []
 
     def status(self) -> dict[str, Any]:
-        groups = [{"region": "us-west-2", "stack": "k8s", "name": name, "logicalId": ""} for name in self.names]
-        return {"groups": groups}
+        stacks = [{"region": region, "name": "k8s"} for region in self.regions]
+        groups = [{**stack, "stack": "k8s", "name": name, "logicalId": ""} for stack in stacks for name in self.names]
+        return {"stacks": stacks, "groups": groups}
 
     def inject_failure(self, region: str, group: str, step: str, message: str, times: int = 0) -> bool:
         self.orders.append((region, group, step, message, times))
@@ -160,6 +163,61 @@ def test_a_group_fails_by_its_name(cfngen: Shell, monkeypatch: pytest.MonkeyPatc
     ran = cfngen("sandbox", "fail", group, "--times", "1")
     assert (ran.code, ran.err) == (0, "")
     assert running.orders == [("us-west-2", group, "downloads", "no route to dl.k8s.io", 1)]
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "regions", "region"),
+    [
+        ("region: eu-central-1", (), ("us-west-2",), "eu-central-1"),
+        ("region: eu-central-1", ("--region", "us-east-1"), ("us-west-2",), "us-east-1"),
+        ("", (), ("eu-central-1",), "eu-central-1"),
+        ("", (), (), "us-west-2"),
+        ("", (), ("eu-central-1", "us-west-2"), ""),
+    ],
+)
+def test_the_region_is_that_of_the_file_in_use_or_of_the_stacks(
+    cfngen: Shell,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    file: str,
+    options: tuple[str, ...],
+    regions: tuple[str, ...],
+    region: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if file:
+        (tmp_path / "cluster.yaml").write_text(file)
+    running = Arranged("general", regions=regions)
+    monkeypatch.setattr(process, "find_running_sandbox", lambda environ: running)
+    ran = cfngen("sandbox", "fail", "general", *options)
+    assert [order[0] for order in running.orders] == ([region] if region else [])
+    assert (f"in {region} fail" if region else "stacks in eu-central-1 and us-west-2") in " ".join(
+        (ran.out + ran.err).split()
+    )
+
+
+def test_a_sandbox_that_runs_is_not_started_with_other_settings(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SandboxState("http://127.0.0.1:5000", 7, "token", 12.0)
+    running = SimpleNamespace(state=state, endpoint=state.endpoint, pid=state.pid)
+    monkeypatch.setattr(process, "find_running_sandbox", lambda environ: running)
+    for options in ((), ("--speed", "12", "--answers", "aws")):
+        assert "already running: http://127.0.0.1:5000, process 7." in cfngen("sandbox", "start", *options).out
+    ran = cfngen("sandbox", "start", "--speed", "40", "--answers", "generous")
+    assert ran.code == 1
+    assert "already running with --speed 12 and --answers aws" in " ".join(ran.err.split())
+
+
+def test_healing_says_where(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def remove_faults(region: str) -> list[str]:
+        asked.append(region)
+        return [] if region else ["eu-central-1", "us-west-2"]
+
+    monkeypatch.setattr(process, "find_running_sandbox", lambda _: SimpleNamespace(remove_faults=remove_faults))
+    assert "instances in eu-central-1 and us-west-2 boot normally" in cfngen("sandbox", "heal").out
+    assert cfngen("sandbox", "heal", "--region", "us-east-1").out == "There are no injected failures in us-east-1.\n"
+    assert asked == ["", "us-east-1"]
 
 
 def test_an_unknown_name_is_told_which_there_are(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,23 +242,31 @@ def test_a_group_that_comes_later_may_be_named_beforehand(
     assert "the failure applies once a stack has one" in " ".join(ran.err.split())
 
 
-def test_interrupting_what_has_no_spot_instances_is_said(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupting_says_which_instances_end_and_how(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[Any, ...]] = []
 
-    def send_notice(*arguments: Any) -> list[str]:
+    def send_notice(*arguments: Any) -> tuple[list[str], list[str]]:
         sent.append(arguments)
-        return ["i-1", "i-2"] if arguments[1] == "batch" else []
+        return {"batch": (["i-1", "i-2"], []), "general": ([], ["i-3"])}.get(arguments[1], ([], []))
 
-    monkeypatch.setattr(process, "find_running_sandbox", lambda _: SimpleNamespace(send_notice=send_notice))
+    running = SimpleNamespace(send_notice=send_notice, status=Arranged("batch").status)
+    monkeypatch.setattr(process, "find_running_sandbox", lambda _: running)
     ran = cfngen("sandbox", "interrupt", "batch", "--times", "2")
-    assert (ran.code, ran.out) == (0, "EC2 interrupts 2 Spot Instances of batch in two minutes: i-1, i-2\n")
+    assert (ran.code, ran.out) == (
+        0,
+        "EC2 interrupts 2 Spot Instances of batch in us-west-2 in two minutes: i-1, i-2\n",
+    )
     ran = cfngen("sandbox", "interrupt", "batch", "--notice", "rebalance")
-    assert (ran.code, ran.out) == (0, "EC2 recommends to rebalance 2 Spot Instances of batch: i-1, i-2\n")
-    ran = cfngen("sandbox", "interrupt", "general", "--region", "eu-central-1", "--notice", "both")
+    assert (ran.code, ran.out) == (0, "EC2 recommends to rebalance 2 Spot Instances of batch in us-west-2: i-1, i-2\n")
+    ran = cfngen("sandbox", "interrupt", "general")
+    ended = "1 On-Demand Instance of general in us-west-2 ended, as if the machine failed: i-3\n"
+    assert (ran.code, ran.out) == (0, ended)
+    ran = cfngen("sandbox", "interrupt", "none", "--region", "eu-central-1", "--notice", "both")
     assert ran.code == 1
-    assert "'general' in eu-central-1 has no running Spot Instances" in ran.err
+    assert "'none' in eu-central-1 has no running instances" in ran.err
     assert sent == [
         ("us-west-2", "batch", "interruption", 2),
         ("us-west-2", "batch", "rebalance", 0),
-        ("eu-central-1", "general", "both", 0),
+        ("us-west-2", "general", "interruption", 0),
+        ("eu-central-1", "none", "both", 0),
     ]

@@ -78,7 +78,7 @@ def test_interrupted_instance_ends_after_two_minutes_and_is_replaced(spot: Clust
         first, *others = place.instances(GROUP)
         assert told(first, drain.SPOT_ACTION_PATH) is None
         machines = place.account.machines
-        assert send_notice(machines, "batch", Notice.INTERRUPTION, 1) == [first.id]
+        assert send_notice(machines, "batch", Notice.INTERRUPTION, 1) == ([first.id], [])
         assert json.loads(told(first, drain.SPOT_ACTION_PATH) or "")["action"] == "terminate"
         assert told(first, rebalancing.RECOMMENDATION_PATH) is None
         place.account.advance(119)
@@ -122,7 +122,7 @@ def test_hook_does_not_hold_an_interrupted_instance(spot: Cluster) -> None:
 def test_storm_over_a_whole_group_replaces_all_of_it(spot: Cluster) -> None:
     with created(spot) as place:
         instances = place.instances(GROUP)
-        assert len(send_notice(place.account.machines, "batch", Notice.BOTH)) == 3
+        assert len(send_notice(place.account.machines, "batch", Notice.BOTH).spot) == 3
         place.account.advance(125)
         assert {ec2_state(instance) for instance in instances} == {"terminated"}
         assert {ec2_state(instance) for instance in place.instances(ON_DEMAND)} == {"running"}
@@ -143,10 +143,24 @@ def test_recommendation_interrupts_nothing_and_is_acted_on_only_if_the_group_say
         assert is_cordoned(place, first) == (action == "drain")
 
 
-def test_instances_on_demand_are_not_interrupted(spot: Cluster) -> None:
+@pytest.mark.parametrize(("group", "resource"), [("general", ON_DEMAND), ("master-a", "MasterAAutoScalingGroup")])
+def test_an_instance_on_demand_ends_without_a_notice_and_is_replaced(spot: Cluster, group: str, resource: str) -> None:
+    with created(spot) as place:
+        [instance] = place.instances(resource)
+        assert send_notice(place.account.machines, group, Notice.BOTH) == ([], [instance.id])
+        assert (ec2_state(instance), told(instance, drain.SPOT_ACTION_PATH)) == ("terminated", None)
+        place.account.advance(1500)
+        [(identifier, state)] = states(place, resource).items()
+        assert identifier != instance.id
+        assert state == "InService"
+        nodes = place.account.cluster("kubernetes").state.list("nodes")
+        assert {node["metadata"]["name"] for node in nodes} >= {identifier}
+
+
+def test_instances_on_demand_are_told_nothing(spot: Cluster) -> None:
     with created(spot) as place:
         machines = place.account.machines
-        assert send_notice(machines, "general", Notice.BOTH) == []
+        assert send_notice(machines, "general", Notice.REBALANCE) == ([], [])
         [instance] = place.instances(ON_DEMAND)
         with pytest.raises(Refused, match="is not a running Spot Instance"):
             spot_interruptions.recommend_rebalancing(REGION, instance.id, machines.cloud.clock.time)

@@ -105,7 +105,7 @@ class Watched:
         cluster = self.where.account.cluster("kubernetes")
         instances = self.where.account.machines.instances
         # From moto's backend: EC2's API takes too long for each sample.
-        running = self.where.account.machines._running_ids()
+        running = self.where.account.machines.running_ids()
         return [instances[master_id] for master_id in cluster.members.values() if master_id in running]
 
     def _api_server(self, master: Instance) -> TokenIssuer:

@@ -251,6 +251,26 @@ def test_what_a_real_api_server_refuses_is_refused(
     assert kubectl.state.list("configmaps") == before
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "media_type", "words"),
+    [
+        (
+            "POST",
+            CONFIG_MAPS,
+            "application/vnd.kubernetes.protobuf",
+            "does not support application/vnd.kubernetes.protobuf - accepted media types include: application/json; ",
+        ),
+        ("PATCH", f"{CONFIG_MAPS}/new", "application/apply-patch+yaml", "server-side apply: leave out --server-side"),
+    ],
+)
+def test_what_the_sandbox_cannot_write_is_refused_with_what_it_can(
+    kubectl: Kubectl, method: str, path: str, media_type: str, words: str
+) -> None:
+    code, status = kubectl(method, path, {"metadata": {"name": "new"}}, Content_Type=media_type)
+    assert (code, status["reason"]) == (415, "UnsupportedMediaType")
+    assert words in status["message"]
+
+
 def test_kubectl_finds_kinds_by_their_short_names(kubectl: Kubectl) -> None:
     aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
     assert kubectl("GET", "/api?timeout=32s", Accept=aggregated)[1]["versions"] == ["v1"]

@@ -119,9 +119,9 @@ def test_instances_fail_as_they_are_told_to(running: process.RunningSandbox) -> 
     assert not running.inject_failure("us-west-2", "Nope", "downloads", "nobody hears of it")
     running.inject_failure("us-west-2", "nodes", "downloads", "no way to the mirror", hint="look at the route table")
     create(session, "second")
-    running.remove_faults("eu-central-1")
+    assert running.remove_faults("eu-central-1") == []
     assert finished(running, "second") == "ROLLBACK_COMPLETE"
-    running.remove_faults("us-west-2")
+    assert running.remove_faults() == ["us-west-2"]
     ec2 = session.client("ec2")
     consoles = [
         ec2.get_console_output(InstanceId=instance["InstanceId"]).get("Output", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -11,19 +12,79 @@ import click
 from cfngen.cli.display.messages import show_message
 from cfngen.cli.display.terminal import echo, examples_epilog, show_warning
 from cfngen.cli.exit_codes import FAILED, SUCCESS
-from cfngen.cli.input.options import Option
+from cfngen.cli.input.options import Option, OptionGroup
+from cfngen.cli.input.source import DEFAULT_FILE, Source, source_options
 from cfngen.cli.input.target import output_option
 from cfngen.cli.usage import SuggestingGroup
 from cfngen.errors import CfngenError
-from cfngen.text import pluralize
+from cfngen.text import join_and, pluralize
 
 if TYPE_CHECKING:
+    from cfngen.sandbox.json_types import JsonObject
     from cfngen.sandbox.process.running import RunningSandbox
 
 
-_region_option = Option(
-    "--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster."
+@dataclass(frozen=True)
+class _Cluster:
+    """The cluster that a command is about.
+
+    Attributes:
+        source: the source of its configuration.
+        explicit_region: value of --region; empty means the region of the cluster file, or of what the sandbox has.
+    """
+
+    source: Source
+    explicit_region: str
+
+    def region(self, status: JsonObject, group: str = "") -> str:
+        """Return the region: that of the option, of the cluster file, or of the only stacks; else that of the default.
+
+        Args:
+            status: the status of the sandbox.
+            group: only stacks with this group count, if there are any; else all.
+
+        Raises:
+            SeveralRegionsError: nothing says which of several regions with stacks is meant.
+        """
+        if self.explicit_region:
+            return self.explicit_region
+        default_region = self.source.load().cluster.region
+        if not self.source.is_default:
+            return default_region
+        regions = {str(stack["region"]) for stack in status["stacks"]}
+        regions_with_group = {str(item["region"]) for item in status["groups"] if item["name"] == group}
+        candidates = sorted(regions_with_group or regions) or [default_region]
+        if len(candidates) > 1:
+            raise SeveralRegionsError(
+                f"the sandbox has stacks in {join_and(candidates)}, and there is no {DEFAULT_FILE} here",
+                hint="choose a region with --region, or a cluster file with -f.",
+            )
+        return candidates[0]
+
+
+_cluster_options = OptionGroup(
+    "cluster",
+    lambda source, region: _Cluster(source, region),
+    source_options,
+    Option(
+        "--region",
+        metavar="REGION",
+        default="",
+        help="Region of the cluster. Default: that of the cluster file, or of the stacks in the sandbox.",
+    ),
 )
+
+
+class SeveralRegionsError(CfngenError):
+    """Nothing says which of several regions of the sandbox is meant."""
+
+    code = "several-sandbox-regions"
+
+
+class SandboxRunningError(CfngenError):
+    """A sandbox is running already, with other settings than those that are asked for."""
+
+    code = "sandbox-running"
 
 
 class UnknownGroupError(CfngenError):
@@ -32,10 +93,10 @@ class UnknownGroupError(CfngenError):
     code = "unknown-sandbox-group"
 
 
-class NoSpotInstancesError(CfngenError):
-    """A group has no Spot Instances that EC2 could interrupt."""
+class NoInstancesError(CfngenError):
+    """A group has no running instances that could be ended or told something."""
 
-    code = "no-spot-instances"
+    code = "no-running-instances"
 
 
 class NoSandboxError(CfngenError):
@@ -56,6 +117,7 @@ class NoSandboxError(CfngenError):
         "eval $(cfngen sandbox env)        point the AWS CLI at it",
         "cfngen sandbox status             what is in it",
         "cfngen sandbox fail general       make new nodes fail, to see what that looks like",
+        "cfngen sandbox interrupt general  end its nodes, to see what becomes of them",
         "cfngen sandbox stop",
     ),
 )
@@ -81,22 +143,37 @@ def command() -> None:
 @click.option(
     "--answers",
     type=click.Choice(["aws", "generous"]),
-    default="aws",
-    show_default=True,
-    help="How much it tells of a change set: what AWS tells, or everything that it knows.",
+    help="How much it tells of a change set: what AWS tells, or everything that it knows. Default: aws.",
 )
-def start(speed: float | None, answers: str) -> None:
-    """Start the sandbox, unless it is running. The stacks of an earlier sandbox are lost."""
+def start(speed: float | None, answers: str | None) -> None:
+    """Start the sandbox, unless it is running. The stacks of an earlier sandbox are lost.
+
+    A sandbox that is running keeps its settings: with others, the command fails.
+    """
     from cfngen.sandbox.process import running
-    from cfngen.sandbox.process.control_api import DEFAULT_SPEED
+    from cfngen.sandbox.process.control_api import AWS, DEFAULT_SPEED
 
     sandbox = running.find_running_sandbox(os.environ)
     if sandbox is None:
         sandbox = running.start(
-            os.environ, DEFAULT_SPEED if speed is None else speed, answers=answers, accept_lost_stacks=True
+            os.environ, DEFAULT_SPEED if speed is None else speed, answers=answers or AWS, accept_lost_stacks=True
         )
         echo(f"The sandbox listens on {sandbox.endpoint}, as process {sandbox.pid}.")
     else:
+        settings = sandbox.state
+        kept = [
+            f"{option} {value}"
+            for option, value, new in (
+                ("--speed", f"{settings.speed:g}", None if speed is None else f"{speed:g}"),
+                ("--answers", settings.answers, answers),
+            )
+            if new not in (None, value)
+        ]
+        if kept:
+            raise SandboxRunningError(
+                f"the sandbox is already running with {join_and(kept)}, as process {sandbox.pid}",
+                hint="`cfngen sandbox stop` stops it, and its stacks are lost; then start it with other settings.",
+            )
         echo(f"The sandbox is already running: {sandbox.endpoint}, process {sandbox.pid}.")
 
 
@@ -138,7 +215,7 @@ def stop() -> None:
     ),
 )
 @click.argument("group")
-@_region_option
+@_cluster_options
 @click.option(
     "--step", metavar="NAME", default="downloads", show_default=True, help="Step of the boot program that fails."
 )
@@ -152,7 +229,7 @@ def stop() -> None:
 @click.option(
     "--times", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="How many instances fail; 0 means all."
 )
-def fail(group: str, region: str, step: str, message: str, times: int) -> None:
+def fail(group: str, cluster: _Cluster, step: str, message: str, times: int) -> None:
     """Make instances that an Auto Scaling group launches from now on fail to boot, to see what that looks like.
 
     GROUP is the name of a node group, `master` (every master), one of several masters such as `master-b`, or the
@@ -162,9 +239,9 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     from cfngen.cluster.naming.logical_ids import is_auto_scaling_group
 
     sandbox = _require_running()
-    known_groups = {
-        stack_group["name"] for stack_group in sandbox.status()["groups"] if stack_group["region"] == region
-    }
+    status = sandbox.status()
+    region = cluster.region(status, group)
+    known_groups = {stack_group["name"] for stack_group in status["groups"] if stack_group["region"] == region}
     # Without any stack in the region, a misspelt name looks like the name of a future group.
     if known_groups and group not in (*known_groups, "master") and not is_auto_scaling_group(group):
         raise UnknownGroupError(
@@ -177,55 +254,68 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
         show_warning(f"no stack in {region} has a group {group} yet; the failure applies once a stack has one.")
     subject = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
     verb = "fails" if times == 1 else "fail"
-    echo(f"{subject} of {group} {verb} at the step {step!r}; `cfngen sandbox heal` stops this.")
+    echo(f"{subject} of {group} in {region} {verb} at the step {step!r}; `cfngen sandbox heal` stops this.")
 
 
 @command.command(
     "interrupt",
-    short_help="Interrupt Spot Instances of a group, as EC2 does.",
+    short_help="End running instances of a group.",
     epilog=examples_epilog(
         "cfngen sandbox interrupt spot                    all of the group at once",
+        "cfngen sandbox interrupt master-b                as if its machine failed",
         "cfngen sandbox interrupt spot --times 2",
         "cfngen sandbox interrupt spot --notice rebalance",
     ),
 )
 @click.argument("group")
-@_region_option
+@_cluster_options
 @click.option(
     "--notice",
     type=click.Choice(("interruption", "rebalance", "both")),
     default="interruption",
     show_default=True,
-    help="What EC2 says: that it interrupts the instances in two minutes, that it recommends to rebalance them, or "
-    "both at once.",
+    help="What EC2 says to Spot Instances: that it interrupts them in two minutes, that it recommends to rebalance "
+    "them, or both at once.",
 )
 @click.option(
-    "--times", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="How many instances get it; 0 means all."
+    "--times", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="How many instances end; 0 means all."
 )
-def interrupt(group: str, region: str, notice: str, times: int) -> None:
-    """Send EC2's notices to running Spot Instances of a group; interrupted ones are terminated two minutes later.
+def interrupt(group: str, cluster: _Cluster, notice: str, times: int) -> None:
+    """End running instances of a group. Those launched first end first.
 
-    GROUP is the name of a node group, or the logical id of its Auto Scaling group.
+    Spot Instances get EC2's notice, and are terminated two minutes later. On-Demand Instances get none: they are gone
+    at once, as if their machine failed.
+
+    GROUP is the name of a node group, `master` (every master), one of several masters such as `master-b`, or the
+    logical id of an Auto Scaling group.
     """
-    instance_ids = _require_running().send_notice(region, group, notice, times)
-    if not instance_ids:
-        raise NoSpotInstancesError(
-            f"{group!r} in {region} has no running Spot Instances",
+    sandbox = _require_running()
+    region = cluster.region(sandbox.status(), group)
+    spot_ids, on_demand_ids = sandbox.send_notice(region, group, notice, times)
+    if not spot_ids and not on_demand_ids:
+        raise NoInstancesError(
+            f"{group!r} in {region} has no running {'Spot Instances' if notice == 'rebalance' else 'instances'}",
             hint="`cfngen sandbox status` shows the groups; one with spotPrice has Spot Instances.",
         )
-    subject = f"{pluralize(len(instance_ids), 'Spot Instance')} of {group}"
-    if notice == "rebalance":
-        echo(f"EC2 recommends to rebalance {subject}: {', '.join(instance_ids)}")
-    else:
-        echo(f"EC2 interrupts {subject} in two minutes: {', '.join(instance_ids)}")
+    if spot_ids:
+        subject = f"{pluralize(len(spot_ids), 'Spot Instance')} of {group} in {region}"
+        told = f"recommends to rebalance {subject}" if notice == "rebalance" else f"interrupts {subject} in two minutes"
+        echo(f"EC2 {told}: {', '.join(spot_ids)}")
+    if on_demand_ids:
+        subject = f"{pluralize(len(on_demand_ids), 'On-Demand Instance')} of {group} in {region}"
+        echo(f"{subject} ended, as if the machine failed: {', '.join(on_demand_ids)}")
 
 
 @command.command("heal", epilog=examples_epilog("cfngen sandbox heal"))
-@_region_option
+@click.option("--region", metavar="REGION", default="", help="Only in this region. Default: in all regions.")
 def heal(region: str) -> None:
     """Remove injected failures: new instances boot normally, and those that failed try again within a minute."""
-    _require_running().remove_faults(region)
-    echo("From now on instances boot normally; those that failed try again within a minute.")
+    if regions := _require_running().remove_faults(region):
+        echo(
+            f"From now on instances in {join_and(regions)} boot normally; those that failed try again within a minute."
+        )
+    else:
+        echo(f"There are no injected failures{f' in {region}' if region else ''}.")
 
 
 @command.command(
@@ -233,12 +323,13 @@ def heal(region: str) -> None:
     short_help="Print the environment for the AWS CLI and other programs.",
     epilog=examples_epilog("eval $(cfngen sandbox env)", "aws cloudformation list-stacks"),
 )
-@_region_option
-def env(region: str) -> None:
+@_cluster_options
+def env(cluster: _Cluster) -> None:
     """Print the environment that points the AWS CLI and other programs at the sandbox; start it if necessary."""
     from cfngen.sandbox.process import running
 
     sandbox = running.start(os.environ)
+    region = cluster.region(sandbox.status())
     environment = {
         "AWS_ENDPOINT_URL": sandbox.endpoint,
         # The sandbox accepts any credentials.

@@ -107,7 +107,7 @@ def _submitted_template(cloud: Region, submission: Submission, current: Revision
     if len(body.encode()) > MAX_BODY_BYTES:
         raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
     if not submission.get("previous_template"):
-        return body or fetch_from_s3(cloud.region, submission.get("url", ""))
+        return body or fetch_from_s3(cloud, submission.get("url", ""))
     if current is None or not current.body:
         raise ValidationError("Use previous template is only valid on update")
     return current.body
@@ -285,25 +285,41 @@ def _check_rules(cloud: Region, revision: Revision, stack_name: str) -> None:
 MAX_OBJECT_BYTES = 1_048_576
 
 
-def fetch_from_s3(region: str, url: str) -> str:
-    """Return the document (a template or a stack policy) at a virtual-hosted S3 URL.
+def fetch_from_s3(cloud: Region, url: str) -> str:
+    """Return the document (a template or a stack policy) at a URL of S3.
+
+    The bucket is in the host or in the path, at the endpoint of the region or at the one without a region ("Virtual
+    hosting of general purpose buckets", S3 user guide; "Best practices for using Amazon S3 endpoints in AWS
+    CloudFormation", AWS blog).
 
     Args:
-        region: the region of the call; the bucket may be named with it or without a region
+        cloud: the region of the call, whose endpoint for S3 the URL may name.
         url: such as `https://bucket.s3.eu-central-1.amazonaws.com/cluster.json`
 
     Raises:
         ValidationError: it is no such URL, or S3 does not return the object, or the template is too large
     """
-    parts = urllib.parse.urlsplit(url)
-    bucket, _, host = parts.netloc.partition(".s3.")
-    if parts.scheme != "https" or host not in (f"{region}.amazonaws.com", "amazonaws.com"):
+    location = _s3_location(cloud, url)
+    if location is None:
         raise ValidationError(f"TemplateURL must be a supported URL. ({url})")
     try:
-        key = urllib.parse.unquote(parts.path.lstrip("/"))
-        data: bytes = client("s3", region).get_object(Bucket=bucket, Key=key)["Body"].read()
+        data: bytes = client("s3", cloud.region).get_object(**location)["Body"].read()
     except ClientError as error:
         raise ValidationError(f"S3 error: {error} ({url})") from error
     if len(data) > MAX_OBJECT_BYTES:
         raise ValidationError(f"Template may not exceed {MAX_OBJECT_BYTES} bytes in size.")
     return data.decode()
+
+
+def _s3_location(cloud: Region, url: str) -> dict[str, str] | None:
+    """Return the object that a URL of S3 names, as arguments of GetObject; None if it is no such URL."""
+    parts = urllib.parse.urlsplit(url)
+    suffix = re.escape("amazonaws.com.cn" if cloud.region.startswith("cn-") else "amazonaws.com")
+    host = re.fullmatch(rf"(?:(?P<bucket>.+)\.)?s3(?:[.-]{re.escape(cloud.region)})?\.{suffix}", parts.netloc)
+    is_own_endpoint = bool(cloud.endpoint) and f"{parts.scheme}://{parts.netloc}" == cloud.endpoint
+    if not is_own_endpoint and (parts.scheme != "https" or host is None):
+        return None
+    path = urllib.parse.unquote(parts.path).lstrip("/")
+    bucket, key = (host["bucket"], path) if host and host["bucket"] else path.split("/", 1) if "/" in path else ("", "")
+    version = urllib.parse.parse_qs(parts.query).get("versionId", [])
+    return {"Bucket": bucket, "Key": key, **({"VersionId": version[0]} if version else {})} if bucket and key else None

@@ -9,20 +9,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 
-from botocore.exceptions import ClientError, ParamValidationError
-
 from cfngen.sandbox.cloudformation import admission, deletion, properties, signals, update_policies
 from cfngen.sandbox.cloudformation.admission import fetch_from_s3
-from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError, UnfinishedError
+from cfngen.sandbox.cloudformation.errors import ResourceError, UnfinishedError, status_reason
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, NESTED_STACK
-
-# Errors that put a resource into a FAILED status.
-RESOURCE_ERRORS = (ApiError, ResourceError, ClientError, ParamValidationError)
 
 
 def start(cloud: Region, stack: Stack, *, on_failure: str, token: str, express: bool = False) -> None:
@@ -60,8 +55,8 @@ def create(cloud: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operati
     if not failure_reason and not any_resource_failed:
         try:
             stack.outputs, stack.exports = properties.resolve_outputs(cloud, stack)
-        except ResourceError as error:
-            failure_reason = str(error)
+        except cloud.resource_errors as error:
+            failure_reason = status_reason(error)
         else:
             cloud.record_event(stack, None, "CREATE_COMPLETE")
             return
@@ -166,10 +161,10 @@ def create_resource(cloud: Region, stack: Stack, resource: Resource) -> Operatio
             return
         resource.properties = properties.resolve_properties(cloud, stack, resource.definition)
         yield from provision(cloud, stack, resource, "CREATE_IN_PROGRESS")
-    except RESOURCE_ERRORS as error:
+    except cloud.resource_errors as error:
         if not resource.is_superseded(generation):
             resource.progress = "failed"
-            cloud.record_event(stack, resource, "CREATE_FAILED", str(error))
+            cloud.record_event(stack, resource, "CREATE_FAILED", status_reason(error))
     else:
         if not resource.is_superseded(generation):
             resource.progress = "complete"
@@ -252,7 +247,7 @@ def nested_revision(
     nested_parameters = resource.properties.get("Parameters", {})
     return admission.check_revision(
         cloud,
-        fetch_from_s3(cloud.region, resource.properties["TemplateURL"]),
+        fetch_from_s3(cloud, resource.properties["TemplateURL"]),
         stack_name=name,
         parameter_values={key: str(value) for key, value in nested_parameters.items()},
         tags={tag["Key"]: tag["Value"] for tag in resource.properties.get("Tags", [])},

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.errors import ResourceError, status_reason
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.properties import handler_call
 from cfngen.sandbox.cloudformation.region import Region
@@ -130,8 +130,8 @@ def remove_resource(cloud: Region, stack: Stack, resource: Resource, policy: str
             except ClientError as error:
                 if not _is_not_found(error):
                     raise
-    except (ResourceError, ClientError) as error:
-        cloud.record_event(stack, resource, "DELETE_FAILED", str(error))
+    except cloud.resource_errors as error:
+        cloud.record_event(stack, resource, "DELETE_FAILED", status_reason(error))
         if force:
             cloud.record_event(stack, resource, "DELETE_SKIPPED")
     else:

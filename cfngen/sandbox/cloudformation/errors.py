@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+
+from botocore.exceptions import ClientError, ParamValidationError
+
 from cfngen.sandbox.json_types import Properties
 
 
@@ -80,3 +84,17 @@ class PropertyError(ResourceError):
 
 class NotModelledError(Exception):
     """The template uses a feature of CloudFormation that the emulator does not support (yet)."""
+
+
+# The errors that put a resource into a FAILED status.
+RESOURCE_ERRORS = (ApiError, ResourceError, ClientError, ParamValidationError)
+
+
+def status_reason(error: Exception) -> str:
+    """Return an error as the status reason of a resource; one of the emulator itself is called so, and logged."""
+    if isinstance(error, RESOURCE_ERRORS):
+        return str(error)
+    if isinstance(error, (NotModelledError, NotImplementedError)):
+        return f"the sandbox does not support this: {error}"
+    logging.getLogger(__name__).error("an operation on a resource failed", exc_info=error)
+    return f"internal error of the sandbox: {type(error).__name__}: {error}"

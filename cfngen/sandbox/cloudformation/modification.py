@@ -26,7 +26,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from cfngen.sandbox.cloudformation import properties, signals, update_policies
-from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.simulation import Operation
@@ -67,7 +67,7 @@ def modify(cloud: Region, stack: Stack, resource: Resource, old_properties: Prop
         changed_attributes = HANDLERS[resource.type].update(
             properties.handler_call(cloud, stack, resource), old_properties
         )
-    except ResourceError:
+    except (ResourceError, NotModelledError):
         # The update was refused before anything was changed, so there is nothing to roll back.
         resource.attempted_properties = dict(old_properties)
         raise

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.descriptions import Answers
-from cfngen.sandbox.cloudformation.errors import LimitExceededError, ResourceError, ValidationError
+from cfngen.sandbox.cloudformation.errors import RESOURCE_ERRORS, LimitExceededError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.simulation import Clock, InjectedFailures, Operation, ResourceOrder, Simulation
 from cfngen.sandbox.cloudformation.stack import (
     DriftDetection,
@@ -64,6 +64,11 @@ class Region(abc.ABC):
         all_patches.apply()
         speedups.apply()
         self.region = region
+        # The URL at which a server of the emulator answers in place of AWS's endpoints; empty within one process.
+        self.endpoint = ""
+        # The errors that fail the operation on a resource. Others end it, so that a test sees them; a server, whose
+        # clock has no caller, fails the resource with all of them.
+        self.resource_errors: tuple[type[Exception], ...] = RESOURCE_ERRORS
         self.clock = Clock()
         self.simulation = Simulation(self.clock)
         self.on_launch = on_launch

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from cfngen.sandbox.cloudformation import creation, deletion, modification, properties
-from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
 from cfngen.sandbox.cloudformation.deletion import ROLLBACK_CLEANUP_STATUS, clean_up
-from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.errors import ResourceError, status_reason
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import Resource, StableState, Stack
@@ -99,11 +98,11 @@ def _restore_resource(cloud: Region, stack: Stack, resource: Resource) -> Operat
         else:
             resource.properties = properties.resolve_properties(cloud, stack, resource.definition)
             yield from modification.modify(cloud, stack, resource, current_properties)
-    except RESOURCE_ERRORS as error:
+    except cloud.resource_errors as error:
         resource.attempted_properties = dict(current_properties)
         if resource.is_superseded(generation):
             return
-        cloud.record_event(stack, resource, "UPDATE_FAILED", str(error))
+        cloud.record_event(stack, resource, "UPDATE_FAILED", status_reason(error))
         if stack.root.force_rollback:
             skip(cloud, stack, resource)
         else:

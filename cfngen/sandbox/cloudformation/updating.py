@@ -11,9 +11,8 @@ import dataclasses
 
 from cfngen.sandbox.cloudformation import creation, deletion, modification, properties, property_schemas, rollback
 from cfngen.sandbox.cloudformation.change_set_diff import find_differences
-from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
 from cfngen.sandbox.cloudformation.deletion import UPDATE_CLEANUP_STATUS, clean_up
-from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.errors import ResourceError, status_reason
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
@@ -76,8 +75,8 @@ def update(cloud: Region, stack: Stack) -> Operation:
     if not failure_reason and not any_resource_failed:
         try:
             stack.outputs, stack.exports = properties.resolve_outputs(cloud, stack)
-        except ResourceError as error:
-            failure_reason = str(error)
+        except cloud.resource_errors as error:
+            failure_reason = status_reason(error)
     if failure_reason or any_resource_failed:
         yield from _fail(cloud, stack, failure_reason)
         return
@@ -184,12 +183,12 @@ def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
             yield from creation.provision(cloud, stack, resource, "UPDATE_IN_PROGRESS")
         else:
             yield from _modify(cloud, stack, resource, new_properties, only_metadata=action == "metadata")
-    except RESOURCE_ERRORS as error:
+    except cloud.resource_errors as error:
         if not resource.is_superseded(generation):
             resource.was_updated, resource.progress = True, "failed"
             if resource.status != "UPDATE_IN_PROGRESS":
                 cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
-            cloud.record_event(stack, resource, "UPDATE_FAILED", str(error))
+            cloud.record_event(stack, resource, "UPDATE_FAILED", status_reason(error))
     else:
         if not resource.is_superseded(generation):
             resource.progress = "complete"
@@ -211,7 +210,7 @@ def _modify(
             yield from _update_nested(cloud, stack, resource, old_properties)
         else:
             yield from modification.modify(cloud, stack, resource, old_properties)
-    except RESOURCE_ERRORS:
+    except cloud.resource_errors:
         if resource.attempted_properties is None:
             resource.attempted_properties = new_properties
         resource.properties = old_properties

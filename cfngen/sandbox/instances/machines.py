@@ -7,6 +7,7 @@ import functools
 import math
 from collections.abc import Callable, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -100,7 +101,7 @@ class Machines:
         """Boot a new instance; ignore instances that are known already, or whose user data is not cfngen's."""
         if launched.instance_id in self.instances or launched.instance_id in self._foreign_ids:
             return
-        self._note_stopped(self._running_ids())
+        self._note_stopped(self.running_ids())
         attach_interface(self.region, launched.instance_id)
         ec2 = client("ec2", self.region)
         response = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
@@ -142,7 +143,7 @@ class Machines:
 
     def is_running(self, instance: Instance) -> bool:
         """Return whether an instance runs: one that EC2 has interrupted does nothing more."""
-        return instance.id in self._running_ids()
+        return instance.id in self.running_ids()
 
     def read_metadata(self, stack: str, logical_id: str) -> JsonObject:
         """Return the Metadata attribute of a stack's resource.
@@ -187,12 +188,18 @@ class Machines:
             if fault_rule.remaining > 0
         ]
 
-    def remove_faults(self) -> None:
-        """Remove all faults: instances that are launched from now on boot normally, and those that failed try again."""
+    def remove_faults(self) -> bool:
+        """Remove all faults: instances that are launched from now on boot normally, and those that failed try again.
+
+        Returns:
+            Whether there were any, or instances that failed.
+        """
+        had_faults = bool(self.faults or self._failed_boots)
         self._fault_rules.clear()
         for instance, boot in self._failed_boots:
             self.cloud.clock.schedule(RETRY_SECONDS, functools.partial(self._run_next_step, instance, boot))
         self._failed_boots.clear()
+        return had_faults
 
     def take_fault(self, instance: Instance) -> BootFault | None:
         """Return the fault for an instance's boot, and count the instance; None if it boots normally."""
@@ -225,7 +232,7 @@ class Machines:
 
     def refresh(self) -> None:
         """Find instances that were launched or stopped outside of CloudFormation, and update the clusters' nodes."""
-        running_ids = self._running_ids()
+        running_ids = self.running_ids()
         self._note_stopped(running_ids)
         if new_ids := sorted(running_ids - self.instances.keys() - self._foreign_ids):
             response = client("ec2", self.region).describe_instances(InstanceIds=new_ids)
@@ -265,7 +272,7 @@ class Machines:
 
     def _run_next_step(self, instance: Instance, boot: Boot) -> None:
         """Run the next step of a boot, unless the instance was stopped, and schedule the one after it."""
-        if instance.id in self._running_ids():
+        if instance.id in self.running_ids():
             seconds = next(boot, None)
             if seconds == UNTIL_FAULTS_ARE_REMOVED:
                 self._failed_boots.append((instance, boot))
@@ -274,7 +281,7 @@ class Machines:
             elif seconds is not None:
                 self.cloud.clock.schedule(seconds, lambda: self._run_next_step(instance, boot))
 
-    def _running_ids(self) -> set[str]:
+    def running_ids(self) -> set[str]:
         """Return the ids of running instances; from moto's backend, as EC2's API is too slow for every boot step."""
         return self._ids_in_state("pending", "running")
 
@@ -292,36 +299,48 @@ class Machines:
 
 
 class Notice(enum.Enum):
-    """What EC2 says to a Spot Instance."""
+    """What EC2 says to a Spot Instance. An On-Demand Instance is told nothing."""
 
     REBALANCE = "rebalance"
     INTERRUPTION = "interruption"
     BOTH = "both"
 
 
-def send_notice(machines: Machines, group: str, notice: Notice, count: int = 0) -> list[str]:
-    """Send a notice to running Spot Instances of a group; EC2 terminates interrupted ones two minutes later.
+class NotifiedInstances(NamedTuple):
+    """The ids of instances that `send_notice` was about."""
+
+    spot: list[str]
+    on_demand: list[str]
+
+
+def send_notice(machines: Machines, group: str, notice: Notice, count: int = 0) -> NotifiedInstances:
+    """Send a notice to running instances of a group; EC2 terminates interrupted ones two minutes later.
+
+    An On-Demand Instance gets no notice: an interruption ends it at once, as a failure of its machine does.
 
     Args:
+        group: as in `Fault`.
         count: how many instances get it, those launched first; 0 means all.
-
-    Returns:
-        The ids of these instances; empty if the group has no running Spot Instances.
     """
-    spot_ids = set(spot_interruptions.running_spot_instances(machines.region))
+    running_ids, spot_ids = machines.running_ids(), set(spot_interruptions.running_spot_instances(machines.region))
     instances = [
         instance
         for instance in machines.instances.values()
-        if instance.id in spot_ids
+        if instance.id in (spot_ids if notice is Notice.REBALANCE else running_ids)
         and designates_group(group, name=instance.name, logical_id=instance.boot_data.references["resource"])
     ]
-    chosen_instances = instances[: count or None]
-    for instance in chosen_instances:
+    notified = NotifiedInstances([], [])
+    for instance in instances[: count or None]:
+        if instance.id not in spot_ids:
+            spot_interruptions.end(machines.region, instance.id, on_terminated=machines.refresh)
+            notified.on_demand.append(instance.id)
+            continue
         if notice is not Notice.INTERRUPTION:
             _recommend_rebalancing(machines, instance)
         if notice is not Notice.REBALANCE:
             _interrupt(machines, instance)
-    return [instance.id for instance in chosen_instances]
+        notified.spot.append(instance.id)
+    return notified
 
 
 def _recommend_rebalancing(machines: Machines, instance: Instance) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from cfngen.sandbox.json_types import Json
+from cfngen.sandbox.kubernetes.selectors import field_value, matches_selector
 from cfngen.sandbox.kubernetes.state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
 from cfngen.sandbox.kubernetes.tables import make_table
 
@@ -23,6 +24,7 @@ from cfngen.sandbox.kubernetes.tables import make_table
 PROTECTED_NAMESPACES = ("default", "kube-node-lease", "kube-public", SYSTEM)
 JSON_TYPES = ("application/json",)
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
+SERVER_SIDE_APPLY = "application/apply-patch+yaml"
 MERGE_TYPES = ("application/merge-patch+json", STRATEGIC_MERGE)
 # RFC 1123: names of most objects are subdomain names; those of namespaces and Services are labels of a domain name.
 NAME_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -120,6 +122,9 @@ def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:
         if request.query.get("watch") in ("1", "true"):
             raise RefusedError(405, "MethodNotAllowed", "the sandbox does not support watch; list the objects again")
         return 200, _list(cluster.state, request)
+    if request.method == "PATCH" and request.content_type == SERVER_SIDE_APPLY:  # it may create the object
+        message = "the sandbox does not support server-side apply: leave out --server-side"
+        raise RefusedError(415, "UnsupportedMediaType", message)
     item = cluster.state.get(path.plural, path.name, path.namespace)
     if item is None:
         raise RefusedError(404, "NotFound", f'{path.group_resource} "{path.name}" not found')
@@ -312,8 +317,11 @@ def _index_of_continue_token(token: str) -> int:
 def _parse_body(request: ApiRequest, media_types: tuple[str, ...]) -> Object:
     """Return the object in a request's body, which must have one of the media types."""
     if request.content_type not in media_types:
-        accepted = ", ".join(media_types)
-        message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        message = (
+            f"the sandbox does not support {request.content_type} - accepted media types include: "
+            f"{', '.join(media_types)}; what `kubectl create` sends in another one, "
+            "`kubectl create … --dry-run=client -o json | kubectl create -f -` sends as JSON"
+        )
         raise RefusedError(415, "UnsupportedMediaType", message)
     try:
         item = json.loads(request.body)
@@ -359,39 +367,3 @@ def make_status(outcome: str, code: int, reason: str = "", message: str = "") ->
         status["message"] = message
     status["code"] = code
     return status
-
-
-SELECTOR_TERM = re.compile(r"\s*([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)\s*")
-
-
-def matches_selector(selector: str, item: Object, value_of: Callable[[Object, str], str | None]) -> bool:
-    """Return whether an item meets all requirements of a selector: `key=value`, `key!=value`, `key` or `!key`.
-
-    Args:
-        selector: the requirements, separated by commas.
-        item: the labels of an object, or the object itself for a field selector.
-        value_of: returns the value of a label or a field of the item; None if it is missing.
-    """
-    for requirement in filter(None, selector.split(",")):
-        if match := SELECTOR_TERM.fullmatch(requirement):
-            key, operator, wanted_value = match.groups()
-            has_value = value_of(item, key) == wanted_value
-            is_met = not has_value if operator == "!=" else has_value
-        else:
-            is_present = value_of(item, requirement.lstrip("!")) is not None
-            is_met = not is_present if requirement.startswith("!") else is_present
-        if not is_met:
-            return False
-    return True
-
-
-def field_value(item: object, path: str) -> str | None:
-    """Return the value of a field for a field selector; empty if it is missing.
-
-    Args:
-        path: the keys that lead to the field, separated by dots, e.g. `spec.nodeName`.
-    """
-    value = item
-    for key in path.split("."):
-        value = value.get(key, "") if isinstance(value, Mapping) else ""
-    return str(value)

@@ -24,6 +24,7 @@ CONTROL_PATH = "/cfngen/sandbox"
 STATUS_PATH = CONTROL_PATH + "/status"
 # Simulated seconds in a second: a cluster is created in some twenty seconds instead of four minutes.
 DEFAULT_SPEED = 12.0
+AWS = "aws"  # how a sandbox describes change sets by default: as AWS does
 ANSWER_TIMEOUT = 30.0  # seconds; the sandbox may be busy with other requests
 CLOCK_REFRESH_SECONDS = 1.0  # real seconds after which `SandboxClock` requests the time again
 
@@ -43,12 +44,14 @@ class SandboxState:
         pid: id of the sandbox's process.
         token: identifies the sandbox; every answer of the control API has it.
         speed: simulated seconds in a second of real time.
+        answers: how the sandbox describes change sets: `aws` or `generous`.
     """
 
     endpoint: str
     pid: int
     token: str
     speed: float
+    answers: str = AWS
 
     @classmethod
     def read(cls, path: Path) -> SandboxState | None:

@@ -149,22 +149,30 @@ class RunningSandbox:
         command: JsonDict = {"region": region, "resource": group, "step": step, "message": message, "hint": hint}
         return bool(request_report(self.state, **command, times=times).get("known", True))
 
-    def send_notice(self, region: str, group: str, notice: str, times: int = 0) -> list[str]:
-        """Send EC2's notices to running Spot Instances of a group, and interrupt them if these say so.
+    def send_notice(self, region: str, group: str, notice: str, times: int = 0) -> tuple[list[str], list[str]]:
+        """Send EC2's notices to running Spot Instances of a group, interrupt them if these say so, and end others.
 
         Args:
             notice: a value of `cfngen.sandbox.instances.machines.Notice`.
-            times: how many instances get it, those launched first; 0 means all.
+            times: how many instances it is about, those launched first; 0 means all.
 
         Returns:
-            The ids of the instances that got it.
+            The ids of the Spot Instances that got it, and those of the On-Demand Instances that ended.
         """
         command: JsonDict = {"region": region, "resource": group, "notice": notice, "times": times}
-        return list(request_report(self.state, **command)["instances"])
+        report = request_report(self.state, **command)
+        return list(report["spot"]), list(report["onDemand"])
 
-    def remove_faults(self, region: str) -> None:
-        """Remove all faults: new instances boot normally, and those that failed try again."""
-        request_report(self.state, region=region, step="")
+    def remove_faults(self, region: str = "") -> list[str]:
+        """Remove all faults: new instances boot normally, and those that failed try again.
+
+        Args:
+            region: the region; empty means all.
+
+        Returns:
+            The regions that had faults, or instances that had failed.
+        """
+        return list(request_report(self.state, region=region, step="")["healed"])
 
 
 def start(

@@ -155,16 +155,7 @@ class Sandbox:
         if environ["REQUEST_METHOD"] == "POST":
             command = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
             if command.get("token") == self.token:
-                result = {"known": self._has_group(command["region"], command.get("resource", ""))}
-                if "network" in command:
-                    result["made"] = make_existing_parts(command["region"], command["network"], command["roles"])
-                elif command.get("notice"):
-                    machines = self.accounts[command["region"]].machines
-                    result["instances"] = send_notice(
-                        machines, command["resource"], Notice(command["notice"]), command.get("times", 0)
-                    )
-                else:
-                    self._set_faults(command)
+                result = self._carry_out(command)
             else:
                 status = "403 Forbidden"
         return _json_response(status, {**self.report(), **result}, start_response)
@@ -215,13 +206,26 @@ class Sandbox:
             if stack.root is stack and stack.status not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")
         ]
 
-    def _set_faults(self, command: JsonObject) -> None:
-        """Carry out a command: instances launched from now on fail to boot, hang, or (without a step) boot normally."""
+    def _carry_out(self, command: JsonObject) -> JsonDict:
+        """Carry out a command; return what the methods of `RunningSandbox` read in the answer."""
+        region = command["region"]
+        if "network" in command:
+            return {"made": make_existing_parts(region, command["network"], command["roles"])}
+        if command.get("notice"):
+            spot, on_demand = send_notice(
+                self.accounts[region].machines, command["resource"], Notice(command["notice"]), command.get("times", 0)
+            )
+            return {"spot": spot, "onDemand": on_demand}
+        if not command.get("step"):
+            regions = [region] if region else list(self.accounts)
+            return {"healed": [name for name in regions if self.accounts[name].machines.remove_faults()]}
+        self._set_fault(command)
+        return {"known": self._has_group(region, command["resource"])}
+
+    def _set_fault(self, command: JsonObject) -> None:
+        """Make instances that are launched from now on fail to boot, or hang."""
         machines = self.accounts[command["region"]].machines
         times = command.get("times") or math.inf  # 0 means all instances
-        if not command.get("step"):
-            machines.remove_faults()
-            return
         group, step, message = command["resource"], command["step"], command.get("message")
         if message:
             machines.inject_failure(group, step, message, hint=command.get("hint", ""), times=times)
@@ -277,6 +281,9 @@ def sandbox(speed: float = DEFAULT_SPEED, answers: str = AWS) -> Iterator[Sandbo
                 account.machines.console = served.moto_extensions.set_console_output
             application = served.gate.wsgi(DomainDispatcherApplication(create_backend_app))
             server = Sandbox(accounts, application, speed)
+            for account in accounts.values():
+                account.cloud.endpoint = server.endpoint
+                account.cloud.resource_errors = (Exception,)
             server.start()
             try:
                 yield server
@@ -296,7 +303,7 @@ def main(arguments: list[str]) -> int:
     with sandbox(options.speed, options.answers) as served:
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, lambda *_: served.stopped.set())
-        own_state = SandboxState(served.endpoint, os.getpid(), served.token, served.speed)
+        own_state = SandboxState(served.endpoint, os.getpid(), served.token, served.speed, options.answers)
         write_state(options.state, own_state)
         last = LastSandbox(served.token)
         write_last_sandbox(options.state, last)

@@ -73,6 +73,7 @@ MODELLED: Mapping[str, frozenset[str]] = {
             "Name Description SigningProtocol=sigv4 SigningBehavior=always OriginAccessControlOriginType=s3",
         ),
         "ec2.AssociateAddress": "AllocationId AllowReassociation NetworkInterfaceId",
+        "ec2.AssignPrivateIpAddresses": "NetworkInterfaceId PrivateIpAddresses",
         "ec2.AuthorizeSecurityGroupEgress": _PERMISSION,
         "ec2.AuthorizeSecurityGroupIngress": _PERMISSION,
         "ec2.CreateDhcpOptions": f"""
@@ -83,6 +84,9 @@ MODELLED: Mapping[str, frozenset[str]] = {
         """,
         "ec2.CreateLaunchTemplateVersion": f"""
             LaunchTemplateId SourceVersion VersionDescription {_within("LaunchTemplateData", _TEMPLATE)}
+        """,
+        "ec2.CreateNetworkInterface": """
+            SubnetId Description Groups PrivateIpAddress PrivateIpAddresses TagSpecifications
         """,
         "ec2.CreateRoute": _ROUTE,
         "ec2.CreateVolume": "AvailabilityZone Size VolumeType Encrypted KmsKeyId Iops Throughput TagSpecifications",

@@ -48,11 +48,15 @@ def failure_of_creation(backend: MotoBackend, subnet: MotoModel, allocation_id: 
     # moto's default VPC lacks the internet gateway that AWS gives it.
     if not backend.get_vpc(subnet.vpc_id).is_default and not gateway_of(backend, subnet.vpc_id):
         return Failure("Gateway.NotAttached", f"Network {subnet.vpc_id} has no Internet gateway attached")
-    if free_addresses(backend, subnet) < 1:
-        return Failure(
-            "InsufficientFreeAddressesInSubnet", "Subnet has insufficient free addresses to create this NAT gateway"
-        )
-    return None
+    return _failure_for_lack_of_addresses(backend, subnet)
+
+
+def _failure_for_lack_of_addresses(backend: MotoBackend, subnet: MotoModel) -> Failure | None:
+    if free_addresses(backend, subnet) >= 1:
+        return None
+    return Failure(
+        "InsufficientFreeAddressesInSubnet", "Subnet has insufficient free addresses to create this NAT gateway"
+    )
 
 
 @rule("ec2", "CreateNatGateway")
@@ -101,7 +105,11 @@ def _create_nat_gateway(
 ) -> MotoModel:
     connectivity_type = connectivity_type or "public"
     subnet = self.get_subnet(subnet_id)
-    failure = failure_of_creation(self, subnet, allocation_id) if connectivity_type == "public" else None
+    failure = (
+        failure_of_creation(self, subnet, allocation_id)
+        if connectivity_type == "public"
+        else _failure_for_lack_of_addresses(self, subnet)
+    )
     gateway: MotoModel = original(self, subnet_id, "" if failure else allocation_id, tags, connectivity_type)
     interface = gateway._eni  # noqa: SLF001 - moto has no other way
     manage(interface, NAT_GATEWAY_INTERFACE, f"Interface for NAT Gateway {gateway.id}")

@@ -10,9 +10,14 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from moto.ec2.models.elastic_network_interfaces import NetworkInterface
+from moto.ec2.models.subnets import Subnet
+
+from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_patches.registry import patches, replaces
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services import quotas
-from cfngen.sandbox.services.networks import free_addresses, gateway_of, live_interfaces
+from cfngen.sandbox.services.networks import free_addresses, gateway_of, live_interfaces, used_addresses
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 NAT_GATEWAY_INTERFACE = "nat_gateway"  # EC2 API, NetworkInterface
@@ -20,6 +25,14 @@ ANOTHER_ZONE_MESSAGE = (
     "You may not attach a network interface to an instance if they are not in the same availability zone"
 )  # fmt: skip
 RESERVED_AT_START = 4  # VPC user guide, "Subnet CIDR blocks": the first four addresses and the last one
+
+
+@rule("ec2", "AssignPrivateIpAddresses")
+def check_further_addresses(call: PendingCall) -> None:
+    """Refuse further addresses of an interface that do not fit its subnet."""
+    interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
+    for address in call.get("PrivateIpAddresses", []):
+        check_address(call.backend, interface.subnet, address)
 
 
 @rule("ec2", "CreateNetworkInterface")
@@ -90,20 +103,8 @@ def check_address(backend: MotoBackend, subnet: MotoModel, address: str) -> None
         raise invalid_value("Address does not fall within the subnet's address range")
     if parsed in {subnet_range[index] for index in (0, 1, 2, 3, -1)}:
         raise invalid_value("Address is in subnet's reserved address range")
-    if address in _used_addresses(backend, subnet):
+    if address in used_addresses(backend, subnet):
         raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
-
-
-def _used_addresses(backend: MotoBackend, subnet: MotoModel) -> set[str | None]:
-    return {
-        address
-        for interface in live_interfaces(backend)
-        if interface.subnet.id == subnet.id
-        for address in (
-            interface.private_ip_address,
-            *(item.get("PrivateIpAddress") for item in interface.private_ip_addresses),
-        )
-    }
 
 
 def check_security_groups(backend: MotoBackend, groups: Iterable[str], subnet: MotoModel | None) -> None:
@@ -130,15 +131,47 @@ def check_security_groups(backend: MotoBackend, groups: Iterable[str], subnet: M
         )
 
 
-def free_address(backend: MotoBackend, subnet: MotoModel) -> str:
-    """Return the address that a managed interface gets in a subnet; empty if none is free.
+def free_address(backend: MotoBackend, subnet: MotoModel, *, from_end: bool = False) -> str:
+    """Return an address that no interface in a subnet has; empty if none is free.
 
-    EC2 takes any free address; here it is the last one, so that it stays clear of addresses that templates fix.
+    EC2 takes any free address; here it is the first one, or the last one.
     """
-    used_addresses = _used_addresses(backend, subnet)
+    used = used_addresses(backend, subnet)
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
-    candidates = (str(block[index]) for index in range(block.num_addresses - 2, RESERVED_AT_START - 1, -1))
-    return next((address for address in candidates if address not in used_addresses), "")
+    positions = range(RESERVED_AT_START, block.num_addresses - 1)
+    candidates = (str(block[position]) for position in (reversed(positions) if from_end else positions))
+    return next((address for address in candidates if address not in used), "")
+
+
+@replaces(Subnet, "get_available_subnet_ip")
+def _free_address_for_instance(self: MotoModel, instance: MotoModel) -> str:
+    """Give an instance an address that no interface has.
+
+    moto 5.2.5 counts the addresses of a subnet's instances only, and would give a fixed address of an interface to one
+    (moto/ec2/models/subnets.py, `get_available_subnet_ip`).
+    """
+    return free_address(self.ec2_backend, self)
+
+
+@patches(NetworkInterface, "__init__")
+def _free_address_for_interface(
+    original: Original,
+    self: MotoModel,
+    ec2_backend: MotoBackend,
+    subnet: MotoModel | str,
+    private_ip_address: str | None,
+    private_ip_addresses: list[JsonDict] | None = None,
+    **options: object,
+) -> None:
+    """Give an interface an address that no other one has.
+
+    moto 5.2.5 takes any address of the subnet's range, also one that is in use or reserved
+    (moto/ec2/models/elastic_network_interfaces.py, `NetworkInterface`).
+    """
+    if not private_ip_address and not private_ip_addresses:
+        found_subnet = ec2_backend.get_subnet(subnet) if isinstance(subnet, str) else subnet
+        private_ip_address = free_address(ec2_backend, found_subnet)
+    original(self, ec2_backend, subnet, private_ip_address, private_ip_addresses, **options)
 
 
 def manage(interface: MotoModel, interface_type: str, description: str, groups: Iterable[MotoModel] = ()) -> None:
@@ -153,7 +186,8 @@ def manage(interface: MotoModel, interface_type: str, description: str, groups: 
 
     interface.private_ip_address = None  # its own address is not in use
     interface.private_ip_addresses = []
-    address = free_address(interface.ec2_backend, interface.subnet)
+    # The last one stays clear of addresses that templates fix.
+    address = free_address(interface.ec2_backend, interface.subnet, from_end=True)
     interface.private_ip_address = address
     interface.private_ip_addresses = [{"Primary": True, "PrivateIpAddress": address}]
     # moto made a name of the random address, unless the VPC has no DNS host names.

@@ -115,8 +115,20 @@ def zones(region: str) -> list[str]:
 def free_addresses(backend: MotoBackend, subnet: MotoModel) -> int:
     """Return the number of free addresses in a subnet."""
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
-    used_addresses: int = sum(interface.subnet.id == subnet.id for interface in live_interfaces(backend))
-    return block.num_addresses - RESERVED_ADDRESSES - used_addresses
+    return block.num_addresses - RESERVED_ADDRESSES - len(used_addresses(backend, subnet))
+
+
+def used_addresses(backend: MotoBackend, subnet: MotoModel) -> set[str | None]:
+    """Return the addresses that interfaces in a subnet have."""
+    return {
+        address
+        for interface in live_interfaces(backend)
+        if interface.subnet.id == subnet.id
+        for address in (
+            interface.private_ip_address,
+            *(item.get("PrivateIpAddress") for item in interface.private_ip_addresses),
+        )
+    }
 
 
 def live_interfaces(backend: MotoBackend) -> list[MotoModel]:

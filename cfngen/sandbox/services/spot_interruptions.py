@@ -1,5 +1,7 @@
 """Interruptions of Spot Instances: EC2's notices in the instance metadata, and the termination two minutes later.
 
+An instance whose machine fails ends in the same way, without a notice.
+
 - A notice comes two minutes before the interruption, and On-Demand Instances get none ("Spot Instance interruption
   notices", EC2 User Guide).
 - A rebalance recommendation comes before the notice, or along with it ("EC2 instance rebalance recommendations", EC2
@@ -70,7 +72,7 @@ def interrupt(region: str, instance_id: str, now: datetime.datetime, on_terminat
         return
     time = now + datetime.timedelta(seconds=NOTICE_SECONDS)
     notices[SPOT_ACTION_PATH] = json.dumps({"action": "terminate", "time": f"{time:%Y-%m-%dT%H:%M:%SZ}"})
-    run_after(region, NOTICE_SECONDS, functools.partial(_terminate, region, instance_id, on_terminated))
+    run_after(region, NOTICE_SECONDS, functools.partial(end, region, instance_id, on_terminated))
 
 
 def metadata(region: str, instance_id: str, path: str) -> str | None:
@@ -89,8 +91,12 @@ def metadata(region: str, instance_id: str, path: str) -> str | None:
     return _notices(instance).get(path)
 
 
-def _terminate(region: str, instance_id: str, on_terminated: Callable[[], None]) -> None:
-    """Terminate an interrupted instance, if it still runs, and let its group notice that some time later."""
+def end(region: str, instance_id: str, on_terminated: Callable[[], None]) -> None:
+    """Terminate an instance, if it still runs, and let its group notice that some time later.
+
+    Args:
+        on_terminated: called when EC2 has terminated the instance.
+    """
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     if backend.get_instance(instance_id).state not in RUNNING_STATES:
         return

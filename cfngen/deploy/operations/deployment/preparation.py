@@ -383,20 +383,17 @@ def _plan_request(account: Account, settled: _Settled, checked: _Checked, templa
 def _check_pause(account: Account, deployed: StackTree, request: DeploymentRequest, interaction: Interaction) -> None:
     """Refuse a deployment of a paused cluster, which would wait for masters; of a plan, only report the pause."""
     pause = read_pause(deployed, request.cluster)
-    if pause is None:
-        return
-    if not account.only_planning:
+    if pause and not account.only_planning:
         raise PausedError(request.cluster.name, pause)
-    text = f"the cluster {request.cluster.name} {pause.text}; a deployment is refused until it is resumed"
-    interaction.report(Notice(text, pause.hint))
+    if pause:
+        text = f"the cluster {request.cluster.name} {pause.text}; a deployment is refused until it is resumed"
+        interaction.report(Notice(text, pause.hint))
 
 
 def _read_current_demand(deployed: StackTree | None, notices: list[Notice]) -> Demand | None:
     """Return what the deployed cluster uses of the account's quotas; None, and a notice, if that cannot be read."""
-    if deployed is None:
-        return Demand()
     try:
-        return read_deployed_demand(deployed)
+        return read_deployed_demand(deployed) if deployed else Demand()
     except AwsError as error:
         notices.append(Notice(f"the update's effect on costs and quotas is unknown: {error}", error.hint))
         return None

@@ -167,4 +167,4 @@ def _stack_policy(request: ActionRequest, parameter: str) -> str:
     url, body = request.text(f"{parameter}URL"), request.text(f"{parameter}Body")
     if url and body:
         raise ValidationError(f"You cannot specify both {parameter}URL and {parameter}Body")
-    return fetch_from_s3(request.emulator.region, url) if url else body
+    return fetch_from_s3(request.emulator, url) if url else body

@@ -53,7 +53,7 @@ def _submitted_template(request: ActionRequest) -> Template:
         raise ValidationError("Either Template URL or Template Body must be specified.")
     if len(body.encode()) > MAX_BODY_BYTES:
         raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
-    return parse(body or fetch_from_s3(request.emulator.region, url))
+    return parse(body or fetch_from_s3(request.emulator, url))
 
 
 def _common_fields(template: Template) -> JsonDict:

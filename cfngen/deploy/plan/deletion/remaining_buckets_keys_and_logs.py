@@ -19,6 +19,7 @@ from cfngen.deploy.aws.existing_resources import (
     bucket_exists,
     find_keys_pending_deletion,
     find_secrets_pending_deletion,
+    list_secrets,
     read_log_groups,
 )
 from cfngen.deploy.aws.inventory import Inventory
@@ -199,11 +200,9 @@ def find_authority_copies(account: Account, inventory: Inventory) -> tuple[Retai
     if not descriptions:
         return ()
     prefix = authority_copy_prefix(inventory.cluster)
-    pages = account.client("secretsmanager").get_paginator("list_secrets")
     found = {
         str(secret["Name"]): "DeletedDate" not in secret
-        for page in pages.paginate(IncludePlannedDeletion=True, Filters=[{"Key": "name", "Values": [prefix]}])
-        for secret in page["SecretList"]
+        for secret in list_secrets(account, prefix)
         if secret.get("Description") in descriptions
     }
     return tuple(

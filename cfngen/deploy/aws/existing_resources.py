@@ -6,7 +6,7 @@ options and buckets behind without a message.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.groups import describe_groups
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.aws.templates import BUCKET_MISSING_CODES
+from cfngen.deploy.aws.types import AwsObject
 
 NOT_FOUND_CODES = frozenset({"NoSuchDistribution", "NoSuchEntity", "NotFoundException", "ResourceNotFoundException"})
 
@@ -148,6 +149,17 @@ def find_keys_pending_deletion(account: Account, ids: Iterable[str]) -> dict[str
             time = response["KeyMetadata"].get("DeletionDate")
             days[key_id] = time.date().isoformat() if time else ""
     return days
+
+
+def list_secrets(account: Account, prefix: str) -> Iterator[AwsObject]:
+    """Yield the secrets whose names begin with a prefix, also those that are scheduled for deletion.
+
+    Raises:
+        ClientError: the caller may not list secrets.
+    """
+    pages = account.client("secretsmanager").get_paginator("list_secrets")
+    for page in pages.paginate(IncludePlannedDeletion=True, Filters=[{"Key": "name", "Values": [prefix]}]):
+        yield from page["SecretList"]
 
 
 def find_secrets_pending_deletion(account: Account, arns: Iterable[str]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from cfngen.deploy.aws.existing_resources import (
     bucket_exists,
     find_keys_pending_deletion,
     find_secrets_pending_deletion,
+    list_secrets,
     read_log_groups,
 )
 from cfngen.deploy.aws.inventory import Inventory
@@ -171,7 +172,10 @@ def describe_authority_copy(account: Account, name: str, *, is_restored: bool = 
     else:
         created = datetime.strptime(name.rpartition("-")[2], AUTHORITY_COPY_TIME).replace(tzinfo=UTC)
         deletion_date = (created + timedelta(days=RECOVERY_WINDOW_DAYS)).date()
-        why = f"deleted on {deletion_date}; until then `{command.format('restore-secret')}` restores it"
+        why = (
+            f"deleted on {deletion_date}; until then `{command.format('restore-secret')}` restores it; "
+            "docs/operate/backups.md says how a new cluster gets it"
+        )
         cost = "not billed while its deletion is pending"
     return RetainedResource(
         AUTHORITY_COPY_KIND, name, why, cost, command.format("delete-secret --force-delete-without-recovery")

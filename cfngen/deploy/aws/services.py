@@ -1,4 +1,4 @@
-"""Keys of KMS, secrets, hosted zones of Route 53, access controls of CloudFront, and buckets of S3 that exist already.
+"""Keys of KMS, hosted zones of Route 53, access controls of CloudFront, and buckets of S3 that exist already.
 
 What may not exist is None, or the function says so in its name. Errors of boto3 are not translated.
 """
@@ -130,10 +130,3 @@ def blocks_public_buckets(account: Account) -> bool:
     settings = account.read("s3control.get_public_access_block", absent=absent, AccountId=account.id)
     configuration = settings["PublicAccessBlockConfiguration"] if settings else {}
     return bool(configuration.get("BlockPublicPolicy") or configuration.get("RestrictPublicBuckets"))
-
-
-def list_secrets(account: Account, prefix: str) -> list[AwsObject]:
-    """Return the secrets whose names begin with a prefix, as ListSecrets shows them, deleted ones included."""
-    paginator = account.client("secretsmanager").get_paginator("list_secrets")
-    pages = paginator.paginate(IncludePlannedDeletion=True, Filters=[{"Key": "name", "Values": [prefix]}])
-    return [secret for page in pages for secret in page["SecretList"]]

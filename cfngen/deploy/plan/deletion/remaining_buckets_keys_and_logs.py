@@ -24,7 +24,6 @@ from cfngen.deploy.aws.existing_resources import (
 )
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.roles import find_roles_of_cluster, removal_command
-from cfngen.deploy.aws.services import list_secrets
 from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT, NoBackupBucketError, SnapshotStore
 from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import COST_BY_RESOURCE_TYPE, RetainedResource
 from cfngen.text import pluralize

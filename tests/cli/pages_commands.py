@@ -484,9 +484,7 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
         ),
         _REHEARSE,
     ),
-    "cfngen sandbox --help": dict.fromkeys(
-        ("cfngen sandbox status", "cfngen sandbox fail general", "cfngen sandbox interrupt general"), _SANDBOX
-    ),
+    "cfngen sandbox --help": {"cfngen sandbox status": _SANDBOX, "cfngen sandbox fail general": _SANDBOX},
     "cfngen sandbox status --help": dict.fromkeys(
         ("cfngen sandbox status", "cfngen sandbox status --output json | jq .stacks"), _SANDBOX
     ),

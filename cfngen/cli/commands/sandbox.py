@@ -117,7 +117,6 @@ class NoSandboxError(CfngenError):
         "eval $(cfngen sandbox env)        point the AWS CLI at it",
         "cfngen sandbox status             what is in it",
         "cfngen sandbox fail general       make new nodes fail, to see what that looks like",
-        "cfngen sandbox interrupt general  end its nodes, to see what becomes of them",
         "cfngen sandbox stop",
     ),
 )

@@ -48,6 +48,7 @@ TOPICS: Mapping[str, str] = {
     "cloudConfig": "the cloud-config",
     "cluster": "the cluster's name",
     "drain": "the time for pods to move before an instance is terminated, in minutes",
+    "quorumWait": "the time that a master waits until etcd has a quorum without it, in minutes",
     "endpoint": "the API's endpoint",
     "hooks": "what the cluster file adds to instances (files, units, postBootCommands)",
     "images": "the list of images that are pulled beforehand",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shlex
 from collections.abc import Iterator
@@ -102,6 +103,17 @@ class OnCall:
         }
         assert ready == running
         assert len(running) == sum(group["DesiredCapacity"] for group in groups) >= 5
+
+    def instances(self, name: str) -> list[str]:
+        """Return the ids of the running instances of a node group or a master."""
+        machines = self.where.world.machines
+        return [each.id for each in machines.instances.values() if each.name == name and machines.is_running(each)]
+
+    def end_instance(self, name: str) -> None:
+        """Let an instance of a node group, or a master, vanish, and its group notice that."""
+        self.client("ec2").terminate_instances(InstanceIds=self.instances(name)[:1])
+        for _ in range(60):  # what happens outside of CloudFormation is noticed after each sleep
+            self.where.clock.sleep(10)
 
     def client(self, service: str) -> Any:
         return session().client(service, region_name=self.where.cluster.region)
@@ -206,3 +218,108 @@ def test_a_cluster_is_deleted_and_made_again(on_call: OnCall) -> None:
         restored = restored.replace("cfngen replace", "replaced", 1)
     on_call.follow("cfngen validate")
     on_call.works()
+
+
+@pytest.mark.drill
+def test_a_master_vanishes_and_its_successor_does_not_boot(on_call: OnCall) -> None:
+    on_call.where.world.machines.inject_failure("master-b", "downloads", "no route to the mirror", times=1)
+    on_call.end_instance("master-b")
+    on_call.type(f"cfngen status {STACK}")
+    assert "master b" in on_call.printed.lower()
+    on_call.type(f"cfngen validate {STACK}", code=2)
+    on_call.follow("cfngen replace", again=1)
+    on_call.follow("cfngen validate")
+    on_call.works()
+
+
+@pytest.mark.drill
+def test_no_node_is_ready(on_call: OnCall) -> None:
+    """The stack is up to date, and nothing runs in the cluster."""
+    on_call.where.world.machines.inject_failure("general", "join", "the API does not answer", times=2)
+    for _ in range(2):
+        on_call.end_instance("general")
+    on_call.type(f"cfngen deploy {STACK}", code=2)
+    for code in (2, 0):  # one node is replaced, then the other
+        on_call.follow("cfngen replace", again=1)
+        on_call.type(f"cfngen deploy {STACK}", code)
+    on_call.works()
+
+
+@pytest.mark.drill
+def test_an_update_of_masters_fails_in_the_middle(on_call: OnCall, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API answers all the time, also while the rollback replaces the master that had been updated."""
+    where, machines = on_call.where, on_call.where.world.machines
+    machines.inject_failure("master-b", "downloads", "no route to the mirror", times=1)
+    sleep = where.clock.sleep
+
+    def look(seconds: float) -> None:
+        sleep(seconds)
+        assert machines.has_quorum(where.kubernetes)
+
+    monkeypatch.setattr(where.clock, "sleep", look)
+    Path("cluster.yaml").write_text(
+        yaml.safe_dump({**FILE, "controlPlane": {"count": 3, "instanceType": "m6i.xlarge"}})
+    )
+    on_call.type(f"cfngen deploy {STACK}", code=1)
+    on_call.follow("cfngen deploy")
+    on_call.type(f"cfngen validate {STACK}")
+    on_call.works()
+
+
+@pytest.mark.drill
+def test_a_deployment_is_left_by_ctrl_c(on_call: OnCall) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    clock = on_call.where.clock
+    clock.meanwhile[clock.sleeps + 12] = interrupt
+    Path("cluster.yaml").write_text(
+        yaml.safe_dump({**FILE, "nodeGroups": [{**FILE["nodeGroups"][0], "instanceType": "m6i.xlarge"}]})
+    )
+    on_call.type(f"cfngen deploy {STACK}", code=6)
+    on_call.follow("cfngen watch")
+    on_call.type(f"cfngen validate {STACK}")
+    on_call.works()
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 40))])
+def test_nothing_is_said_that_is_not_true(on_call: OnCall, seed: int) -> None:
+    """A state by chance: instances that work, do not boot or are gone, groups of other sizes, an update that failed."""
+    where, machines, chance = on_call.where, on_call.where.world.machines, random.Random(seed)
+    names = ["master-a", "master-b", "master-c", "general"]
+    if chance.random() < 0.4:
+        machines.inject_failure("general", "downloads", "no route to the mirror", times=1)
+        on_call.type(f"cfngen deploy --yes --set nodeGroups.0.instanceType=m6i.xlarge {STACK}", code=1)
+    failed = [name for name in names if chance.random() < 0.3]
+    for name in failed:
+        machines.inject_failure(name, "downloads", "no route to the mirror", times=1)
+        on_call.end_instance(name)
+    emptied = [name for name in names if name not in failed and chance.random() < 0.15]
+    for name in emptied:
+        [group] = {each.group for each in machines.instances.values() if each.name == name}
+        on_call.client("autoscaling").update_auto_scaling_group(
+            AutoScalingGroupName=group, MinSize=0, MaxSize=0, DesiredCapacity=0
+        )
+    for _ in range(30):
+        where.clock.sleep(10)
+    bad = {*failed, *emptied}
+    working = 3 - len(bad - {"general"})
+
+    for command in ("validate", "status", "deploy"):
+        ran = on_call.cfngen(*shlex.split(f"{command} {STACK}"))
+        said = COLOUR.sub("", ran.out + ran.err)
+        if command == "status":
+            assert bool(re.search(r"(?m)^ *API +\S+ +ready$", said)) == (working >= 2), said
+            named = {name for name in bad if re.search(rf"(?i){name.replace('-', ' ')}|node group {name}", said)}
+            assert named == bad, (bad, said)
+        else:
+            assert ("The cluster is valid" in said) == (not bad), (bad, said)
+            # Who cannot reach the API of a cluster does not know of it, and is told so.
+            is_unknown = "could not determine whether the cluster works" in said
+            assert is_unknown == (command == "deploy" and working < 2), (bad, said)
+            assert (ran.code == 0) == (not bad or is_unknown), (bad, said)
+    larger = f"cfngen plan --create-bucket --set controlPlane.instanceType=m6i.xlarge {STACK}"
+    ran = on_call.cfngen(*shlex.split(larger)[1:])
+    # A master that works is replaced while two of three work: this costs the quorum.
+    assert (ran.code == 5) == (working == 2), (bad, ran.out + ran.err)

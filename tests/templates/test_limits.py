@@ -59,8 +59,8 @@ def test_groups_beyond_what_a_template_can_ask_for_are_settled_by_the_cluster_fi
     assert (group["MinSize"], group["MaxSize"]) == ("0", "2")
 
 
-def test_the_flat_template_of_a_dozen_groups_fits_an_upload(templates: Any) -> None:
-    body = templates(maximal(12))["standalone"]
+def test_the_flat_template_of_eleven_groups_fits_an_upload(templates: Any) -> None:
+    body = templates(maximal(11))["standalone"]
     assert len(json.dumps(body, indent=2)) < 1_000_000
     assert len(body["Resources"]) <= 500
     assert len(body["Parameters"]) <= 200

@@ -22,6 +22,7 @@ from cfngen.hints import CommandText, Hint
 
 if TYPE_CHECKING:
     from cfngen.deploy.messages.message import Message
+    from cfngen.deploy.operations.interaction import Interaction
 
 
 @click.command(
@@ -87,15 +88,8 @@ def command(
     pauses: list[Message] = []
     with screen(target, account, full=deployment.full) as display:
         # An emulated account ends with its process.
-        agreed = create_bucket or target.sandbox
-        interaction = display.interaction(target.consent(yes=agreed, flag="--create-bucket"))
-
-        def report(message: Message) -> None:
-            if isinstance(message, Notice) and "resume" in _commands_of(message.hint):
-                pauses.append(message)
-            display.report(message)
-
-        interaction = dataclasses.replace(interaction, report=report)
+        consent = target.consent(yes=create_bucket or target.sandbox, flag="--create-bucket")
+        interaction = _noting_pauses(display.interaction(consent), pauses)
         try:
             request, preparation = with_api_range(
                 lambda request: (request, prepare_plan(account, request, interaction)),
@@ -120,6 +114,18 @@ def command(
         for line in next_lines(result, tuple(given_options(context)), is_paused=bool(pauses)):
             echo(target.render_hint(line))
     context.exit(plan_exit_code(result))
+
+
+def _noting_pauses(interaction: Interaction, pauses: list[Message]) -> Interaction:
+    """Return the interaction; the notice that the cluster is paused is also appended to a list."""
+    from cfngen.deploy.messages.message import Notice
+
+    def report(message: Message) -> None:
+        if isinstance(message, Notice) and "resume" in _commands_of(message.hint):
+            pauses.append(message)
+        interaction.report(message)
+
+    return dataclasses.replace(interaction, report=report)
 
 
 def _commands_of(hint: Hint) -> list[str]:

@@ -205,8 +205,8 @@ def _begin_termination(group: MotoModel, state: MotoModel) -> None:
 def _finish_termination(group: MotoModel, state: MotoModel) -> None:
     group.autoscaling_backend.ec2_backend.terminate_instances([state.instance.id])
     discard(group, state)
-    if not duration_of(group.region, RETRY):
-        # Without durations no time passes after which a launch is retried that failed due to the old instance.
+    if getattr(group, "awaits_termination", False):
+        group.awaits_termination = False
         fill_to_desired_capacity(group)
 
 
@@ -278,8 +278,10 @@ def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
 
 
 def schedule_retry(group: MotoModel) -> None:
-    """Schedule one retry after failed launches of a group."""
+    """Schedule one retry after failed launches of a group; without durations, once an instance has been terminated."""
     seconds = duration_of(group.region, RETRY)
+    if not seconds:
+        group.awaits_termination = True
     if not seconds or getattr(group, "has_scheduled_retry", False):
         return
 

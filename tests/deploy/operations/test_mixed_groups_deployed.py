@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 from cloud import Cloud
+from clusters import golden
+from deployed import Place, place
 from deployments import Operator
 
 from cfngen.deploy.messages.message import Danger
+from cfngen.deploy.status.cluster_status import GroupState
+from cfngen.deploy.status.derived_status import read_status
 from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill
@@ -56,3 +60,25 @@ def test_from_one_type_to_a_list_and_back(cloud: Cloud) -> None:
     assert after["AutoScalingGroupName"] == before["AutoScalingGroupName"]
     cloud.clock.sleep(60)
     assert operator.plan(ONE).is_empty
+
+
+def read_groups(where: Place) -> tuple[GroupState, ...]:
+    return read_status(where.account, where.name, where.cluster, find_url_override=where.override).node_groups
+
+
+def test_a_group_without_instances_says_what_it_may_launch() -> None:
+    with place(golden("spot-mixed")) as where:
+        where.create()
+        mixed = next(group for group in read_groups(where) if group.name == "mixed")
+        assert mixed.types == ("m7i.large",)
+        [name] = [
+            each["AutoScalingGroupName"]
+            for each in where.account.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
+            if "GroupMixed" in each["AutoScalingGroupName"]
+        ]
+        where.account.client("autoscaling").update_auto_scaling_group(
+            AutoScalingGroupName=name, MinSize=0, DesiredCapacity=0
+        )
+        where.clock.sleep(600)
+        mixed = next(group for group in read_groups(where) if group.name == "mixed")
+        assert (mixed.in_service, mixed.types) == (0, ("m7i.large", "m7a.large", "m6i.large", "m6a.large"))

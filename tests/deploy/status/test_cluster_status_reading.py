@@ -8,7 +8,6 @@ from datetime import timedelta
 import boto3
 import pytest
 from botocore.stub import ANY, Stubber
-from clusters import golden
 from deployed import Place, allow_everything_but, place
 
 from cfngen.deploy.aws import drift
@@ -158,24 +157,6 @@ def test_an_instance_that_auto_scaling_gave_up_does_not_count(where):
     scaling.set_instance_health(InstanceId=node, HealthStatus="Healthy")
     scaling.resume_processes(**processes)
     assert (status.node_groups[0].desired, status.node_groups[0].in_service) == (4, 3)
-
-
-def test_a_mixed_group_without_instances_says_what_it_may_launch():
-    with place(golden("spot-mixed")) as where:
-        where.create()
-        mixed = next(group for group in read(where).node_groups if group.name == "mixed")
-        assert mixed.types == ("m7i.large",)
-        [name] = [
-            each["AutoScalingGroupName"]
-            for each in where.account.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
-            if "GroupMixed" in each["AutoScalingGroupName"]
-        ]
-        where.account.client("autoscaling").update_auto_scaling_group(
-            AutoScalingGroupName=name, MinSize=0, DesiredCapacity=0
-        )
-        where.clock.sleep(600)
-        mixed = next(group for group in read(where).node_groups if group.name == "mixed")
-        assert (mixed.in_service, mixed.types) == (0, ("m7i.large", "m7a.large", "m6i.large", "m6a.large"))
 
 
 def test_instances_of_an_older_launch_template_are_outdated(where):

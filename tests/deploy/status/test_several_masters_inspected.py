@@ -29,6 +29,8 @@ def where() -> Iterator[Place]:
 
 def lose(where: Place, letter: str) -> str:
     [instance] = where.instances(f"Master{letter}AutoScalingGroup")
+    # It dies, since a master that its group terminates waits while etcd needs it.
+    client("ec2", "us-west-2").terminate_instances(InstanceIds=[instance])
     scaling = client("autoscaling", "us-west-2")
     for group in scaling.describe_auto_scaling_groups()["AutoScalingGroups"]:
         if f"Master{letter}AutoScalingGroup" in group["AutoScalingGroupName"]:

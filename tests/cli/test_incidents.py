@@ -261,6 +261,9 @@ def test_an_update_of_masters_fails_in_the_middle(on_call: OnCall, monkeypatch: 
         yaml.safe_dump({**FILE, "controlPlane": {"count": 3, "instanceType": "m6i.xlarge"}})
     )
     on_call.type(f"cfngen deploy {STACK}", code=1)
+    assert "waits up to 5 minutes before it is terminated: etcd has no quorum without it" in " ".join(
+        on_call.printed.split()
+    )
     on_call.follow("cfngen deploy")
     on_call.type(f"cfngen validate {STACK}")
     on_call.works()

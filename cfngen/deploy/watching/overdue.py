@@ -1,4 +1,4 @@
-"""Says what an operation waits for if instances take much longer than usual: which one, where it is, and until when."""
+"""Says what an operation waits for if instances take longer than usual: which one, where it is, and until when."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from cfngen.cluster.instances.rolling_updates import QUORUM_WAIT_MINUTES
 from cfngen.cluster.naming.logical_ids import MasterId, NodeGroupId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.consoles import BOOT_SECONDS, read_group_consoles, read_launch_failures
+from cfngen.deploy.aws.groups import describe_groups
 from cfngen.deploy.aws.stacks import StackView, read_template
+from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Event, Notice
 from cfngen.deploy.watching.evidence import TYPES_WITH_SIGNALS, ErrorsAsNotes, find_group
 from cfngen.deploy.watching.expectations import DRAIN_SECONDS
@@ -21,6 +24,9 @@ from cfngen.text import pluralize
 
 REPEAT_AFTER = timedelta(minutes=10)
 """How long after a notice about a resource the next one follows, as long as the resource is in progress."""
+HOLD_AFTER = timedelta(seconds=45)
+"""After which a master that still terminates is looked at: without need it goes within seconds."""
+_HELD = "Terminating:Wait"  # lifecycle state of an instance whose termination a lifecycle hook delays
 _DURATION = re.compile(r"PT(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)S)?")
 
 
@@ -30,11 +36,14 @@ class OverdueResources:
 
     _account: Account
     _explained_at: dict[tuple[tuple[str, ...], str], datetime] = field(default_factory=dict, init=False)
+    _held_ids: set[str] = field(default_factory=set, init=False)  # of masters whose wait has been reported
 
     def explain(
         self, stack: StackView, stacks: Iterable[StackProgress], events: Sequence[Event], now: datetime
     ) -> Iterator[Notice]:
         """Yield a notice for each resource that has become overdue, or has been for another while.
+
+        A master that waits for the others before it is terminated gets a notice, too, and long before.
 
         Args:
             stack: the root stack.
@@ -47,10 +56,29 @@ class OverdueResources:
                 key = resource_stack.path, resource.logical_id
                 about = [event for event in events if (event.path, event.logical_id) == key]
                 wait = _Wait.of(resource, about[-1], now)
+                yield from self._find_held_master(resource, wait, now)
                 is_new = key not in self._explained_at or now - self._explained_at[key] >= REPEAT_AFTER
                 if is_new and is_overdue((now - wait.since).total_seconds(), wait.usual_seconds):
                     self._explained_at[key] = now
                     yield Notice(self._describe(resource, wait, now), _way_to_end(stack, self._account.region))
+
+    def _find_held_master(self, resource: ResourceProgress, wait: _Wait, now: datetime) -> Iterator[Notice]:
+        """Yield a notice, once, if a master that is to be terminated waits until etcd has a quorum without it."""
+        limit = HOLD_AFTER + timedelta(minutes=QUORUM_WAIT_MINUTES)
+        if not MasterId.parse(resource.logical_id) or wait.is_creation or not HOLD_AFTER <= now - wait.since <= limit:
+            return
+        members: list[AwsObject] = []
+        with ErrorsAsNotes():
+            for group in describe_groups(self._account, [find_group(self._account, wait.last_event)]):
+                members += group["Instances"]
+        for member in members:
+            if member["LifecycleState"] == _HELD and member["InstanceId"] not in self._held_ids:
+                self._held_ids.add(member["InstanceId"])
+                yield Notice(
+                    f"{_title(resource.logical_id)} ({member['InstanceId']}) waits up to {QUORUM_WAIT_MINUTES} minutes "
+                    "before it is terminated: etcd has no quorum without it until the other masters work",
+                    CommandText(suggest("validate cluster"), " names the master that does not work."),
+                )
 
     def _describe(self, resource: ResourceProgress, wait: _Wait, now: datetime) -> str:
         signals = pluralize(resource.signals, "signal")

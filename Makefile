@@ -84,7 +84,7 @@ docs: development  ## Write the generated pages of docs/ again
 	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/test_architecture.py
 
 statuses: development  ## Try every command in every status of the stacks; write what came of it into docs/operate/operations.md
-	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest -m drill tests/cli/test_status_walk.py
+	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest -m "drill or soak" tests/cli/test_status_walk.py
 
 golden: development  ## Write the golden cases of tests/golden again; look at the difference before committing
 	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/golden tests/permissions/test_documented_policies.py tests/permissions/test_pod_roles_page.py tests/aws/test_refusals.py

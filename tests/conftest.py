@@ -8,7 +8,7 @@ import gc
 import hashlib
 import os
 import pickle
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +29,41 @@ from cfngen.deploy.access import certificates
 from cfngen.lint.linter import Linter
 from cfngen.releases import charts
 from cfngen.userdata import pack
+
+# Of a file's drills, each so many-th is among those of `make drills`; all of them, and those of 0, are in `make soak`.
+# They are many rows of one kind, of which few find what the others do not.
+SAMPLED_DRILLS = {
+    "aws/test_templates_depends_on.py": 3,
+    "aws/test_templates_golden_cases.py": 3,
+    "aws/test_wrong_templates.py": 2,
+    "cli/test_deploy_command.py": 2,
+    "cli/test_examples.py": 2,
+    "cli/test_status_walk.py": 0,
+    "deploy/aws/test_stale_groups.py": 2,
+    "deploy/operations/test_attaching.py": 2,
+    "deploy/operations/test_bastion_deployed.py": 2,
+    "deploy/operations/test_deletion.py": 2,
+    "deploy/operations/test_deletion_interrupted.py": 2,
+    "deploy/operations/test_operation.py": 2,
+    "deploy/operations/test_pause.py": 2,
+    "deploy/operations/test_pause_lives.py": 4,
+    "deploy/operations/test_phases.py": 2,
+    "deploy/operations/test_recovery.py": 2,
+    "deploy/operations/test_retrying.py": 2,
+    "deploy/plan/test_private_network_updates.py": 2,
+    "deploy/plan/test_update_from_earlier.py": 3,
+    "deploy/preflight/test_foundations.py": 4,
+    "deploy/preflight/test_security_groups_changed.py": 2,
+    "deploy/test_whatever_aws_answers.py": 4,
+    "golden/test_golden.py": 3,
+    "matrix/test_matrix_lives.py": 2,
+    "rehearse/test_rehearsal_recorded.py": 2,
+    "rehearse/test_rehearsal_stops.py": 4,
+    "sandbox/test_sandbox_updates_in_batches.py": 2,
+    "soak/test_drawn_clusters.py": 2,
+    "userdata/test_user_data_diff.py": 3,
+}
+
 
 # `make test` tells these to whatever it starts; a make that a test starts would take them for its own.
 for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
@@ -161,7 +196,15 @@ def all_of_some(values: Iterable[Any]) -> bool:
     return True
 
 
+@pytest.hookimpl(tryfirst=True)  # before the marks choose
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give test modules an `all` that wants something to say it of."""
+    """Give test modules an `all` that wants something to say it of; mark the drills that `make drills` leaves out."""
+    numbers: Counter[str] = Counter()
+    for item in items:
+        name = "/".join(item.path.parts[len(Path(__file__).parent.parts) :])
+        if name in SAMPLED_DRILLS and item.get_closest_marker("drill"):
+            if not SAMPLED_DRILLS[name] or numbers[name] % SAMPLED_DRILLS[name]:
+                item.add_marker(pytest.mark.soak)
+            numbers[name] += 1
     for module in {id(module): module for item in items if (module := getattr(item, "module", None))}.values():
         module.__dict__.setdefault("all", all_of_some)

@@ -21,6 +21,8 @@ from served_api import serving
 from cfngen.cli.input.target import Target
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
 from cfngen.sandbox.existing_parts import make_existing_parts
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.process.control_api import AWS, DEFAULT_SPEED
 
 REGIONS = ("us-west-2", "eu-central-1")  # of the default cluster, and of the README's
 LONGER = 12  # times that a sleep takes
@@ -55,6 +57,7 @@ class PagesAccount:
 
     endpoint = "http://127.0.0.1:1"
     pid = 1
+    state = SimpleNamespace(speed=DEFAULT_SPEED, answers=AWS)
 
     def __init__(self, patch: pytest.MonkeyPatch, regions: Sequence[str] = REGIONS) -> None:
         self._regions = regions
@@ -124,6 +127,9 @@ class PagesAccount:
             for world in self.worlds.values()
             for kubernetes_endpoint in world.kubernetes_endpoints()
         }
+
+    def status(self) -> JsonObject:
+        return {"stacks": [], "groups": []}
 
     def clock(self) -> Clock:
         return Clock(self)

@@ -73,6 +73,13 @@ def deployed(reader: Reader) -> None:
         reader.account.sleep(20 * 60)
 
 
+def two_hours_old(reader: Reader) -> None:
+    """The cluster is there for two hours, and has snapshots of them."""
+    deployed(reader)
+    for _ in range(8):
+        reader.account.sleep(15 * 60)
+
+
 def deployed_anew(reader: Reader) -> None:
     """The cluster is there, with the instances that it was created with."""
     nothing(reader)
@@ -322,6 +329,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("", "cfngen etcd restore 2026-11-21T120000Z.db"): Typed(
             fill={"2026-11-21T120000Z": older_time}, answers=ASKS_FOR_NAME
         ),
+        ("", "cfngen etcd restore 1h30m"): Typed(before=two_hours_old, answers=ASKS_FOR_NAME),
         ("", "cfngen etcd restore KEY --yes"): Typed(fill={"KEY": older_snapshot}),
     },
     "cfngen replace --help": {("", f"cfngen replace {EXAMPLE_INSTANCE}"): Typed(fill={EXAMPLE_INSTANCE: a_node})},
@@ -387,7 +395,9 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ),
     },
     "docs/deploy/console.md": {
-        ("Changing a cluster", "cfngen plan --stack-name NAME"): Typed(before=made_in_console, fill=CLUSTERS_NAME),
+        ("Changing a cluster", "cfngen plan --stack-name NAME"): Typed(
+            before=made_in_console, fill=CLUSTERS_NAME, answers=MAKES_BUCKET
+        ),
         ("Changing a cluster", "cfngen deploy"): Typed(code=1),  # it leaves such a stack alone
         ("Changing a cluster", "cfngen status --stack-name NAME"): Typed(fill=CLUSTERS_NAME),
         ("Deleting a cluster", "cfngen delete --stack-name NAME"): Typed(fill=CLUSTERS_NAME, answers=DELETION),

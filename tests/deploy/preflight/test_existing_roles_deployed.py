@@ -65,7 +65,7 @@ def test_actions_that_a_role_lacks_are_named() -> None:
     assert masters == (
         "iam.masters.role: according to IAM's policy simulator, arn:aws:iam::123456789012:role/kubernetes-masters "
         "lacks ec2:AttachVolume, secretsmanager:GetSecretValue and secretsmanager:PutSecretValue of the actions in "
-        "master"
+        "master-1 and master-2"
     )
     assert nodes.startswith("iam.nodes.role: according to IAM's policy simulator, ")
     assert nodes.endswith(" more of the actions in nodes-nodes")

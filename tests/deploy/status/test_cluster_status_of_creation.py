@@ -48,6 +48,7 @@ def test_a_cluster_whose_creation_has_failed():
         status = read(where)
     assert status.stack.status == "ROLLBACK_COMPLETE"
     assert (status.stack.operation, status.stack.succeeded) == ("create", False)
-    assert str(status.next_command) == "cfngen deploy"
+    # No deployment made this stack, so none takes its place.
+    assert str(status.next_command) == "cfngen delete"
     assert (status.masters, status.api, status.certificates) == (None, None, ())
-    assert "Next: cfngen deploy" in click.unstyle("\n".join(map(str, status_lines(status))))
+    assert "Next: cfngen delete" in click.unstyle("\n".join(map(str, status_lines(status))))

@@ -68,7 +68,7 @@ class Lab:
         self.disks = Disks(folder / "disks")
         self.disks.folder.mkdir()
         self.metadata = Metadata(net.listen(METADATA, 80))
-        account.announce_termination = self.metadata.announce_termination
+        where.announce_termination = self.metadata.announce_termination
         self.library = library(folder / "library")
         self.images = lab_real.images()
         self.pulled: list[str] = []

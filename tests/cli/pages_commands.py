@@ -332,6 +332,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("", "cfngen etcd restore 1h30m"): Typed(before=two_hours_old, answers=ASKS_FOR_NAME),
         ("", "cfngen etcd restore KEY --yes"): Typed(fill={"KEY": older_snapshot}),
     },
+    "cfngen sandbox start --help": {("", "cfngen sandbox start --speed 60"): Typed(code=1)},  # one runs by now
     "cfngen replace --help": {("", f"cfngen replace {EXAMPLE_INSTANCE}"): Typed(fill={EXAMPLE_INSTANCE: a_node})},
     "cfngen rollback --help": {
         ("", "cfngen rollback"): Typed(before=failed_and_kept),

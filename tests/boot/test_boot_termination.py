@@ -8,7 +8,7 @@ import pytest
 from boots import boot_of
 from masters import Master, World
 from scripted_machine import stack_resource
-from slots import assert_whole, boot, cluster_of, successor
+from slots import assert_whole, boot, cluster_of, request, successor
 
 from cfngen.boot.host.lifecycle import TARGET_STATE_PATH
 from cfngen.boot.master import termination
@@ -149,6 +149,15 @@ def test_a_group_that_is_deleted_does_not_wait(status: str) -> None:
     masters["b"].lose()
     hook = Hook(masters["a"], status)
     assert "its group is being deleted" in hook.terminate()
+    assert (members(world), hook.heartbeats, len(hook.completed)) == (3, [], 1)
+
+
+def test_masters_that_a_restore_replaces_do_not_wait_for_each_other() -> None:
+    world, masters = cluster_of("abc")
+    request(world, "r-1", instances=["i-a", "i-b", "i-c"])  # type: ignore[arg-type]
+    masters["b"].lose()
+    hook = Hook(masters["a"])
+    assert "all masters are replaced, to restore etcd from a snapshot" in hook.terminate()
     assert (members(world), hook.heartbeats, len(hook.completed)) == (3, [], 1)
 
 

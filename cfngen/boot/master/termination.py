@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..host import lifecycle
 from ..machine import BootError, Machine
-from . import etcd_data, etcd_members
+from . import bucket, etcd_data, etcd_members, restore
 from .etcd_members import client_url, etcdctl, hexadecimal_id, peer_url
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ def _await_quorum(machine: Machine, boot: MasterBoot) -> str:
         try:
             if lifecycle.read_group(machine, boot)["ResourceStatus"].startswith("DELETE_"):
                 return "its group is being deleted"
+            if _is_restored(machine, boot):
+                return "all masters are replaced, to restore etcd from a snapshot"
             healthy = etcd_members.healthy_endpoints(machine, etcd_members.other_endpoints(boot))
             reason = _reason_to_wait(machine, boot, healthy)
             if not reason:
@@ -68,6 +70,12 @@ def _await_quorum(machine: Machine, boot: MasterBoot) -> str:
             logged_reason = reason
         lifecycle.send_heartbeat(machine, boot, LIFECYCLE_HOOK)
         machine.sleep(lifecycle.POLL_SECONDS)
+
+
+def _is_restored(machine: Machine, boot: MasterBoot) -> bool:
+    """Return whether this instance is one of those that an operator's restore of etcd replaces."""
+    request = bucket.read_document(machine, boot, restore.REQUEST_OBJECT) if boot.facts.get("bucket") else {}
+    return boot.facts["instanceId"] in request.get("instances", [])
 
 
 def _reason_to_wait(machine: Machine, boot: MasterBoot, healthy: list[str]) -> str:

@@ -33,7 +33,7 @@ def validation_lines(validation: Validation) -> list[str]:
             lines += _problem_lines(problem, screen_width())
     for difference in validation.differing_values:
         lines += ["", *hanging("!", f"{difference.text}.", screen_width(), style={"fg": "yellow", "bold": True})]
-        lines += hanging("hint:", str(difference.hint), screen_width(), 2)
+        lines += hanging("hint:", str(difference.hint), screen_width(), 2) if difference.hint else []
     if validation.valid and validation.differing_values:
         differing = pluralize(len(validation.differing_values), "parameter of the stack", "differ")
         text = f"The cluster is valid as it is deployed; {differing} from the cluster file."

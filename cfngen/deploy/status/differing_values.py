@@ -40,12 +40,13 @@ def find_differing_values(stack: StackView, file_values: Mapping[str, str]) -> t
     Args:
         file_values: what the cluster file says, by parameter; a parameter that only one of the two has is left out.
     """
-    if not stack.made_elsewhere:
-        hint: Hint = CommandText(suggest("plan"), " shows what the cluster file would change.")
-    else:
+    hint: Hint = ""  # a stack that cannot be updated has another next step first
+    if stack.made_elsewhere:
         hint = CommandText(
             "pass what ", suggest("templates"), " writes into parameters/ in each update (docs/deploy/pipelines.md)."
         )
+    elif stack.status.change_set_type:
+        hint = CommandText(suggest("plan"), " shows what the cluster file would change.")
     return tuple(
         DifferingValue(name, stack.parameters[name], value, hint)
         for name, value in file_values.items()

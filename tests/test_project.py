@@ -86,7 +86,7 @@ def test_commands_of_the_pages_exist(page):
             if isinstance(command, click.Group) and len(words) > 1 and not words[1].startswith("-"):
                 command = command.get_command(context, words[1].rstrip(";,.)`"))
             assert command, line
-            assert {word for word in words if word.startswith("--")} <= options(command), line
+            assert {word.rstrip(".") for word in words if word.startswith("--")} <= options(command), line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

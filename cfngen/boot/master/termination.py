@@ -51,14 +51,12 @@ def _await_quorum(machine: Machine, boot: MasterBoot) -> str:
     while True:
         is_overdue = machine.clock() >= deadline
         try:
-            if lifecycle.read_group(machine, boot)["ResourceStatus"].startswith("DELETE_"):
-                return "its group is being deleted"
-            if _is_restored(machine, boot):
-                return "all masters are replaced, to restore etcd from a snapshot"
             healthy = etcd_members.healthy_endpoints(machine, etcd_members.other_endpoints(boot))
             reason = _reason_to_wait(machine, boot, healthy)
             if not reason:
                 return "etcd has a quorum without it"
+            if exemption := _exemption(machine, boot):
+                return exemption
             if is_overdue:
                 return f"{reason} even after {minutes} min: {_leave(machine, boot, healthy)}"
         except BootError as error:
@@ -72,10 +70,17 @@ def _await_quorum(machine: Machine, boot: MasterBoot) -> str:
         machine.sleep(lifecycle.POLL_SECONDS)
 
 
-def _is_restored(machine: Machine, boot: MasterBoot) -> bool:
-    """Return whether this instance is one of those that an operator's restore of etcd replaces."""
-    request = bucket.read_document(machine, boot, restore.REQUEST_OBJECT) if boot.facts.get("bucket") else {}
-    return boot.facts["instanceId"] in request.get("instances", [])
+def _exemption(machine: Machine, boot: MasterBoot) -> str:
+    """Return why this master goes although etcd needs it; "" if nothing says so, or it cannot be found out."""
+    try:
+        if lifecycle.read_group(machine, boot)["ResourceStatus"].startswith("DELETE_"):
+            return "its group is being deleted"
+        request = bucket.read_document(machine, boot, restore.REQUEST_OBJECT) if boot.facts.get("bucket") else {}
+    except BootError as error:
+        machine.log(f"could not find out whether this master is deleted or restored: {error}")
+        return ""
+    is_restored = boot.facts["instanceId"] in request.get("instances", [])
+    return "all masters are replaced, to restore etcd from a snapshot" if is_restored else ""
 
 
 def _reason_to_wait(machine: Machine, boot: MasterBoot, healthy: list[str]) -> str:

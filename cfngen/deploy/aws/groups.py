@@ -26,6 +26,8 @@ from cfngen.deploy.aws.types import AwsObject
 
 MAX_NAMES_PER_CALL = 50  # maximum number of names in a call of DescribeAutoScalingGroups
 IN_SERVICE = "InService"
+HELD = "Terminating:Wait"
+"""Lifecycle state of an instance whose termination a lifecycle hook delays."""
 Role = Literal["master", "node", "bastion"]
 _ROLES = get_args(Role)
 _SIZE_PARTS: tuple[NodeGroupPart, NodeGroupPart] = ("MinSize", "MaxSize")
@@ -67,6 +69,11 @@ class InstanceView:
     def in_service(self) -> bool:
         """Whether it is in service and healthy."""
         return self.lifecycle == IN_SERVICE and self.healthy
+
+    @property
+    def held(self) -> bool:
+        """Whether a lifecycle hook delays its termination: a node is drained, a master waits for the others."""
+        return self.lifecycle == HELD
 
     @property
     def leaving(self) -> bool:

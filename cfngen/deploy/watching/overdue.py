@@ -12,7 +12,7 @@ from cfngen.cluster.instances.rolling_updates import QUORUM_WAIT_MINUTES
 from cfngen.cluster.naming.logical_ids import MasterId, NodeGroupId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.consoles import BOOT_SECONDS, read_group_consoles, read_launch_failures
-from cfngen.deploy.aws.groups import describe_groups
+from cfngen.deploy.aws.groups import HELD, describe_groups
 from cfngen.deploy.aws.stacks import StackView, read_template
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Event, Notice
@@ -26,7 +26,6 @@ REPEAT_AFTER = timedelta(minutes=10)
 """How long after a notice about a resource the next one follows, as long as the resource is in progress."""
 HOLD_AFTER = timedelta(seconds=45)
 """After which a master that still terminates is looked at: without need it goes within seconds."""
-_HELD = "Terminating:Wait"  # lifecycle state of an instance whose termination a lifecycle hook delays
 _DURATION = re.compile(r"PT(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)S)?")
 
 
@@ -72,7 +71,7 @@ class OverdueResources:
             for group in describe_groups(self._account, [find_group(self._account, wait.last_event)]):
                 members += group["Instances"]
         for member in members:
-            if member["LifecycleState"] == _HELD and member["InstanceId"] not in self._held_ids:
+            if member["LifecycleState"] == HELD and member["InstanceId"] not in self._held_ids:
                 self._held_ids.add(member["InstanceId"])
                 yield Notice(
                     f"{_title(resource.logical_id)} ({member['InstanceId']}) waits up to {QUORUM_WAIT_MINUTES} minutes "

@@ -54,12 +54,11 @@ def _await_quorum(machines: Machines, instance: Instance, deadline: float) -> No
     references = instance.boot_data.references
     group = machines.cloud.stack(references["stack"]).resources[references["resource"]]
     cluster = machines.clusters_by_volume.get(references["volumeId"])
-    is_restored = cluster and cluster.backups.pending_restore(references.get("bucket", ""), references["volumeId"])
     if (
         cluster is None
-        or is_restored
-        or group.status.startswith("DELETE_")
         or not _is_needed(machines, cluster, instance)
+        or group.status.startswith("DELETE_")
+        or cluster.backups.pending_restore(references.get("bucket", ""), references["volumeId"])
     ):
         _complete(machines, instance)
     elif clock.now >= deadline:

@@ -14,8 +14,6 @@ from cfngen.deploy.aws.groups import ONE_INSTANCE, GroupView, Sizes, tag_value
 from cfngen.deploy.messages.message import Notice
 from cfngen.text import join_and, pluralize
 
-HELD = "Terminating:Wait"
-"""Lifecycle state of an instance that a lifecycle hook keeps, e.g. until it is drained."""
 HOOK_BY_ROLE = {"node": DRAIN_HOOK, "master": QUORUM_HOOK}
 RETRY_INTERVAL_SECONDS = 10.0
 MAX_ATTEMPTS = 12
@@ -73,7 +71,7 @@ def end_delays(account: Account, groups: Iterable[GroupView]) -> int:
     count = 0
     for group in groups:
         for instance in group.instances:
-            if instance.lifecycle != HELD or group.role not in HOOK_BY_ROLE:
+            if not instance.held or group.role not in HOOK_BY_ROLE:
                 continue
             try:
                 account.client("autoscaling").complete_lifecycle_action(

@@ -278,5 +278,5 @@ def _remaining_instances(group: GroupView) -> RemainingInstances:
         role=group.role,
         name=group.name,
         count=len(group.instances),
-        draining=sum(group.role == "node" and instance.lifecycle == group_changes.HELD for instance in group.instances),
+        draining=sum(group.role == "node" and instance.held for instance in group.instances),
     )

@@ -81,7 +81,7 @@ class ReplacementWatch:
         old = next((instance for instance in group.instances if instance.id in self.old_ids), None)
         staying = [instance for instance in group.instances if instance.id not in self.old_ids and not instance.leaving]
         if old:
-            state = DRAINING if old.lifecycle == "Terminating:Wait" else TERMINATING
+            state = DRAINING if old.held and group.role == "node" else TERMINATING
             return None, ReplacementProgress(self.title, state, old.id)
         if len(staying) < self.needed_count:
             return None, ReplacementProgress(self.title, WAITING_FOR_INSTANCE)

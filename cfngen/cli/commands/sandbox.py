@@ -298,8 +298,10 @@ def interrupt(group: str, cluster: _Cluster, notice: str, times: int) -> None:
         )
     if spot_ids:
         subject = f"{pluralize(len(spot_ids), 'Spot Instance')} of {group} in {region}"
-        told = f"recommends to rebalance {subject}" if notice == "rebalance" else f"interrupts {subject} in two minutes"
-        echo(f"EC2 {told}: {', '.join(spot_ids)}")
+        action = (
+            f"recommends to rebalance {subject}" if notice == "rebalance" else f"interrupts {subject} in two minutes"
+        )
+        echo(f"EC2 {action}: {', '.join(spot_ids)}")
     if on_demand_ids:
         subject = f"{pluralize(len(on_demand_ids), 'On-Demand Instance')} of {group} in {region}"
         echo(f"{subject} ended, as if the machine failed: {', '.join(on_demand_ids)}")

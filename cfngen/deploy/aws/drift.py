@@ -102,7 +102,7 @@ def detect_drift(account: Account, stacks: Mapping[str, str], cluster: str) -> D
     if not failures:
         with _record_error(failures, "security groups"):
             rules = _compare_rules(account, compared, cluster)
-    drifted = (_drifted_resource(each, rules, account.region) for each in compared)
+    drifted = (_drifted_resource(resource, rules, account.region) for resource in compared)
     resources = [resource for resource in drifted if resource]
     stack_order = list(stacks.values())
     resources.sort(key=lambda resource: (stack_order.index(resource.stack), resource.logical_id))
@@ -240,26 +240,28 @@ class _Rules:
 
 def _compare_rules(account: Account, compared: Iterable[_ComparedResource], cluster: str) -> _Rules:
     compared = tuple(compared)
-    expected = frozenset(rule for each in compared for rule in each.rules)
+    expected = frozenset(rule for resource in compared for rule in resource.rules)
     # CloudFormation compares the rules that a group itself lists.
     compared_here = {
-        each.physical_id
-        for each in compared
-        if each.kind == SECURITY_GROUP and each.actual is not None and "SecurityGroupIngress" not in each.expected
+        resource.physical_id
+        for resource in compared
+        if resource.kind == SECURITY_GROUP
+        and resource.actual is not None
+        and "SecurityGroupIngress" not in resource.expected
     }
     groups = compared_here | {rule.group for rule in expected}
     if not groups:
         return _Rules()
     present = frozenset(read_ingress_rules(account, sorted(groups), cluster))
-    if any(each.kind in RULE_TYPES and not each.rules for each in compared):
+    if any(resource.kind in RULE_TYPES and not resource.rules for resource in compared):
         return _Rules(present)
     return _Rules(present, frozenset(rule for rule in present - expected if rule.group in compared_here))
 
 
-def _drifted_resource(each: _ComparedResource, rules: _Rules, region: str) -> DriftedResource | None:
+def _drifted_resource(resource: _ComparedResource, rules: _Rules, region: str) -> DriftedResource | None:
     """Return a resource that differs from its template; None if it does not, or is not meant to be as there."""
-    status, entry = each.entry["StackResourceDriftStatus"], each.entry
-    found = [
+    status, entry = resource.entry["StackResourceDriftStatus"], resource.entry
+    all_differences = [
         Difference(
             path=difference["PropertyPath"],
             expected=difference["ExpectedValue"],
@@ -268,23 +270,23 @@ def _drifted_resource(each: _ComparedResource, rules: _Rules, region: str) -> Dr
         )
         for difference in entry.get("PropertyDifferences") or ()
     ]
-    differences = [difference for difference in found if difference.path != "/DesiredCapacity"]
-    added = sorted((rule for rule in rules.added if rule.group == each.physical_id), key=str)
+    differences = [difference for difference in all_differences if difference.path != "/DesiredCapacity"]
+    added = sorted((rule for rule in rules.added if rule.group == resource.physical_id), key=str)
     differences += [Difference("/SecurityGroupIngress", "", str(rule), "ADD") for rule in added]
     commands = (
         ()
         if status not in DRIFTED_STATUSES
-        else revert_commands(each.kind, each.physical_id, each.expected, each.actual, region)
+        else revert_commands(resource.kind, resource.physical_id, resource.expected, resource.actual, region)
     )
-    is_added_again = each.actual is None and bool(each.rules) and rules.present.issuperset(each.rules)
-    is_as_meant = status not in DRIFTED_STATUSES or (found and not differences) or is_added_again
-    if not added and (is_as_meant or is_paused(each.kind, each.actual or {})):
+    is_added_again = resource.actual is None and bool(resource.rules) and rules.present.issuperset(resource.rules)
+    is_as_meant = status not in DRIFTED_STATUSES or (all_differences and not differences) or is_added_again
+    if not added and (is_as_meant or is_paused(resource.kind, resource.actual or {})):
         return None
     return DriftedResource(
-        stack=each.stack,
+        stack=resource.stack,
         logical_id=entry["LogicalResourceId"],
-        physical_id=each.physical_id,
-        type=each.kind,
+        physical_id=resource.physical_id,
+        type=resource.kind,
         status="MODIFIED" if added else status,
         differences=tuple(differences),
         commands=(*commands, *(rule.revoke_command(region) for rule in added)),

@@ -95,10 +95,10 @@ def inline_rules(group: str, properties: Mapping[str, Any]) -> dict[GroupRule, s
 
 
 def _parse_rule(group: str, properties: Mapping[str, Any], *, is_egress: bool) -> GroupRule | None:
-    found = [(properties[key], kind) for key, kind in _PEERS.items() if properties.get(key)]
-    if len(found) != 1 or not isinstance(found[0][0], str):
+    peers = [(properties[key], kind) for key, kind in _PEERS.items() if properties.get(key)]
+    if len(peers) != 1 or not isinstance(peers[0][0], str):
         return None
-    [(peer, peer_kind)] = found
+    [(peer, peer_kind)] = peers
     protocol = str(properties["IpProtocol"])
     ports = tuple(int(properties[key]) for key in ("FromPort", "ToPort") if properties.get(key) is not None)
     # EC2 describes rules without ports with -1.

@@ -93,9 +93,11 @@ def check_ownership(account: Account, stack: StackView, cluster: str, *, updates
         return False
     owner = stack.cluster or read_template_cluster(account, stack)
     if owner != cluster:
-        found = f"belongs to the cluster {owner}, not to {cluster}" if owner else "was not made from cfngen's templates"
+        reason = (
+            f"belongs to the cluster {owner}, not to {cluster}" if owner else "was not made from cfngen's templates"
+        )
         raise ForeignStackError(
-            f"the stack {stack.name} {found}", hint="choose the cluster's stack with --stack-name, or another name."
+            f"the stack {stack.name} {reason}", hint="choose the cluster's stack with --stack-name, or another name."
         )
     if updates:
         raise MadeElsewhereError(stack, cluster)

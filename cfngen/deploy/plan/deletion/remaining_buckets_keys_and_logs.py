@@ -200,14 +200,14 @@ def find_authority_copies(account: Account, inventory: Inventory) -> tuple[Retai
     if not descriptions:
         return ()
     prefix = authority_copy_prefix(inventory.cluster)
-    found = {
+    is_restored_by_name = {
         str(secret["Name"]): "DeletedDate" not in secret
         for secret in list_secrets(account, prefix)
         if secret.get("Description") in descriptions
     }
     return tuple(
         describe_authority_copy(account, name, is_restored=is_restored)
-        for name, is_restored in sorted(found.items(), reverse=True)
+        for name, is_restored in sorted(is_restored_by_name.items(), reverse=True)
     )
 
 

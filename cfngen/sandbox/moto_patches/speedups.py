@@ -13,7 +13,7 @@ from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix
 from moto.kms import models as kms_models
 from moto.kms import utils as kms_utils
 
-from cfngen.sandbox.moto_patches.registry import Patches
+from cfngen.sandbox.moto_patches.registry import Patches, method_names_from_class
 from cfngen.sandbox.moto_types import MotoModel, Original
 
 _SPEEDUPS = Patches()
@@ -23,9 +23,7 @@ apply = _SPEEDUPS.apply
 # (moto/kms/models.py, `Key`).
 _SPEEDUPS.sets(kms_models, "generate_private_key", functools.cache(kms_utils.generate_private_key))
 
-# moto 5.2.5 lists all methods of a service's class for each request (moto/core/responses.py, `call_action`); EC2 has a
-# thousand.
-_SPEEDUPS.sets(responses, "method_names_from_class", functools.cache(core_utils.method_names_from_class))
+_SPEEDUPS.sets(responses, "method_names_from_class", method_names_from_class)
 
 # moto 5.2.5 creates a new loader of botocore's models for each service (moto/core/utils.py, `_load_service_model`), and
 # each loader searches the directories of botocore's four hundred services again.

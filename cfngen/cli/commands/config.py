@@ -200,12 +200,10 @@ def _show_instance_types(cluster: Cluster, output_format: str) -> None:
 
 
 def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
-    from cfngen.cluster.security_groups.needed_rules import needed_rules
+    from cfngen.cluster.security_groups.needed_rules import needed_rules, terraform_rules
 
     rules = needed_rules(cluster)
     if output_format == "terraform":
-        from cfngen.cluster.security_groups.terraform import terraform_rules
-
         print_verbatim(terraform_rules(rules).rstrip())
         return
     if output_format == "text":

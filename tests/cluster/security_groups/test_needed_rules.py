@@ -10,8 +10,7 @@ import pytest
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.security_groups.needed_rules import needed_rules
-from cfngen.cluster.security_groups.terraform import terraform_rules
+from cfngen.cluster.security_groups.needed_rules import needed_rules, terraform_rules
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[2] / "golden" / "cases"

@@ -1,4 +1,4 @@
-"""The rules that existing security groups need, and what adds them: commands of the AWS CLI, or Terraform's resources."""
+"""The rules that existing security groups need, as commands of the AWS CLI that add them or as Terraform's resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules that existing security groups need, as commands of the AWS CLI that add them or as Terraform's resources."""
+"""The rules that existing security groups need, as commands of the AWS CLI that add them, or as Terraform resources."""
 
 from __future__ import annotations
 

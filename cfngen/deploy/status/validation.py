@@ -35,6 +35,7 @@ from cfngen.deploy.status.cluster_problems import (
 )
 from cfngen.deploy.status.differing_values import DifferingValue, find_differing_values
 from cfngen.deploy.status.network_problems import find_issuer_problems, find_network_problems, read_cluster_issuer
+from cfngen.errors import CfngenError
 
 POLL_INTERVAL_SECONDS = 10.0  # seconds between two validations
 
@@ -251,4 +252,19 @@ def read_kubernetes(
                 version=api.version(), readiness=api.readiness(), nodes=api.nodes(), pods=api.system_pods()
             )
     except (EmptySecretError, NoEndpointError, KubernetesError) as error:
-        return Problem(area="api", subject=API_SERVER, text=f"cannot be queried: {error}", hint=error.hint)
+        return _silent_api(error)
+
+
+def try_read_kubernetes(
+    account: Account, stack: StackView, find_url_override: FindApiUrlOverride
+) -> KubernetesReading | Problem:
+    """Return what `read_kubernetes` returns; a `Problem` also where it raises, e.g. for want of a permission."""
+    try:
+        with translate_aws_errors():
+            return read_kubernetes(account, stack, find_url_override)
+    except CfngenError as error:
+        return _silent_api(error)
+
+
+def _silent_api(error: CfngenError) -> Problem:
+    return Problem(area="api", subject=API_SERVER, text=f"cannot be queried: {error}", hint=error.hint)

@@ -17,9 +17,8 @@ from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.messages.next_steps import NextStep
 from cfngen.deploy.plan.plan import Plan
 from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem, etcd_quorum, find_failing_masters
-from cfngen.deploy.status.validation import read_kubernetes
+from cfngen.deploy.status.validation import try_read_kubernetes
 from cfngen.deploy.watching.diagnosis import Diagnosis
-from cfngen.errors import CfngenError
 from cfngen.hints import SuggestedCommand
 from cfngen.text import join_and, pluralize, verb_form
 
@@ -45,7 +44,7 @@ def judge_quorum(
     replaced = _replaced_slots(plan)
     if len(masters) < 2 or not replaced:
         return plan
-    failing = find_failing_masters(masters, _read_kubernetes(account, stack, find_url_override))
+    failing = find_failing_masters(masters, try_read_kubernetes(account, stack, find_url_override))
     if not failing and len(replaced) > 1 and plan.on_failure == "ROLLBACK" and not plan.replaces:
         return _with_impact(plan, Impact(_KEEP_IS_SAFER))
     working = [slot for slot in replaced if slot not in failing]
@@ -87,7 +86,7 @@ def add_control_plane(
             masters = [group for group in find_groups(account, cluster, resources) if group.role == "master"]
     except AwsError:
         return diagnosis
-    reading = _read_kubernetes(account, stack, find_url_override)
+    reading = try_read_kubernetes(account, stack, find_url_override)
     steps = diagnosis.next_steps
     if len(masters) > 1 and diagnosis.action == "update" and stack.status.is_back:
         purpose = "does so, too, and a failure then leaves masters that work as they are: a rollback replaces them"
@@ -113,16 +112,6 @@ def describe_control_plane(masters: Sequence[GroupView], reading: KubernetesRead
         members = f"etcd has {working} of {pluralize(number, 'member')} and needs"
     reasons = "".join(f"; master {slot}: {reason}" for slot, reason in failing.items())
     return f"{api}; {members} {etcd_quorum(number)}{reasons}."
-
-
-def _read_kubernetes(
-    account: Account, stack: StackView, find_url_override: FindApiUrlOverride
-) -> KubernetesReading | Problem:
-    try:
-        with translate_aws_errors():
-            return read_kubernetes(account, stack, find_url_override)
-    except CfngenError as error:
-        return Problem("api", "API server", f"cannot be queried: {error}")
 
 
 def _replaced_slots(plan: Plan) -> list[str]:

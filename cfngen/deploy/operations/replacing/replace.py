@@ -45,7 +45,7 @@ from cfngen.deploy.operations.runner import Operation
 from cfngen.deploy.preflight.pausing import ensure_not_paused
 from cfngen.deploy.preflight.stack_checks import require_idle_stack
 from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem, why_not_working
-from cfngen.deploy.status.validation import read_kubernetes
+from cfngen.deploy.status.validation import try_read_kubernetes
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, Hint, SuggestedCommand, suggest
 
@@ -266,10 +266,7 @@ class _Replacement(Operation):
         )
 
     def _read_kubernetes(self) -> KubernetesReading | Problem:
-        try:
-            return read_kubernetes(self.account, self.stack, self.find_url_override)
-        except CfngenError as error:
-            return Problem(area="api", subject="API server", text=f"cannot be queried: {error}", hint=error.hint)
+        return try_read_kubernetes(self.account, self.stack, self.find_url_override)
 
     def _plan(self, situation: _Situation, groups: tuple[GroupView, ...]) -> ReplacementPlan:
         member = situation.member

@@ -12,6 +12,7 @@ from typing import Any
 from moto import mock_aws
 
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client
+from cfngen.sandbox.cloudformation.simulation import DEFAULT_SEED
 from cfngen.sandbox.instances.machines import Machines
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 
@@ -89,6 +90,7 @@ class EmulatedAccount:
         console: called with an instance's id and its whole console output, whenever the instance writes a line.
         lock: the lock that this region shares with the account's other regions; by default, a new one.
         durations: seconds that operations take, by name; by default, operations take no time.
+        seed: draws the order of resources that do not depend on each other; see `ResourceOrder`.
         speed: simulated seconds in a second of real time; see `Connection.caller` for its effect on certificates.
 
     Attributes:
@@ -104,13 +106,14 @@ class EmulatedAccount:
         console: Callable[[str, str], None] = lambda instance, text: None,
         lock: AbstractContextManager[object] | None = None,
         durations: Mapping[str, float] | None = None,
+        seed: int = DEFAULT_SEED,
         speed: float = 1.0,
     ) -> None:
         self.region = region
         self.speed = speed
         self.lock = lock or threading.RLock()
         self.machines = Machines(region, console)
-        self.cloud = CloudFormation(region, on_launch=self.machines, durations=durations)
+        self.cloud = CloudFormation(region, on_launch=self.machines, durations=durations, seed=seed)
         self.cloud.parameter_store = PublicParameters(region, parameters)
         self.machines.cloud = self.cloud
         self.cloud.on_terminating = self.machines.on_terminating

@@ -26,6 +26,7 @@ from cfngen.cluster.network import topology
 from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.trust import trust_policy
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, LaunchedInstance, Resource, Stack, client
+from cfngen.sandbox.cloudformation.simulation import DEFAULT_SEED
 from cfngen.sandbox.moto_patches import all_patches, speedups
 from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations
 from cfngen.sandbox.services import checking_rules
@@ -162,7 +163,12 @@ class Account:
 
 
 def prepared(
-    cluster: Cluster, *, seed: int | None = None, durations: Mapping[str, float] | None = None, **outcomes: str | None
+    cluster: Cluster,
+    *,
+    seed: int = DEFAULT_SEED,
+    durations: Mapping[str, float] | None = None,
+    draws_durations: bool = False,
+    **outcomes: str | None,
 ) -> Account:
     """An account ready for a cluster, whose groups' instances end booting as told (see `Machines`).
 
@@ -170,6 +176,7 @@ def prepared(
         cluster: whose templates are uploaded.
         seed: draws the order of resources; see `CloudFormation`.
         durations: that resources take; see `CloudFormation`.
+        draws_durations: see `CloudFormation`.
         outcomes: what instances signal, by group.
     """
     region = cluster.region
@@ -185,7 +192,14 @@ def prepared(
     bring_roles(cluster)
     _bring_hosted_zones(cluster)
     machines = Machines(region, outcomes)
-    machines.cloud = CloudFormation(region, parameter_store=images, on_launch=machines, durations=durations, seed=seed)
+    machines.cloud = CloudFormation(
+        region,
+        parameter_store=images,
+        on_launch=machines,
+        durations=durations,
+        seed=seed,
+        draws_durations=draws_durations,
+    )
     return Account(cluster, templates, machines.cloud, machines, images)
 
 

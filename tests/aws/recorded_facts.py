@@ -257,11 +257,10 @@ def _events(trial: Trial, expected: Mapping[str, str]) -> dict[str, str]:
     words: dict[str, list[str]] = {key: [] for key in expected}
     for event in events:
         name, status = event["LogicalResourceId"], event["ResourceStatus"]
-        is_stack = name == STACK
-        _add(words, "stack" if is_stack else name, status)
+        _add(words, "stack" if name == STACK else name, status)
         if status.endswith("_COMPLETE"):
             _add(words, f"physical {name}", event["PhysicalResourceId"])
-            if not is_stack:
+            if name in expected.get("order", "").split():
                 words.get("order", []).extend((name, status))
     return {key: " ".join(each) for key, each in words.items()}
 

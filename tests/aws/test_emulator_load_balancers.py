@@ -44,6 +44,7 @@ def parts(
         },
         "Targets": {
             "Type": f"{ELB}TargetGroup",
+            "DependsOn": ["SubnetA", "SubnetB"],  # which have the targets' addresses
             "Properties": {
                 "VpcId": {"Ref": "Vpc"},
                 "Protocol": "TCP",

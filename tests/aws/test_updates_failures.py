@@ -27,7 +27,9 @@ from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
 
 def test_a_failure_puts_everything_back(cloud: CloudFormation) -> None:
     stack = created(
-        cloud, {"G": tagged(a="1"), "Vpc": vpc(), "Old": GATEWAY}, Outputs={"It": {"Value": {"Ref": "Vpc"}}}
+        cloud,
+        {"G": tagged(a="1"), "Vpc": {**vpc(), "DependsOn": "G"}, "Old": GATEWAY},
+        Outputs={"It": {"Value": {"Ref": "Vpc"}}},
     )
     before = {key: each.physical_id for key, each in stack.resources.items()}
     outputs = dict(stack.outputs)
@@ -35,9 +37,9 @@ def test_a_failure_puts_everything_back(cloud: CloudFormation) -> None:
         cloud,
         {
             "G": tagged(a="2"),
-            "Vpc": vpc("10.1.0.0/16"),
-            "New": GATEWAY,
-            "Bad": {**BAD, "DependsOn": ["G", "Vpc", "New"]},
+            "Vpc": {**vpc("10.1.0.0/16"), "DependsOn": "G"},
+            "New": {**GATEWAY, "DependsOn": "Vpc"},
+            "Bad": {**BAD, "DependsOn": "New"},
         },
     )
     assert since(stack, "ROLLBACK") == [

@@ -200,11 +200,11 @@ def test_a_sandbox_that_runs_is_not_started_with_other_settings(cfngen: Shell, m
     state = SandboxState("http://127.0.0.1:5000", 7, "token", 12.0)
     running = SimpleNamespace(state=state, endpoint=state.endpoint, pid=state.pid)
     monkeypatch.setattr(process, "find_running_sandbox", lambda environ: running)
-    for options in ((), ("--speed", "12", "--answers", "aws")):
+    for options in ((), ("--speed", "12", "--answers", "aws", "--seed", "1")):
         assert "already running: http://127.0.0.1:5000, process 7." in cfngen("sandbox", "start", *options).out
-    ran = cfngen("sandbox", "start", "--speed", "40", "--answers", "generous")
+    ran = cfngen("sandbox", "start", "--speed", "40", "--answers", "generous", "--seed", "7")
     assert ran.code == 1
-    assert "already running with --speed 12 and --answers aws" in " ".join(ran.err.split())
+    assert "already running with --speed 12, --answers aws and --seed 1" in " ".join(ran.err.split())
 
 
 def test_healing_says_where(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

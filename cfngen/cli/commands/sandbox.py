@@ -144,7 +144,13 @@ def command() -> None:
     type=click.Choice(["aws", "generous"]),
     help="How much it tells of a change set: what AWS tells, or everything that it knows. Default: aws.",
 )
-def start(speed: float | None, answers: str | None) -> None:
+@click.option(
+    "--seed",
+    metavar="NUMBER",
+    type=int,
+    help="Draws the order of resources that do not depend on each other: the same number, the same order. Default: 1.",
+)
+def start(speed: float | None, answers: str | None, seed: int | None) -> None:
     """Start the sandbox, unless it is running. The stacks of an earlier sandbox are lost.
 
     A sandbox that is running keeps its settings: with others, the command fails.
@@ -155,7 +161,11 @@ def start(speed: float | None, answers: str | None) -> None:
     sandbox = running.find_running_sandbox(os.environ)
     if sandbox is None:
         sandbox = running.start(
-            os.environ, DEFAULT_SPEED if speed is None else speed, answers=answers or AWS, accept_lost_stacks=True
+            os.environ,
+            DEFAULT_SPEED if speed is None else speed,
+            answers=answers or AWS,
+            seed=seed,
+            accept_lost_stacks=True,
         )
         echo(f"The sandbox listens on {sandbox.endpoint}, as process {sandbox.pid}.")
     else:
@@ -165,6 +175,7 @@ def start(speed: float | None, answers: str | None) -> None:
             for option, value, new in (
                 ("--speed", f"{settings.speed:g}", None if speed is None else f"{speed:g}"),
                 ("--answers", settings.answers, answers),
+                ("--seed", f"{settings.seed}", None if seed is None else f"{seed}"),
             )
             if new not in (None, value)
         ]

@@ -48,7 +48,7 @@ def create(cloud: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operati
         cloud.simulation.start(create_resource(cloud, stack, resource))
 
     if not failure_reason:
-        yield from start_in_order(stack, logical_ids, start)
+        yield from start_in_order(cloud, stack, logical_ids, start)
     if stack.is_superseded(generation):
         return
     any_resource_failed = any(resource.progress == "failed" for resource in stack.resources.values())
@@ -84,7 +84,12 @@ def roll_back(cloud: Region, stack: Stack, reason: str) -> Operation:
 
 
 def start_in_order(
-    stack: Stack, logical_ids: list[str], start: Callable[[str], None], *, continue_after_failure: bool = False
+    cloud: Region,
+    stack: Stack,
+    logical_ids: list[str],
+    start: Callable[[str], None],
+    *,
+    continue_after_failure: bool = False,
 ) -> Operation:
     """Start each resource as soon as all its dependencies are complete; return when all are complete or one failed.
 
@@ -94,14 +99,17 @@ def start_in_order(
     """
     generation = stack.generation
     started: set[str] = set()
+    dependencies = {
+        logical_id: stack.template.resources[logical_id].dependencies.intersection(logical_ids)
+        for logical_id in logical_ids
+    }
 
     def can_start(logical_id: str) -> bool:
-        dependencies = stack.template.resources[logical_id].dependencies & set(logical_ids)
-        are_complete = all(_progress_of(stack, dependency) == "complete" for dependency in dependencies)
+        are_complete = all(_progress_of(stack, needed) == "complete" for needed in dependencies[logical_id])
         return logical_id not in started and are_complete
 
     while not stack.is_superseded(generation):
-        for logical_id in filter(can_start, logical_ids):
+        for logical_id in filter(can_start, cloud.order.shuffled(logical_ids)):
             started.add(logical_id)
             start(logical_id)
         progress = {logical_id: _progress_of(stack, logical_id) for logical_id in started}

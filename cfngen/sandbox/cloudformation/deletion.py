@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 
 from botocore.exceptions import ClientError
 from moto.autoscaling.models import autoscaling_backends
@@ -55,17 +55,13 @@ def remove_resources(
 ) -> Generator[ResumeCondition, None, list[str]]:
     """Delete all resources of a stack, obsolete ones included; returns the logical ids that could not be deleted."""
     yield from remove_obsolete(cloud, stack)
-    remaining = {logical_id: existing for logical_id, existing in stack.resources.items() if existing.exists}
-    failed: list[str] = []
-    while removable := _without_dependents(remaining, failed):
-        for logical_id in cloud.order.choose_next(reversed(removable)):
-            resource = remaining[logical_id]
-            yield from remove_resource(cloud, stack, resource, resource.definition.deletion_policy, force=force)
-            if resource.exists:
-                failed.append(logical_id)
-            else:
-                del remaining[logical_id]
-    return failed
+    existing = {logical_id: resource for logical_id, resource in stack.resources.items() if resource.exists}
+
+    def remove(resource: Resource) -> Operation:
+        return remove_resource(cloud, stack, resource, resource.definition.deletion_policy, force=force)
+
+    yield from dependents_first(cloud, existing, remove, may_follow=lambda resource: not resource.exists)
+    return [logical_id for logical_id, resource in existing.items() if resource.status == "DELETE_FAILED"]
 
 
 def remove_obsolete(cloud: Region, stack: Stack) -> Generator[ResumeCondition, None, bool]:
@@ -82,25 +78,54 @@ def remove_obsolete(cloud: Region, stack: Stack) -> Generator[ResumeCondition, N
         existing_resources = {
             logical_id: resource for logical_id, (resource, _) in latest_by_logical_id.items() if resource.exists
         }
-        for resource in dependents_first(cloud, existing_resources):
-            _, policy = latest_by_logical_id[resource.logical_id]
-            yield from remove_resource(cloud, stack, resource, policy)
-            any_not_deleted = any_not_deleted or resource.exists
+        policies = dict(latest_by_logical_id.values())
+
+        def remove(resource: Resource, policies: Mapping[Resource, str] = policies) -> Operation:
+            return remove_resource(cloud, stack, resource, policies[resource])
+
+        yield from dependents_first(cloud, existing_resources, remove)
+        any_not_deleted = any_not_deleted or any(resource.exists for resource in existing_resources.values())
     return any_not_deleted
 
 
-def dependents_first(cloud: Region, resources: Mapping[str, Resource]) -> list[Resource]:
-    """Sort resources, which are given by logical id, so that each comes before the ones that it depends on."""
-    remaining, ordered = dict(resources), []
-    while removable := _without_dependents(remaining, failed=[]):
-        ordered += [remaining.pop(logical_id) for logical_id in cloud.order.choose_next(reversed(removable))]
-    return ordered
+def dependents_first(
+    cloud: Region,
+    resources: Mapping[str, Resource],
+    operate: Callable[[Resource], Operation],
+    may_follow: Callable[[Resource], bool] = lambda resource: True,
+) -> Operation:
+    """Operate on resources, which are given by logical id: on each as soon as that is over for all that depend on it.
 
+    Operations on resources that do not depend on each other overlap.
 
-def _without_dependents(remaining: dict[str, Resource], failed: list[str]) -> list[str]:
-    """Logical ids of the resources that no remaining resource depends on, and whose deletion has not failed."""
-    needed_ids = {dependency for resource in remaining.values() for dependency in resource.definition.dependencies}
-    return [logical_id for logical_id in remaining if logical_id not in needed_ids and logical_id not in failed]
+    Args:
+        may_follow: whether what a resource depends on is operated on, once the operation on it is over
+    """
+    dependents = {
+        needed: [logical_id for logical_id, resource in resources.items() if needed in resource.definition.dependencies]
+        for needed in resources
+    }
+    started: set[str] = set()
+    over: set[str] = set()
+
+    def operate_on(logical_id: str) -> Operation:
+        yield from operate(resources[logical_id])
+        over.add(logical_id)
+
+    def can_start(logical_id: str) -> bool:
+        return logical_id not in started and all(
+            dependent in over and may_follow(resources[dependent]) for dependent in dependents[logical_id]
+        )
+
+    while True:
+        for logical_id in filter(can_start, cloud.order.shuffled(resources)):
+            started.add(logical_id)
+            cloud.simulation.start(operate_on(logical_id))
+        if any(map(can_start, resources)):
+            continue
+        if started == over:
+            return
+        yield lambda: started == over or any(map(can_start, resources))
 
 
 def remove_resource(cloud: Region, stack: Stack, resource: Resource, policy: str, *, force: bool = False) -> Operation:
@@ -194,12 +219,13 @@ def clean_up(cloud: Region, stack: Stack, final_status: str) -> Operation:
         for logical_id, resource in stack.resources.items()
         if resource.child and _awaits_cleanup(resource.child)
     }
-    for resource in dependents_first(cloud, resources_of_nested_stacks):
-        nested_stack = resource.child
-        if nested_stack is not None:
-            cloud.simulation.start(clean_up(cloud, nested_stack, final_status))
-            yield nested_stack.has_finished
+
+    def clean_up_nested(resource: Resource) -> Operation:
+        if resource.child is not None:
+            yield from clean_up(cloud, resource.child, final_status)
             cloud.record_event(stack, resource, "UPDATE_COMPLETE")
+
+    yield from dependents_first(cloud, resources_of_nested_stacks, clean_up_nested)
     stack.stable_state, stack.policy_during_update = None, ""
     reason = ""
     if any_not_deleted:

@@ -12,7 +12,14 @@ from collections.abc import Callable, Mapping
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.descriptions import Answers
 from cfngen.sandbox.cloudformation.errors import RESOURCE_ERRORS, LimitExceededError, ResourceError, ValidationError
-from cfngen.sandbox.cloudformation.simulation import Clock, InjectedFailures, Operation, ResourceOrder, Simulation
+from cfngen.sandbox.cloudformation.simulation import (
+    DEFAULT_SEED,
+    Clock,
+    InjectedFailures,
+    Operation,
+    ResourceOrder,
+    Simulation,
+)
 from cfngen.sandbox.cloudformation.stack import (
     DriftDetection,
     LaunchedInstance,
@@ -48,8 +55,8 @@ class Region(abc.ABC):
         durations: how many seconds operations take, by the names of `cfngen.sandbox.durations`: a resource type, with
             "update " or "delete " before it where these take another time than the creation, and "*" for all other
             types. Without it, operations take no time.
-        seed: seed of a random order for resources that do not depend on each other. Without it, they are handled in the
-            order of the template.
+        seed: draws the order of resources that do not depend on each other; see `ResourceOrder`.
+        draws_durations: whether operations without a duration take any time, which is drawn, too.
     """
 
     def __init__(
@@ -59,7 +66,8 @@ class Region(abc.ABC):
         parameter_store: Mapping[str, str] | None = None,
         on_launch: Callable[[LaunchedInstance], None] = lambda launched: None,
         durations: Mapping[str, float] | None = None,
-        seed: int | None = None,
+        seed: int = DEFAULT_SEED,
+        draws_durations: bool = False,
     ) -> None:
         all_patches.apply()
         speedups.apply()
@@ -75,7 +83,7 @@ class Region(abc.ABC):
         # Called with the id of an instance that a lifecycle hook holds in Terminating:Wait.
         self.on_terminating: Callable[[str], None] = lambda instance_id: None
         self.durations = dict(durations or {})
-        self.order = ResourceOrder(seed)
+        self.order = ResourceOrder(seed, draws_durations=draws_durations)
         self.parameter_store = dict(parameter_store or {})
         self.failures = InjectedFailures()
         self.answers = Answers()

@@ -54,6 +54,7 @@ def restore_resources(cloud: Region, stack: Stack) -> Operation:
         resource.progress, resource.rollback_failed = "", False
     logical_ids = list(_require_stable_state(stack).resources)
     yield from creation.start_in_order(
+        cloud,
         stack,
         logical_ids,
         start=lambda logical_id: cloud.simulation.start(_restore_resource(cloud, stack, stack.resources[logical_id])),

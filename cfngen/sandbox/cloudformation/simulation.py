@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import heapq
 import itertools
+import os
 import random
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
@@ -110,47 +111,50 @@ class Simulation:
             self._waiting.append((operation, condition))
 
 
-# With a seed, the range of random durations for resources without a configured duration. It is wide on purpose: with
-# similar durations, a resource with many dependencies would always come after one with few.
-MIN_RANDOM_SECONDS = 0.3
-MAX_RANDOM_SECONDS = 300.0
+# Drills and whoever starts a sandbox may set another one.
+DEFAULT_SEED = int(os.environ.get("CFNGEN_SANDBOX_SEED", "1"))
+# The range of durations that are drawn. It is wide on purpose: with similar durations, a resource with many
+# dependencies would always come after one with few.
+MIN_DRAWN_SECONDS = 0.3
+MAX_DRAWN_SECONDS = 300.0
 
 
 class ResourceOrder:
     """The order of resources that do not depend on each other, and how long operations on them take.
 
     CloudFormation only guarantees that a resource waits for its dependencies (template reference, "DependsOn
-    attribute"). Independent resources are handled concurrently, and complete in any order. With a seed, the emulator
-    picks a random order, so that a missing dependency shows as a failure for some seeds. Without a seed, the order is
-    that of the template, and durations are exactly as configured.
+    attribute"). Independent resources are handled concurrently, and complete in any order. So the emulator draws one,
+    and a missing dependency shows as a failure for some seeds.
 
     Args:
-        seed: the same seed gives the same random order; None keeps the order of the template.
+        seed: the same seed gives the same order.
+        draws_durations: whether operations without a configured duration take any time, so that they overlap in every
+            way; else they take none.
     """
 
-    def __init__(self, seed: int | None) -> None:
-        self._random = None if seed is None else random.Random(seed)  # noqa: S311 - nothing secret
+    def __init__(self, seed: int, *, draws_durations: bool = False) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - nothing secret
+        self._draws_durations = draws_durations
 
     def vary_duration(self, seconds: float) -> float:
-        """Vary the duration of an operation, or choose one if none is configured; unchanged without a seed.
+        """Vary the duration of an operation, or draw one if none is configured.
 
         Args:
             seconds: the configured duration, which becomes half to one and a half times as long; 0 if none is
                 configured
         """
-        if self._random is None:
-            return seconds
-        if not seconds:
-            # A uniform exponent makes short and long durations equally likely.
-            return float(MIN_RANDOM_SECONDS * (MAX_RANDOM_SECONDS / MIN_RANDOM_SECONDS) ** self._random.random())
-        return seconds * self._random.uniform(0.5, 1.5)
+        if seconds:
+            return seconds * self._random.uniform(0.5, 1.5)
+        if not self._draws_durations:
+            return 0.0
+        # A uniform exponent makes short and long durations equally likely.
+        return float(MIN_DRAWN_SECONDS * (MAX_DRAWN_SECONDS / MIN_DRAWN_SECONDS) ** self._random.random())
 
-    def choose_next(self, logical_ids: Iterable[str]) -> list[str]:
-        """The resources to handle next: without a seed all the given ones, with a seed a random one of them."""
+    def shuffled(self, logical_ids: Iterable[str]) -> list[str]:
+        """Logical ids in an order that is drawn."""
         candidates = list(logical_ids)
-        if self._random is None or not candidates:
-            return candidates
-        return [self._random.choice(candidates)]
+        self._random.shuffle(candidates)
+        return candidates
 
 
 @dataclass

@@ -65,6 +65,7 @@ def update(cloud: Region, stack: Stack) -> Operation:
         failure_reason = _fail_first_denied_removal(cloud, stack, logical_ids)
     if not failure_reason:
         yield from creation.start_in_order(
+            cloud,
             stack,
             logical_ids,
             start=lambda logical_id: cloud.simulation.start(_update_resource(cloud, stack, logical_id)),

@@ -45,6 +45,7 @@ class SandboxState:
         token: identifies the sandbox; every answer of the control API has it.
         speed: simulated seconds in a second of real time.
         answers: how the sandbox describes change sets: `aws` or `generous`.
+        seed: what drew the order of resources that do not depend on each other.
     """
 
     endpoint: str
@@ -52,6 +53,7 @@ class SandboxState:
     token: str
     speed: float
     answers: str = AWS
+    seed: int = 1
 
     @classmethod
     def read(cls, path: Path) -> SandboxState | None:

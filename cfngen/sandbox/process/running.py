@@ -181,6 +181,7 @@ def start(
     idle: float = IDLE_SECONDS,
     *,
     answers: str = "aws",
+    seed: int | None = None,
     accept_lost_stacks: bool = False,
 ) -> RunningSandbox:
     """Return the running sandbox, or start one.
@@ -190,6 +191,7 @@ def start(
         speed: simulated seconds in a second of real time, for a new sandbox.
         idle: seconds without a request after which a new sandbox ends.
         answers: how a new sandbox describes change sets: `aws` or `generous`.
+        seed: draws the order of resources that do not depend on each other in a new sandbox; None for the usual one.
         accept_lost_stacks: start a new sandbox even if stacks were lost with the last one; otherwise that is an error,
             as the user may not have noticed.
 
@@ -208,7 +210,8 @@ def start(
             raise SandboxEndedError(last)
         _check_packages()
         file.unlink(missing_ok=True)
-        pid = _spawn_server(environ, file, ["--speed", str(speed), "--idle", str(idle), "--answers", answers])
+        settings = ["--speed", str(speed), "--idle", str(idle), "--answers", answers]
+        pid = _spawn_server(environ, file, settings + (["--seed", str(seed)] if seed is not None else []))
         return _await_answer(pid, file)
 
 

@@ -1,6 +1,6 @@
 """The sandbox's server on loopback: moto's services, our CloudFormation, and simulated time faster than real time.
 
-    python -m cfngen.sandbox.process.server --state FILE [--speed N] [--idle SECONDS] [--answers MODE]
+    python -m cfngen.sandbox.process.server --state FILE [--speed N] [--idle SECONDS] [--answers MODE] [--seed N]
 
 It listens on 127.0.0.1 only, and writes its endpoint into the state file. It ends after a time without requests, or if
 the state file was deleted or overwritten by another sandbox. The module `running` starts and stops it.
@@ -35,7 +35,7 @@ from werkzeug.serving import make_server
 
 from cfngen.sandbox.api import serving
 from cfngen.sandbox.cloudformation.descriptions import ANSWERS, AWS
-from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
+from cfngen.sandbox.cloudformation.simulation import DEFAULT_SEED, SIMULATION_START
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount
 from cfngen.sandbox.existing_parts import make_existing_parts
@@ -262,7 +262,7 @@ def _json_response(status: str, content: object, start_response: StartResponse) 
 
 
 @contextlib.contextmanager
-def sandbox(speed: float = DEFAULT_SPEED, answers: str = AWS) -> Iterator[Sandbox]:
+def sandbox(speed: float = DEFAULT_SPEED, answers: str = AWS, seed: int = DEFAULT_SEED) -> Iterator[Sandbox]:
     """Serve a new account from this process, on loopback, until the end of the block."""
     lock = threading.RLock()
     session = boto3.Session()
@@ -273,7 +273,10 @@ def sandbox(speed: float = DEFAULT_SPEED, answers: str = AWS) -> Iterator[Sandbo
         if region in RegionsAndZonesBackend.zones
     ]
     with mock_aws(config=MOTO_CONFIG):
-        accounts = {region: EmulatedAccount(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
+        accounts = {
+            region: EmulatedAccount(region, lock=lock, durations=DURATIONS, seed=seed, speed=speed)
+            for region in regions
+        }
         for account in accounts.values():
             account.cloud.answers.mode = answers
         with serving({region: account.cloud for region, account in accounts.items()}) as served:
@@ -298,12 +301,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--speed", type=float, default=DEFAULT_SPEED)
     parser.add_argument("--idle", type=float, default=IDLE_SECONDS)
     parser.add_argument("--answers", choices=ANSWERS, default=AWS)
+    parser.add_argument("--seed", type=int, default=DEFAULT_SEED)
     options = parser.parse_args(arguments)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    with sandbox(options.speed, options.answers) as served:
+    with sandbox(options.speed, options.answers, options.seed) as served:
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, lambda *_: served.stopped.set())
-        own_state = SandboxState(served.endpoint, os.getpid(), served.token, served.speed, options.answers)
+        own_state = SandboxState(
+            served.endpoint, os.getpid(), served.token, served.speed, options.answers, options.seed
+        )
         write_state(options.state, own_state)
         last = LastSandbox(served.token)
         write_last_sandbox(options.state, last)

@@ -15,6 +15,7 @@ TESTS ?= tests
 TIMING ?=
 SAMPLE ?= 100
 EXAMPLES ?= 50
+ORDERS ?= 50
 SEED ?= 1
 
 export PYTHON
@@ -97,8 +98,9 @@ bench: development  ## Run the benchmarks; they print, nothing is asserted
 mutants: development  ## Put small faults into copies of the program; do tests notice? (SAMPLE=100, SEED=1, ARGS=options)
 	@.venv/bin/python tests/mutants/run.py --sample '$(SAMPLE)' --seed '$(SEED)' $(ARGS)
 
-matrix: development  ## Generate and lint 2,000 combinations of what a cluster file can say; a quarter of an hour (SEED=1, ARGS=options)
+matrix: development  ## Lint 2,000 combinations of what a cluster file can say; live the golden cases in 50 orders (SEED=1, ARGS=options, ORDERS=number)
 	@.venv/bin/python tests/matrix/matrix_run.py --seed '$(SEED)' $(ARGS)
+	@CFNGEN_ORDERS='$(ORDERS)' $(run) pytest --numprocesses auto -m drill tests/aws/test_templates_golden_cases.py tests/aws/test_templates_depends_on.py
 
 clean:  ## Remove the virtual environment and every cache; output/ stays
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist *.egg-info

@@ -33,8 +33,7 @@ from cfngen.userdata import pack
 # Of a file's drills, each so many-th is among those of `make drills`; all of them, and those of 0, are in `make soak`.
 # They are many rows of one kind, of which few find what the others do not.
 SAMPLED_DRILLS = {
-    "aws/test_templates_depends_on.py": 3,
-    "aws/test_templates_golden_cases.py": 3,
+    "aws/test_templates_depends_on.py": 6,
     "aws/test_wrong_templates.py": 2,
     "cli/test_deploy_command.py": 2,
     "cli/test_examples.py": 2,

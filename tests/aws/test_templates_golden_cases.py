@@ -1,13 +1,18 @@
-"""The clusters of the golden cases, created from their templates in an account that has what they ask for."""
+"""The clusters of the golden cases, created from their templates in an account that has what they ask for.
+
+Each comes and goes in several orders of its resources: three in drills, as many as `CFNGEN_ORDERS` says in the matrix.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 from clusters import CASES, Account, Machines, describe, golden, inventory, landlord, leftovers, prepared, resources
+from stated_dependencies import NEEDED, NOT_SHOWN, edges
 
 from cfngen.cluster.load import load
 from cfngen.sandbox.cloudformation import CloudFormation, Resource, Stack, client
@@ -29,7 +34,20 @@ SEPARATELY = (
     "transit-gateway",
 )
 
+SEEDS = range(1, int(os.environ.get("CFNGEN_ORDERS", "3")) + 1)
+
 RETAINED_ZONES = {"api-dns-public": 1}  # created public zones: their name servers are known to other zones
+
+
+@pytest.fixture(params=SEEDS)
+def seed(request: pytest.FixtureRequest) -> int:
+    """What draws the order of resources: whatever the dependencies allow, so a missing one shows for some seed."""
+    return int(request.param)
+
+
+def form_of(seed: int) -> str:
+    """One template, or a root with nested stacks: each in every other order."""
+    return "standalone" if seed % 2 else "cluster"
 
 
 def created(where: Account, form: str) -> tuple[Stack, dict[str, Resource]]:
@@ -39,11 +57,11 @@ def created(where: Account, form: str) -> tuple[Stack, dict[str, Resource]]:
     return stack, resources(stack)
 
 
-@pytest.mark.parametrize(("form", "seed"), [("standalone", 1), ("cluster", 2)])
 @pytest.mark.parametrize("case", sorted(path.name for path in CASES.iterdir() if path.name not in SEPARATELY))
-def test_every_golden_cluster_comes_and_goes_in_any_order(case: str, form: str, seed: int) -> None:
-    """Whatever the dependencies allow: a missing one shows as a refusal for some seed."""
-    where = prepared(golden(case), seed=seed)
+def test_every_golden_cluster_comes_and_goes_in_any_order(case: str, seed: int) -> None:
+    form = form_of(seed)
+    where = prepared(golden(case), seed=seed, draws_durations=True)
+    assert {(edge.kind, edge.needs_kind) for edge in edges(where.templates, form)} <= NEEDED.keys() | NOT_SHOWN.keys()
     others = landlord(where)
     before = inventory(where.cluster.region)
     wanted = where.templates[form]["Parameters"]
@@ -138,13 +156,15 @@ def test_an_imported_key_is_the_instances_key() -> None:
     assert version["LaunchTemplateData"]["KeyName"] == found["SshKeyPair"].physical_id
 
 
-def test_an_existing_address_and_dhcp_options() -> None:
+def test_an_existing_address_and_dhcp_options(seed: int) -> None:
     ec2 = client("ec2", "us-west-2")
     options = ec2.create_dhcp_options(DhcpConfigurations=[{"Key": "domain-name", "Values": ["example.com"]}])
     identifier = options["DhcpOptions"]["DhcpOptionsId"]
     path = CASES / "existing-elastic-ip" / "cluster.yaml"
-    where = prepared(load(path, environ={}, overrides=[f"network.dhcpOptions={identifier}"]).cluster)
-    stack, found = created(where, "cluster")
+    where = prepared(
+        load(path, environ={}, overrides=[f"network.dhcpOptions={identifier}"]).cluster, seed=seed, draws_durations=True
+    )
+    stack, found = created(where, form_of(seed))
     address = describe(where, "addresses")
     assert address["NetworkInterfaceId"] == found["MasterANetworkInterface"].physical_id
     assert stack.outputs["ApiEndpoint"] == f"https://{address['PublicIp']}"
@@ -154,7 +174,7 @@ def test_an_existing_address_and_dhcp_options() -> None:
 
 
 @pytest.mark.parametrize("account", [{"iam": {"load_aws_managed_policies": True}}], indirect=True)
-def test_additional_policies_and_security_groups(account: None) -> None:
+def test_additional_policies_and_security_groups(account: None, seed: int) -> None:
     iam, ec2 = client("iam", "us-west-2"), client("ec2", "us-west-2")
     for name in ("boundary", "masters", "batch"):
         statement = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}
@@ -179,8 +199,8 @@ def test_additional_policies_and_security_groups(account: None) -> None:
         "network.subnets[0].cidr=10.20.0.0/20",
         f"network.routeTable={theirs['RouteTableId']}",
     ]
-    where = prepared(load(path, environ={}, overrides=overrides).cluster)
-    stack = where.create("cluster")
+    where = prepared(load(path, environ={}, overrides=overrides).cluster, seed=seed, draws_durations=True)
+    stack = where.create(form_of(seed))
     assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
     found = resources(stack)
     role = iam.get_role(RoleName=found["MasterRole"].physical_id)["Role"]
@@ -193,7 +213,7 @@ def test_additional_policies_and_security_groups(account: None) -> None:
     assert {group["GroupId"] for group in interface["Groups"]} == {found["MasterSecurityGroup"].physical_id, groups[0]}
 
 
-def test_statements_and_target_groups_of_a_node_group() -> None:
+def test_statements_and_target_groups_of_a_node_group(seed: int) -> None:
     image = {"image": client("ec2", "us-west-2").register_image(Name="image")["ImageId"]}
     network = landlord(Account(golden("default"), {}, CloudFormation("us-west-2"), Machines("us-west-2"), image))
     elbv2 = client("elbv2", "us-west-2")
@@ -209,8 +229,10 @@ def test_statements_and_target_groups_of_a_node_group() -> None:
         "network.subnets[0].cidr=10.20.0.0/20",
         f"network.routeTable={network['RouteTableId']}",
     ]
-    where = prepared(load(CASES / "own-permissions" / "cluster.yaml", environ={}, overrides=overrides).cluster)
-    stack = where.create("cluster")
+    where = prepared(
+        load(CASES / "own-permissions" / "cluster.yaml", environ={}, overrides=overrides).cluster, seed=seed
+    )
+    stack = where.create(form_of(seed))
     assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
     registered = resources(stack)
     role = registered["NodeGroupWebRole"].physical_id
@@ -226,7 +248,7 @@ def test_statements_and_target_groups_of_a_node_group() -> None:
     assert {target["Target"]["Id"] for target in health} == instances
 
 
-def test_routes_lead_to_what_somebody_else_connected_with_the_vpc(tmp_path: Path) -> None:
+def test_routes_lead_to_what_somebody_else_connected_with_the_vpc(tmp_path: Path, seed: int) -> None:
     ec2 = client("ec2", "us-west-2")
     vpc, peer = (ec2.create_vpc(CidrBlock=block)["Vpc"]["VpcId"] for block in ("10.20.0.0/16", "10.64.0.0/16"))
     ec2.associate_vpc_cidr_block(VpcId=vpc, CidrBlock="100.64.0.0/16")
@@ -251,8 +273,8 @@ def test_routes_lead_to_what_somebody_else_connected_with_the_vpc(tmp_path: Path
         text = text.replace(f"{prefix}-0123456789abcdef0", identifier)
     cluster_file = tmp_path / "cluster.yaml"
     cluster_file.write_text(text)
-    where = prepared(load(cluster_file, environ={}).cluster, seed=3)
-    stack = where.create("cluster")
+    where = prepared(load(cluster_file, environ={}).cluster, seed=seed, draws_durations=True)
+    stack = where.create(form_of(seed))
     assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
     table = resources(stack)["PrivateRouteTableA"].physical_id
     [described] = ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"]
@@ -265,9 +287,8 @@ def test_routes_lead_to_what_somebody_else_connected_with_the_vpc(tmp_path: Path
     assert where.delete(stack).status == "DELETE_COMPLETE"
 
 
-@pytest.mark.parametrize("form", ["standalone", "cluster"])
-def test_references_lead_to_what_somebody_else_made(form: str) -> None:
-    where = prepared(golden("references"), seed=3)
+def test_references_lead_to_what_somebody_else_made(seed: int) -> None:
+    where = prepared(golden("references"), seed=seed, draws_durations=True)
     region = where.cluster.region
     ec2, route53 = client("ec2", region), client("route53", region)
     vpc = ec2.create_vpc(CidrBlock="10.20.0.0/16")["Vpc"]["VpcId"]
@@ -314,7 +335,7 @@ def test_references_lead_to_what_somebody_else_made(form: str) -> None:
         body = {"Resources": gateway_of_stack, "Outputs": {key: {"Value": value} for key, value in values.items()}}
         where.cloud.wait(where.cloud.create_stack(name, body=json.dumps(body)))
     before = inventory(region)
-    stack = where.create(form)
+    stack = where.create(form_of(seed))
     assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
     assert stack.outputs["ReferencedVpcId"] == vpc
     assert resources(stack)["MasterSecurityGroup"].properties["VpcId"] == vpc

@@ -24,7 +24,6 @@ from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, Stac
 
 NAME = "k8s"
 BOOT = 90
-SECONDS = 105  # of the creation
 OFTEN = PollingBudget(tick=60)  # no messages in which only time passes
 
 
@@ -64,6 +63,11 @@ class Operator:
     @property
     def root(self) -> Stack:
         return next(stack for stack in self.engine.stacks() if stack.name == NAME)
+
+    @property
+    def seconds(self) -> float:
+        """How long the root has been changing."""
+        return (self.root.events[-1].time - self.root.events[0].time).total_seconds()
 
     def body(self) -> str:
         """The root's template; those of the nested stacks are in S3."""

@@ -56,6 +56,7 @@ SAMPLED_DRILLS = {
     "deploy/preflight/test_security_groups_changed.py": 2,
     "deploy/test_whatever_aws_answers.py": 4,
     "golden/test_golden.py": 3,
+    "golden/test_golden_lint.py": 16,
     "matrix/test_matrix_lives.py": 2,
     "rehearse/test_rehearsal_recorded.py": 2,
     "rehearse/test_rehearsal_stops.py": 4,

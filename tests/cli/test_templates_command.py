@@ -46,7 +46,7 @@ def test_a_broken_boot_program_is_never_written(cfngen, directory, monkeypatch):
     """A Python whose tokens are others than expected once lost the text of f-strings."""
     strip = source.strip_source
     source.stripped_source.cache_clear()
-    monkeypatch.setattr(source, "strip_source", lambda text: strip(text).replace('HOME="', 'HOME "'))
+    monkeypatch.setattr(source, "strip_source", lambda text, tree: strip(text, tree).replace('HOME="', 'HOME "'))
     ran = cfngen("templates")
     source.stripped_source.cache_clear()
     assert ran.code == 1

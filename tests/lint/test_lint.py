@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from cfngen.errors import CfngenError
 from cfngen.lint import LintError, LintFinding, lint
 from cfngen.lint.findings import MESSAGE_LENGTH, shorten
+from cfngen.lint.process import LintProcess
 from cfngen.templates.document import Document
 
 TAGS = [{"Key": "KubernetesCluster", "Value": "test"}]
@@ -250,9 +252,9 @@ print(json.dumps([[f.rule, f.message] for f in findings] + ["cfnlint" in sys.mod
 REPOSITORY = Path(__file__).parents[2]
 
 
-def lint_in_a_process(directory: Path, *arguments: str, **environ: str) -> Any:
+def lint_in_a_process(directory: Path, *arguments: str, program: str = PROGRAM, **environ: str) -> Any:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "HOME": str(directory), **environ}
-    command = [sys.executable, "-c", PROGRAM, *arguments]
+    command = [sys.executable, "-c", program, *arguments]
     run = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=True)
     return json.loads(run.stdout)
 
@@ -282,3 +284,60 @@ def test_a_known_verdict_needs_no_cfn_lint(tmp_path: Path) -> None:
     *second, imported_again = lint_in_a_process(tmp_path, str(tmp_path / "cache"))
     assert second == first
     assert (imported, imported_again) == (True, False)
+
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="other systems lint in one process")
+
+
+@linux_only
+def test_a_process_that_loads_ahead_finds_the_same() -> None:
+    documents = [vpc(), security_groups(), root(vpc_parameters={}, output="none")]
+    with LintProcess("us-west-2") as process:
+        findings = lint(documents, region="us-west-2", process=process)
+    assert findings
+    assert findings == lint(documents, region="us-west-2")
+
+
+@linux_only
+def test_an_error_of_the_process_is_raised_by_its_parent() -> None:
+    with LintProcess("eu-nowhere-1") as process, pytest.raises(CfngenError, match="does not know the region"):
+        lint([vpc()], region="eu-nowhere-1", process=process)
+
+
+@linux_only
+def test_a_killed_process_is_reported() -> None:
+    with LintProcess("us-west-2") as process:
+        [child] = [child for child in multiprocessing.active_children() if child.name == process.name]
+        child.kill()
+        child.join()
+        with pytest.raises(CfngenError, match="a process of it was killed"):
+            lint([vpc()], region="us-west-2", process=process)
+
+
+@linux_only
+def test_no_process_outlives_an_error_of_its_parent() -> None:
+    with pytest.raises(ZeroDivisionError), LintProcess("us-west-2") as process:
+        raise ZeroDivisionError
+    assert process.name not in [child.name for child in multiprocessing.active_children()]
+
+
+LOADS_AHEAD = """
+import sys
+from pathlib import Path
+from cfngen.lint import lint, lint_process
+from cfngen.lint import process
+from cfngen.templates.document import Document
+process.cpu_count = lambda: 2
+started = []
+body = {"Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}}
+for name in ("a", "a", "b"):
+    with lint_process("us-west-2", {"name": name}, Path(sys.argv[1])) as ahead:
+        lint([Document(name, body, "tests")], region="us-west-2", cache=Path(sys.argv[1]), process=ahead)
+        started.append(ahead is not None)
+print(str(started).lower())
+"""
+
+
+@linux_only
+def test_nothing_is_loaded_ahead_for_a_cluster_whose_verdicts_are_known(tmp_path: Path) -> None:
+    assert lint_in_a_process(tmp_path, str(tmp_path / "cache"), program=LOADS_AHEAD) == [True, False, True]

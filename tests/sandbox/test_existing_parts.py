@@ -21,6 +21,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.security_groups.needed_rules import needed_rules
 from cfngen.deploy.aws.account import connect
+from cfngen.deploy.aws.tags import cluster_tag
 from cfngen.deploy.preflight.existing.roles import find_role_problems, notices
 from cfngen.deploy.preflight.network.checks import check_network
 from cfngen.permissions.trust import trust_policy
@@ -125,12 +126,19 @@ class Everything(NamedTuple):
         described = getattr(self.ec2, f"describe_{kind}")(Filters=[{"Name": name, "Values": [value]}])
         return list(described["".join(map(str.capitalize, kind.split("_")))])
 
-    def revoke(self, direction: str, **permission: Any) -> None:
-        """Take rules of the masters' group away."""
+    def revoke(self, traffic: str, peer: str) -> None:
+        """Take a rule of the masters' group away."""
         group = self.cluster.network.security_groups.masters
-        rules = [rule.permission for rule in needed_rules(self.cluster) if rule.group == group]
-        wrong = [rule for rule in rules if permission.items() <= rule.items()]
-        getattr(self.ec2, f"revoke_security_group_{direction}")(GroupId=group, IpPermissions=wrong)
+        [rule] = [
+            rule.permission
+            for rule in needed_rules(self.cluster)
+            if (rule.group, rule.traffic, rule.peer_key.rpartition(".")[2]) == (group, traffic, peer)
+        ]
+        self.ec2.revoke_security_group_ingress(GroupId=group, IpPermissions=[rule])
+
+    def delete_group(self) -> None:
+        self.revoke("TCP 443", "apiLoadBalancer")
+        self.ec2.delete_security_group(GroupId=self.cluster.network.security_groups.api_load_balancer)
 
     def untag(self, resource: str | None, key: str) -> None:
         self.ec2.delete_tags(Resources=[resource], Tags=[{"Key": key}])
@@ -147,42 +155,55 @@ class Everything(NamedTuple):
         trust = json.dumps(trust_policy("cn-north-1"))
         self.iam.update_assume_role_policy(RoleName=self.name("masters"), PolicyDocument=trust)
 
-    def exchange_profiles(self) -> None:
-        profile, role = self.name("nodes"), self.name("masters")
-        self.iam.remove_role_from_instance_profile(InstanceProfileName=profile, RoleName=profile)
-        self.iam.add_role_to_instance_profile(InstanceProfileName=profile, RoleName=role)
+    def empty_profile(self) -> None:
+        self.iam.remove_role_from_instance_profile(InstanceProfileName=self.name("nodes"), RoleName=self.name("nodes"))
+
+    def exchange_role(self) -> None:
+        self.empty_profile()
+        self.iam.add_role_to_instance_profile(InstanceProfileName=self.name("nodes"), RoleName=self.name("masters"))
+
+    def delete_profile(self) -> None:
+        self.empty_profile()
+        self.iam.delete_instance_profile(InstanceProfileName=self.name("nodes"))
 
 
-# What somebody has left out or made otherwise, and what the checks then say: the key, and a part of the text.
-_NODES_TAG = "kubernetes.io/cluster/"
+_MASTERS = "network.securityGroups.masters"
+# What somebody has left out or made otherwise, and what the checks then say: a part of the text by the key.
 DEFECTS: dict[str, tuple[Callable[[Everything], object], dict[str, str]]] = {
     "nothing": (lambda own: None, {}),
     "DNS": (
         lambda own: own.ec2.modify_vpc_attribute(VpcId=own.cluster.network.vpc.id, EnableDnsHostnames={"Value": False}),
         {"network.vpc.id": "has no DNS host names"},
     ),
-    "route": (lambda own: own.reroute(), {"network.subnets[0].id": "has no way out"}),
-    "target": (Everything.route_to_internet_gateway, {"network.subnets[0].id": "leads to the internet gateway"}),
-    "NAT gateway": (Everything.delete_nat_gateway, {"network.subnets[0].id": "no longer exists"}),
+    "subnet": (
+        lambda own: own.ec2.delete_subnet(SubnetId=own.cluster.network.subnets[1].id),
+        {"network.subnets[1].id": "there is no subnet"},
+    ),
     "role tag": (
         lambda own: own.untag(own.cluster.network.subnets[2].id, "kubernetes.io/role/internal-elb"),
         {"network.subnets[2].id": "has no tag kubernetes.io/role/internal-elb"},
     ),
-    "rule": (
-        lambda own: own.revoke("ingress", FromPort=10250),
-        {"network.securityGroups.masters": "has no rule for incoming TCP 10250"},
+    "route": (Everything.reroute, {"network.subnets[0].id": "has no way out"}),
+    "target": (Everything.route_to_internet_gateway, {"network.subnets[0].id": "leads to the internet gateway"}),
+    "NAT gateway": (Everything.delete_nat_gateway, {"network.subnets[0].id": "no longer exists"}),
+    "group": (
+        Everything.delete_group,
+        {"network.securityGroups.apiLoadBalancer": "there is no security group", _MASTERS: "incoming TCP 443 from"},
     ),
+    "rule": (lambda own: own.revoke("TCP 10250", "nodes"), {_MASTERS: "has no rule for incoming TCP 10250"}),
     "ICMP rule": (
-        lambda own: own.revoke("ingress", FromPort=3),
-        {"network.securityGroups.masters": "has no rule for incoming ICMP type 3 code 4"},
+        lambda own: own.revoke("ICMP type 3 code 4", "nodes"),
+        {_MASTERS: "has no rule for incoming ICMP type 3 code 4"},
     ),
     "cluster tag": (
-        lambda own: own.untag(own.cluster.network.security_groups.nodes, f"{_NODES_TAG}{own.cluster.name}"),
-        {"network.securityGroups.nodes": f"has no tag {_NODES_TAG}"},
+        lambda own: own.untag(own.cluster.network.security_groups.nodes, cluster_tag(own.cluster.name)),
+        {"network.securityGroups.nodes": "has no tag kubernetes.io/cluster/"},
     ),
-    "policies": (Everything.detach_policies, {"iam.nodes.role": "lacks autoscaling:CompleteLifecycleAction"}),
     "trust": (Everything.distrust_ec2, {"iam.masters.role": "does not trust ec2.amazonaws.com"}),
-    "profile": (Everything.exchange_profiles, {"iam.nodes.instanceProfile": "-masters and not arn:"}),
+    "policies": (Everything.detach_policies, {"iam.nodes.role": "lacks autoscaling:CompleteLifecycleAction"}),
+    "profile": (Everything.delete_profile, {"iam.nodes.instanceProfile": "there is no instance profile"}),
+    "empty profile": (Everything.empty_profile, {"iam.nodes.instanceProfile": "holds no role"}),
+    "role": (Everything.exchange_role, {"iam.nodes.instanceProfile": "-masters and not arn:"}),
 }
 
 

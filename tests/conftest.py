@@ -99,6 +99,19 @@ def _share_event_names(self: Any, *arguments: Any, **keywords: Any) -> None:
 
 botocore.hooks.EventAliaser.__init__ = _share_event_names
 
+# Each client would look up again what the shapes of its service are.
+_load_service_model = botocore.client.ClientCreator._load_service_model
+_SERVICE_MODELS: dict[tuple[str, str | None], Any] = {}
+
+
+def _load_service_model_once(self: Any, service_name: str, api_version: str | None = None) -> Any:
+    if (service_name, api_version) not in _SERVICE_MODELS:
+        _SERVICE_MODELS[service_name, api_version] = _load_service_model(self, service_name, api_version)
+    return _SERVICE_MODELS[service_name, api_version]
+
+
+botocore.client.ClientCreator._load_service_model = _load_service_model_once
+
 # A client's class has a method for each operation of its service, and EC2 has seven hundred; each client would make
 # them anew.
 _create_methods = botocore.client.ClientCreator._create_methods

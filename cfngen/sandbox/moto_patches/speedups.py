@@ -12,7 +12,12 @@ from moto.core import loaders, models, responses
 from moto.core import utils as core_utils
 from moto.core.base_backend import AccountSpecificBackend, BaseBackend
 from moto.core.constants import MISSING
-from moto.core.serialize import AttributePickerContext, ResponseSerializer, XFormedAttributePicker
+from moto.core.serialize import (
+    AttributePickerContext,
+    DefaultAttributePicker,
+    ResponseSerializer,
+    XFormedAttributePicker,
+)
 from moto.ec2.models.amis import AmiBackend
 from moto.ec2.models.core import TaggedEC2Resource
 from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix
@@ -96,6 +101,8 @@ def _get_value_by_known_keys(original: Original, self: MotoModel, value: object,
     those of all transformers of the service (moto/core/serialize.py, `AttributePicker`).
     """
     picker = self._value_picker
+    if type(picker) is DefaultAttributePicker:
+        return core_utils.get_value(value, key, None)
     if type(picker) is not XFormedAttributePicker:
         return original(self, value, key, shape)
     known = vars(shape).setdefault("possible_keys_and_transformers", {})

@@ -259,9 +259,15 @@ def lint_in_a_process(directory: Path, *arguments: str, program: str = PROGRAM, 
     return json.loads(run.stdout)
 
 
-def test_the_environment_does_not_change_the_verdict(tmp_path: Path) -> None:
-    clean, hostile = tmp_path / "clean", tmp_path / "hostile"
-    clean.mkdir()
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """A directory with nothing but the cache of a process that judged there, and what the process said."""
+    directory = tmp_path_factory.mktemp("clean")
+    return directory, lint_in_a_process(directory, str(directory / "cache"))
+
+
+def test_the_environment_does_not_change_the_verdict(clean: tuple[Path, Any], tmp_path: Path) -> None:
+    hostile = tmp_path / "hostile"
     schemas = hostile / ".cache/aws/cfn-lint/schemas"
     (schemas / "providers").mkdir(parents=True)
     (schemas / "resources").mkdir()
@@ -272,16 +278,21 @@ def test_the_environment_does_not_change_the_verdict(tmp_path: Path) -> None:
     (hostile / ".cfnlintrc").write_text(rc)
     (hostile / "project").mkdir()
     (hostile / "project/.cfnlintrc.yaml").write_text(rc + "unknown_key: true\n")
-    normal = lint_in_a_process(clean)
-    assert [rule for rule, _ in normal[:-1]] == ["E3012", "W9011"]
-    command = {"AWS_REGION": "cn-north-1", "AWS_DEFAULT_REGION": "nowhere", "HOME": str(hostile)}
-    assert lint_in_a_process(hostile / "project", **command) == normal
-    assert lint_in_a_process(hostile, XDG_CACHE_HOME=str(hostile / ".cache"), PYTHONHASHSEED="7") == normal
+    environ = {
+        "AWS_REGION": "cn-north-1",
+        "AWS_DEFAULT_REGION": "nowhere",
+        "HOME": str(hostile),
+        "XDG_CACHE_HOME": str(hostile / ".cache"),
+        "PYTHONHASHSEED": "7",
+    }
+    _, verdict = clean
+    assert [rule for rule, _ in verdict[:-1]] == ["E3012", "W9011"]
+    assert lint_in_a_process(hostile / "project", **environ) == verdict
 
 
-def test_a_known_verdict_needs_no_cfn_lint(tmp_path: Path) -> None:
-    *first, imported = lint_in_a_process(tmp_path, str(tmp_path / "cache"))
-    *second, imported_again = lint_in_a_process(tmp_path, str(tmp_path / "cache"))
+def test_a_known_verdict_needs_no_cfn_lint(clean: tuple[Path, Any]) -> None:
+    directory, (*first, imported) = clean
+    *second, imported_again = lint_in_a_process(directory, str(directory / "cache"))
     assert second == first
     assert (imported, imported_again) == (True, False)
 

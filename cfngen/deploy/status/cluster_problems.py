@@ -15,7 +15,7 @@ from cfngen.deploy.aws.private_network import PrivateNetwork
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.next_steps import as_hint, next_steps, replace_command
 from cfngen.deploy.messages.stack_status import StackHealth
-from cfngen.deploy.status.boots import Boots
+from cfngen.deploy.status.boots import Boots, advise_unready_node
 from cfngen.hints import CommandText, Hint, SuggestedCommand, suggest
 from cfngen.releases import exact_version
 
@@ -250,7 +250,7 @@ def _node_problems(group: GroupView, instance: InstanceView, node: Node | None, 
         text = f"of {group.title} is in service, but has no Node in the cluster"
         yield Problem("instance", instance.id, text, detail=boots.describe(instance), hint=hint)
     elif not node.ready:
-        hint = CommandText("on it: journalctl -u kubelet -u containerd", new_instance)
+        hint = advise_unready_node(node.reason, CommandText("on it: journalctl -u kubelet -u containerd", new_instance))
         yield Problem("node", node.name, f"of {group.title} is not Ready", detail=node.reason, hint=hint)
     elif not node.initialised:
         hint = "kubectl -n kube-system logs daemonset/cloud-controller-manager"

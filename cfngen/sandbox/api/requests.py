@@ -158,7 +158,8 @@ def render(call: Call, refusal: Refusal) -> Answer:
     return refusal.status, headers, body
 
 
-PAGE_SIZE = 8  # items on a page of a list; small, so that clients have to follow `NextToken`
+# Reported for DescribeStackEvents (ansible/ansible#41840); the API reference says 1 MB. Assumed for the other lists.
+PAGE_SIZE = 100
 
 
 class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a service)

@@ -28,6 +28,7 @@ def delete(
         force: retain all resources that cannot be deleted
     """
     previous_status = stack.status
+    stack.force_deletion = force
     cloud.record_event(stack, None, "DELETE_IN_PROGRESS", reason)
     for export_name in stack.exports:
         if importers := importing_stacks(cloud, export_name):

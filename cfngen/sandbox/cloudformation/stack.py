@@ -115,6 +115,7 @@ class Stack:
             never was.
         express: whether the current operation skips waiting for signals of instances.
         force_rollback: whether the current rollback skips resources that fail.
+        force_deletion: whether the last deletion retains resources that cannot be deleted.
         obsolete_resources: (resource, deletion policy) of each resource that the cleanup phase deletes.
         stacks_in_review: nested stacks (by logical id) that the executed change set created in REVIEW_IN_PROGRESS.
         generation: incremented for every operation; see `is_superseded`.
@@ -145,6 +146,7 @@ class Stack:
     stable_state: StableState | None = None
     express: bool = False
     force_rollback: bool = False
+    force_deletion: bool = False
     obsolete_resources: list[tuple[Resource, str]] = field(default_factory=list)
     stacks_in_review: dict[str, Stack] = field(default_factory=dict)
     generation: int = 0

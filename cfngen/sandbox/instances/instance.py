@@ -14,6 +14,8 @@ from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.user_data import BootData
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoModel
+from cfngen.sandbox.services.iam import role_of_profile
+from cfngen.sandbox.services.launch import launch_template_data
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,12 @@ def _assign_public_address(interface: MotoModel, template_interface: JsonObject)
     if str(wish).lower() == "true":
         interface.public_ip_auto_assign = True
         interface.check_auto_public_ip()
+
+
+def role_of_instance(region: str, instance_id: str) -> str:
+    """Return the ARN of the role in the instance profile that an instance's launch template names; empty if none."""
+    instance: MotoModel = ec2_backends[DEFAULT_ACCOUNT_ID][region].get_instance(instance_id)
+    return role_of_profile(region, launch_template_data(instance).get("IamInstanceProfile") or {})
 
 
 def _template_interface(region: str, instance: MotoModel) -> JsonObject:

@@ -250,6 +250,7 @@ class Machines:
         for name, cluster in self.clusters.items():
             if self.has_quorum(cluster):
                 self._update_nodes(cluster, self._working_since.setdefault(name, self.cloud.clock.now))
+                cluster.controllers.volumes.reconcile()
                 cluster.back_up()
             else:
                 self._working_since.pop(name, None)

@@ -6,6 +6,7 @@ import builtins
 import functools
 import gc
 import hashlib
+import itertools
 import os
 import pickle
 from collections import Counter, OrderedDict
@@ -28,6 +29,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import certificates
 from cfngen.lint.linter import Linter
 from cfngen.releases import charts
+from cfngen.sandbox.kubernetes import certificates as authorities
 from cfngen.userdata import pack
 
 # Of a file's drills, each so many-th is among those of `make drills`; all of them, and those of 0, are in `make soak`.
@@ -86,6 +88,12 @@ botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 # Reading a private key tries whether it is a right one, which takes 40 ms; every look at a cluster does so twice, and
 # the keys of tests are the same few.
 certificates._load_private_key = functools.cache(certificates._load_private_key)
+
+# Generating the key of a cluster's authority takes 50 ms, and tests create hundreds of clusters. Those of one test have
+# different keys, those of different tests the same few.
+_generate_key = functools.cache(lambda _number, generate=authorities._new_key: generate())
+_KEY_NUMBERS = itertools.cycle(range(16))
+authorities._new_key = lambda: _generate_key(next(_KEY_NUMBERS))
 
 # Clients of boto3 rename events by one list, which each new client would go through anew for every name.
 _EVENT_NAMES: dict[str, str] = {}

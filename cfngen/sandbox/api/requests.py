@@ -18,11 +18,10 @@ from moto.core.utils import get_service_model
 from werkzeug.exceptions import NotFound
 
 from cfngen.sandbox import request_parameters
+from cfngen.sandbox.cloudformation.handlers.handler import EMULATOR_ACCESS_KEY
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
-# The access key of `cfngen.sandbox.cloudformation.client`, by which calls of the emulator itself are recognized.
-EMULATOR_ACCESS_KEY = "testing"
 # The credential in a signature, KEY/DATE/REGION/SERVICE/: access key, region and service.
 CREDENTIAL_PATTERN = re.compile(r"Credential=([^/,]*)/[^/]*/([^/]*)/([^/]*)/")
 # botocore's names of services, where the name in the signature is another one.

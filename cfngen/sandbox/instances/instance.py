@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field
 
-from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
 
-from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.user_data import BootData
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoModel
@@ -156,10 +154,8 @@ def _template_interface(region: str, instance: MotoModel) -> JsonObject:
     if not template_id:
         return {}
     try:
-        [template_version] = client("ec2", region).describe_launch_template_versions(
-            LaunchTemplateId=template_id, Versions=[version]
-        )["LaunchTemplateVersions"]
-    except ClientError:
+        template = ec2_backends[DEFAULT_ACCOUNT_ID][region].get_launch_template(template_id)
+        interfaces: list[JsonObject] = template.get_version(version).data.get("NetworkInterfaces", [])
+    except EC2ClientError:
         return {}
-    interfaces: list[JsonObject] = template_version["LaunchTemplateData"].get("NetworkInterfaces", [])
     return next((interface for interface in interfaces if not int(interface.get("DeviceIndex", 0))), {})

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import boto3
+from botocore import UNSIGNED
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
 
@@ -16,23 +18,32 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.json_types import AwsClient, Expression, JsonDict, Properties
 
 Tag = dict[str, str]  # with "Key" and "Value"
+EMULATOR_ACCESS_KEY = "testing"  # of `client`, by which calls of the emulator itself are recognized
 
 
 @functools.cache
 def client(service: str, region: str) -> AwsClient:
     """A boto3 client with dummy credentials, which calls moto only; the same client in each call.
 
-    It never retries a call, because retries would wait in real time.
+    It never retries a call, because retries would wait in real time, and does not sign it: only its access key is read.
 
     Args:
         service: the name of the service, such as `ec2`
     """
-    return _session(region).client(service, config=Config(retries={"total_max_attempts": 1}))
+    config = Config(retries={"total_max_attempts": 1}, signature_version=UNSIGNED)
+    aws_client = _session(region).client(service, config=config)
+    aws_client.meta.events.register("before-sign", _name_access_key)
+    return aws_client
+
+
+def _name_access_key(request: AWSRequest, signing_name: str, region_name: str, **_event: object) -> None:
+    credential = f"{EMULATOR_ACCESS_KEY}/20260101/{region_name}/{signing_name}/aws4_request"
+    request.headers["Authorization"] = f"AWS4-HMAC-SHA256 Credential={credential}"
 
 
 @functools.cache
 def _session(region: str) -> boto3.Session:
-    return boto3.Session("testing", "testing", region_name=region)
+    return boto3.Session(EMULATOR_ACCESS_KEY, "unused", region_name=region)
 
 
 @dataclass(frozen=True)

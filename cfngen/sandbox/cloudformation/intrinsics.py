@@ -122,7 +122,8 @@ class Scope:
 
     def _fn_join(self, argument: Expression) -> str:
         delimiter, items = argument
-        return _known_or_unknown(str(delimiter).join(map(as_text, self.resolve(items))))
+        items = self.resolve(items)
+        return UNKNOWN if items == UNKNOWN else _known_or_unknown(str(delimiter).join(map(as_text, items)))
 
     def _fn_select(self, argument: Expression) -> Expression:
         index, items = self.resolve(argument)

@@ -43,8 +43,9 @@ def resolve_and_validate(
     """
     resolved = scope.resolve(definition.body.get("Properties", {}))
     tag_property = property_schemas.tag_property(region, definition.type)
-    if tag_property == "Tags" and stack_tags:
-        resolved["Tags"] = _with_stack_tags(stack_tags, definition.type, resolved.get("Tags", []))
+    tags = resolved.get("Tags", [])
+    if tag_property == "Tags" and stack_tags and isinstance(tags, list):
+        resolved["Tags"] = _with_stack_tags(stack_tags, definition.type, tags)
     properties = property_schemas.validate_and_convert(region, definition.type, resolved)
     if definition.type in HANDLERS:
         supported = HANDLERS[definition.type].supported_properties
@@ -57,7 +58,7 @@ def resolve_and_validate(
 
 def _with_stack_tags(stack_tags: Mapping[str, str], resource_type: str, tags: list[JsonDict]) -> list[JsonDict]:
     """A resource's own tags, followed by those stack tags whose keys the resource does not set itself."""
-    own_keys = {tag["Key"] for tag in tags}
+    own_keys = {tag.get("Key") for tag in tags if isinstance(tag, dict)}  # not validated yet
     inherited_tags: list[JsonDict] = []
     for key, value in stack_tags.items():
         if key not in own_keys:

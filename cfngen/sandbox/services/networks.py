@@ -1,4 +1,4 @@
-"""VPCs, their subnets, DHCP options, internet gateways and private zones, and routes that lead there or elsewhere."""
+"""VPCs, their subnets, DHCP options and internet gateways, and routes that lead there or elsewhere."""
 
 from __future__ import annotations
 
@@ -55,21 +55,6 @@ def check_host_names_need_dns_support(call: PendingCall) -> None:
     vpc = call.backend.get_vpc(call.get("VpcId"))
     if (call.get("EnableDnsHostnames") or {}).get("Value") and not is_true(vpc.enable_dns_support):
         raise invalid_value(f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled")
-
-
-@rule("route53", "CreateHostedZone", "AssociateVPCWithHostedZone")
-def check_private_zone_of_a_vpc(call: PendingCall) -> None:
-    """Refuse to give a VPC a second private zone of one name (Route 53 API reference, ConflictingDomainExists)."""
-    vpc = call.get("VPC") or {}
-    own = call.backend.zones.get(call.get("HostedZoneId", "").rpartition("/")[2])
-    name = own.name if own else call.get("Name", "").rstrip(".") + "."
-    for zone_id, zone in call.backend.zones.items():
-        if zone is not own and zone.name == name and any(other["vpc_id"] == vpc.get("VPCId") for other in zone.vpcs):
-            raise Refused(
-                "ConflictingDomainExists",
-                f"The VPC {vpc['VPCId']} in region {vpc.get('VPCRegion')} has already been associated with the hosted "
-                f"zone {zone_id} with the same domain name.",
-            )
 
 
 @rule("ec2", "CreateSubnet")

@@ -53,6 +53,8 @@ def resolve_and_validate(
         supported = NESTED_STACK_PROPERTIES
     if unsupported := set(properties) - supported:
         raise NotModelledError(f"properties {sorted(unsupported)} of {definition.type}")
+    if definition.type in HANDLERS:
+        HANDLERS[definition.type].refuse_not_modelled(properties)
     return properties
 
 

@@ -32,7 +32,7 @@ class _ForeseenScope(Scope):
     def _call_function(self, name: str, argument: Expression) -> Expression:
         try:
             return super()._call_function(name, argument)
-        except (ResourceError, TypeError, ValueError):
+        except ResourceError:
             return UNKNOWN  # if the function fails in the operation as well, the resource does
 
 

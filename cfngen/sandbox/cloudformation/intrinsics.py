@@ -91,7 +91,11 @@ class Scope:
         function = getattr(self, f"_fn_{name.lower()}", None)
         if function is None:
             raise NotModelledError(f"Fn::{name}")
-        return function(argument)
+        try:
+            return function(argument)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # `function_arguments` has checked the arguments; what they resolve to may be of the wrong kind.
+            raise ResourceError(f"Template error: Fn::{name} cannot be resolved: {error}") from error
 
     def _ref(self, name: str) -> Expression:
         if name == "AWS::NoValue":

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from cfngen.sandbox.cloudformation import property_schemas, string_checks
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, HandlerCall
-from cfngen.sandbox.cloudformation.intrinsics import Scope
+from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN, Scope
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import importing_stacks, scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, ResourceDefinition
-from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.json_types import Expression, JsonDict
 
 NESTED_STACK_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
@@ -54,8 +54,15 @@ def resolve_and_validate(
     if unsupported := set(properties) - supported:
         raise NotModelledError(f"properties {sorted(unsupported)} of {definition.type}")
     if definition.type in HANDLERS:
-        HANDLERS[definition.type].refuse_not_modelled(properties)
+        HANDLERS[definition.type].refuse_not_modelled(_known(properties))
     return properties
+
+
+def _known(value: Expression) -> Expression:
+    """A value without what is not known yet, at any depth."""
+    if isinstance(value, dict):
+        return {key: _known(item) for key, item in value.items() if item != UNKNOWN}
+    return [_known(item) for item in value if item != UNKNOWN] if isinstance(value, list) else value
 
 
 def _with_stack_tags(stack_tags: Mapping[str, str], resource_type: str, tags: list[JsonDict]) -> list[JsonDict]:

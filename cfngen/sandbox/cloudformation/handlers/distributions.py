@@ -41,7 +41,7 @@ class Distribution(Handler):
     updatable_properties = supported_properties
 
     def refuse_not_modelled(self, properties: Properties) -> None:
-        _refuse_unsupported("DistributionConfig", properties["DistributionConfig"])
+        _refuse_unsupported("DistributionConfig", properties.get("DistributionConfig", {}))
 
     def create(self, call: HandlerCall) -> CreatedResource:
         configuration = _to_api(call["DistributionConfig"], caller_reference=call.generate_name())

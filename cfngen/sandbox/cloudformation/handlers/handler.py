@@ -125,7 +125,7 @@ class Handler:
         """Refuse settings within the supported properties that the emulator does not support.
 
         Args:
-            properties: valid properties; values that are not known yet are `intrinsics.UNKNOWN`.
+            properties: valid properties, without those that are not known yet.
 
         Raises:
             NotModelledError: names the settings

@@ -146,7 +146,7 @@ class LaunchTemplate(Handler):
 
     def refuse_not_modelled(self, properties: Properties) -> None:
         # The emulator's launches would ignore it.
-        data = {"LaunchTemplateData": properties["LaunchTemplateData"]}
+        data = {"LaunchTemplateData": properties.get("LaunchTemplateData", {})}
         if name := unmodelled_parameter("ec2", "CreateLaunchTemplate", data):
             raise NotModelledError(name)
 

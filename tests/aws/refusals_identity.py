@@ -225,6 +225,7 @@ ROWS = [
     malformed("resource that is no ARN", 'must be in ARN format or "*"', Resource="bucket"),
     malformed("bucket with a region", "can not contain region information", Resource="arn:aws:s3:us-west-2:1:b"),
     malformed("unknown partition", "is not valid for resource", Resource="arn:amazon:ec2:us-west-2:1:vpc/a"),
+    malformed("an action of any service", "must be prefaced by a vendor", Action="*:GetObject"),
     malformed("a principal", "should not specify a principal", Principal="*"),
     Refusal(
         "AWS::IAM::Role Policies", "two statements of one Sid",

@@ -5,6 +5,7 @@ They concern the template's source, resource types and Rules section, the parame
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import urllib.parse
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import TypedDict
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation import parameters, property_schemas, template
+from cfngen.sandbox.cloudformation import early_validation, parameters, property_schemas, template
 from cfngen.sandbox.cloudformation.errors import (
     InsufficientCapabilitiesError,
     NotModelledError,
@@ -181,6 +182,7 @@ def check_revision(
 
     Raises:
         ApiError: one of them is refused
+        NotModelledError: the emulator does not support one of the resource types or properties
     """
     parsed_template = parsed_template or template.parse(template_text)
     check_types(cloud, parsed_template)
@@ -200,6 +202,9 @@ def check_revision(
     _check_rules(cloud, revision, stack_name)
     _check_conditions(cloud, revision, stack_name)
     _check_capabilities(parsed_template, capabilities)
+    if invalid_properties := early_validation.invalid_properties(cloud, revision, stack_name):
+        reason = revision.failure_reason or early_validation.FAILURE_REASON
+        return dataclasses.replace(revision, failure_reason=reason, invalid_properties=invalid_properties)
     return revision
 
 

@@ -9,7 +9,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 
-from cfngen.sandbox.cloudformation.change_sets import ChangeSet
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet, FailedValidation
 from cfngen.sandbox.cloudformation.descriptions import Answers
 from cfngen.sandbox.cloudformation.errors import RESOURCE_ERRORS, LimitExceededError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.simulation import Clock, InjectedFailures, Operation, ResourceOrder, Simulation
@@ -85,6 +85,7 @@ class Region(abc.ABC):
         # The groups with a rolling update in progress: by group name, the desired capacity before the update.
         self.capacities_before_update: dict[str, int] = {}
         self.drift_detections: list[DriftDetection] = []
+        self.failed_validations: list[FailedValidation] = []  # of operations on stacks
         self._stacks: list[Stack] = []
         self._change_sets: list[ChangeSet] = []
         self._sequence = itertools.count()
@@ -220,6 +221,9 @@ class Region(abc.ABC):
         stack.generation += 1
         stack.token = token
         stack.operations.append((self.uuid(), operation_type))
+        if operation_type in ("CREATE_STACK", "UPDATE_STACK") and stack.revision.invalid_properties:
+            failed = FailedValidation(stack, stack.revision, *stack.operations[-1], self.clock.time, token)
+            self.failed_validations.append(failed)
         return stack.generation
 
     def physical_name(

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cfngen.sandbox.cloudformation.errors import PropertyError
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
@@ -62,6 +63,7 @@ class Revision:
         notification_arns: the SNS topics of the call; the emulator sends no notifications.
         role_arn: the service role of the call, or ""; the emulator does not assume it.
         failure_reason: why the stack must fail before its first resource, or "".
+        invalid_properties: the properties that early validation refused, by logical id.
     """
 
     body: str
@@ -73,6 +75,7 @@ class Revision:
     notification_arns: tuple[str, ...] = ()
     role_arn: str = ""
     failure_reason: str = ""
+    invalid_properties: Mapping[str, PropertyError] = field(default_factory=dict)
 
     def is_same_as(self, other: Revision) -> bool:
         """Whether another revision has the same template, parameters and tags."""

@@ -51,6 +51,8 @@ def check_template(body: TemplateBody) -> None:
                 raise ValidationError(f"Template format error: {_error_message(LOGICAL_ID, name, fault)}")
     for path_pattern, limit in TEMPLATE_LIMITS.items():
         for text in _values_at(body, path_pattern):
+            if path_pattern[-1] == "Description" and not isinstance(text, str):
+                raise ValidationError("Template format error: Every Description member must be a string.")
             if isinstance(text, str) and (fault := limit.fault(text)):
                 raise ValidationError(f"Template format error: {_error_message(limit, text, fault)}")
 

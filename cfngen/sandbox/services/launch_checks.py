@@ -77,6 +77,12 @@ def _check_network(launch: Launch) -> None:
     device_indices = [int(interface.get("DeviceIndex", 0)) for interface in launch.interfaces]
     if len(set(device_indices)) < len(device_indices):
         raise invalid_value("Each network interface requires a unique device index.")
+    if len(device_indices) > 1 and any("AssociatePublicIpAddress" in interface for interface in launch.interfaces):
+        raise Refused(
+            "InvalidParameterCombination",
+            "The associatePublicIPAddress parameter cannot be specified when launching with multiple network "
+            "interfaces",
+        )
     subnet = subnets[0] if subnets else None
     for specification in launch.interfaces:
         if specification.get("NetworkInterfaceId"):

@@ -74,6 +74,13 @@ class HandlerCall:
     update_policy: Properties = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> Expression:
+        """A property that the resource must have.
+
+        Raises:
+            NotModelledError: CloudFormation takes the resource without it, the emulator does not
+        """
+        if key not in self.properties:
+            raise NotModelledError(f"a resource of this type without {key}")
         return self.properties[key]
 
     @property
@@ -124,6 +131,16 @@ class Handler:
     updatable_properties: frozenset[str] = frozenset()
     non_updatable_properties: frozenset[str] = frozenset()
     supports_snapshots = False
+
+    def refuse_not_modelled(self, properties: Properties) -> None:
+        """Refuse settings within the supported properties that the emulator does not support.
+
+        Args:
+            properties: valid properties, without those that are not known yet.
+
+        Raises:
+            NotModelledError: names the settings
+        """
 
     def create(self, call: HandlerCall) -> CreatedResource:
         """Create the resource; returns its physical id and its attributes."""

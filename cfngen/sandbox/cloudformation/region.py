@@ -227,7 +227,7 @@ class Region(abc.ABC):
         if len(existing_stacks) >= STACK_QUOTA:
             raise LimitExceededError(f"Limit for stack has been exceeded ({STACK_QUOTA})")
         stack_id = f"arn:aws:cloudformation:{self.region}:{ACCOUNT_ID}:stack/{name}/{self.uuid()}"
-        stack = Stack(name, stack_id, revision, parent, created=self.clock.time)
+        stack = Stack(name, stack_id, revision, parent, created=self.clock.time, led_by=parent)
         self.add_stack(stack)
         return stack
 

@@ -1,6 +1,6 @@
 """Every key of the cluster file changes something that cfngen makes: a template, UserData or a policy.
 
-A key is changed where a golden case has it, or could have it: it has another value that is valid there, or is left out.
+A key is changed where a golden case has it, or could have it: it has another value that is valid there, or else none.
 Compared are the templates of nested stacks, which have the packed configuration of instances, and the policies that
 `cfngen permissions` prints. The template of the root is left out: its metadata repeats settings of the cluster file.
 """
@@ -56,6 +56,11 @@ FILES: Mapping[str, File] = {
             "subnets": [{"zone": "us-west-2a"}, {"zone": "us-west-2b"}],
             "endpoints": {"additional": ["kms", "logs"], "services": [{"service": "kms", "zones": ["us-west-2a"]}]},
         }
+    },
+    "image.architecture": {
+        "image": {"architecture": "amd64"},
+        "controlPlane": {"image": {"architecture": "amd64"}},
+        "nodeGroups": [{"name": "any", "instanceRequirements": {"vcpus": {"min": 2}, "memory": {"min": 4}}}],
     },
     "network.quotas.rulesPerSecurityGroup": {"api": {"allowedCidrs": RANGES}, "network": {"quotas": {}}},
     "api.allowedPrefixLists[]": {"api": {"allowedPrefixLists": LISTS}},
@@ -186,35 +191,39 @@ def makes_the_same(file: File, other: File) -> bool:
     return same_templates and policies(file) == policies(other)
 
 
-def others(leaf: Leaf, value: Any) -> Iterator[Any]:
-    """Values that a key may have instead of one; None stands for none."""
+def another(leaf: Leaf, value: Any) -> Any:
+    """Another value of a key than one that it has; None if none is known."""
     listed = of_key(VALUES, leaf.path)
     if listed is not None:
-        yield listed
-    else:
-        with suppress(NoSuchExample):
-            strategy = of(leaf.annotation, leaf.metadata)
-            yield find(strategy, lambda drawn: drawn not in (value, [], {}), settings=FIRST_DRAWN)
-    yield None
+        return listed
+    with suppress(NoSuchExample):
+        strategy = of(leaf.annotation, leaf.metadata)
+        return find(strategy, lambda drawn: drawn not in (value, [], {}), settings=FIRST_DRAWN)
+    return None
 
 
-def changes(leaf: Leaf) -> Iterator[tuple[File, File]]:
-    """Valid files, each as it is and with another value of a key."""
+def changes(leaf: Leaf, *, leaves_out: bool = False) -> Iterator[tuple[File, File]]:
+    """Valid files, each as it is and with another value of a key, or else without the key."""
     section, _, last = leaf.path.rpartition(".")
-    own = of_key(FILES, leaf.path) or of_key(FILES, section)
+    own = FILES.get(leaf.path) or FILES.get(section)
     found = [(file, path) for file in ([own] if own else files()) for path in places(file, leaf.path.split("."))]
     # Where the key stands, else where its section does, and so on.
     found.sort(key=lambda each: -written(*each))
+    is_valid_with_another = False
     for file, path in found[:MOST_PLACES] + [each for each in found[MOST_PLACES:] if each[0] is files()[0]]:
         beside = of_key(BESIDE, leaf.path) or of_key(BESIDE, section) or {}
         file = changed(file, path[:-1], beside)
         cluster = valid(file)
         if not cluster:
             continue
-        for value in others(leaf, lookup(cluster.model_dump(mode="json", by_alias=True), path)):
-            other = changed(file, path[:-1], {last: value, **TOGETHER.get(leaf.path, {})})
-            if valid(other) not in (None, cluster):
-                yield file, other
+        effective = lookup(cluster.model_dump(mode="json", by_alias=True), path)
+        value = None if leaves_out else another(leaf, effective)
+        other = changed(file, path[:-1], {last: value, **TOGETHER.get(leaf.path, {})})
+        if valid(other) not in (None, cluster):
+            is_valid_with_another = True
+            yield file, other
+    if not is_valid_with_another and not leaves_out:
+        yield from changes(leaf, leaves_out=True)
 
 
 @pytest.fixture(autouse=True)

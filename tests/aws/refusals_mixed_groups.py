@@ -151,6 +151,14 @@ ROWS = [
         distribution={"OnDemandAllocationStrategy": "capacity-optimized"},
     ),
     refused(
+        "requirements and a parameter of Parameter Store as image",
+        'Invalid id: "resolve:ssm:/images/node" (expecting "ami-...")',
+        requiring(),
+        data={"ImageId": "resolve:ssm:/images/node"},
+        source=issue("hashicorp/terraform-provider-aws#38767"),
+        evidence="seen",
+    ),
+    refused(
         "prioritized On-Demand types and requirements",
         "prioritized cannot be used with InstanceRequirements",
         requiring(),

@@ -27,7 +27,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, NESTED_STACK
-from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
+from cfngen.text_limits import of_service
 
 MAX_BODY_BYTES = 51_200  # for a template that the call contains (TemplateBody)
 # Guide, "Acknowledging IAM resources in CloudFormation templates".
@@ -158,8 +158,10 @@ def _check_tags_and_capabilities(submission: Submission) -> None:
             f"than or equal to {MAX_TAGS}"
         )
     for key, value in tags.items():
-        if fault := TAG_KEY.fault(key) or STACK_TAG_VALUE.fault(value):
-            raise ValidationError(f"Tag {key} is not valid: {fault}")
+        for part, text in (("Key", key), ("Value", value)):
+            limit = of_service(NESTED_STACK, ("Tags", 0, part))
+            if limit and (fault := limit.fault(text)):
+                raise ValidationError(f"Tag {key} is not valid: {fault}")
 
 
 def check_revision(

@@ -210,4 +210,5 @@ def clean_up(cloud: Region, stack: Stack, final_status: str) -> Operation:
 
 def _awaits_cleanup(child: Stack) -> bool:
     """Whether a nested stack took part in the update of its parent, and waits for its cleanup."""
-    return child.stable_state is not None or child.status == UPDATE_CLEANUP_STATUS
+    has_changed = child.stable_state is not None or child.status == UPDATE_CLEANUP_STATUS
+    return child.led_by is not None and has_changed

@@ -9,6 +9,8 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 
+from moto.ssm.models import ssm_backends
+
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet, FailedValidation
 from cfngen.sandbox.cloudformation.descriptions import Answers
 from cfngen.sandbox.cloudformation.errors import RESOURCE_ERRORS, LimitExceededError, ResourceError, ValidationError
@@ -24,7 +26,7 @@ from cfngen.sandbox.cloudformation.stack import (
 )
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, WAIT_CONDITION
 from cfngen.sandbox.moto_patches import all_patches, speedups
-from cfngen.sandbox.services import capacity, resource_tags, scaling_activities, set_clock
+from cfngen.sandbox.services import capacity, launch, resource_tags, scaling_activities, set_clock
 from cfngen.sandbox.services.schedule import set_schedule
 
 ACCOUNT_ID = "123456789012"  # the account that moto emulates
@@ -97,6 +99,7 @@ class Region(abc.ABC):
         set_schedule(self.region, self.clock.schedule, self.durations)
         capacity.reset(self.region)
         resource_tags.set_tags_in_metadata(self.region, False)
+        launch.set_stored_values(self.region, self.stored_value)
         scaling_activities.set_observer(
             self.region,
             scaling_activities.Observer(
@@ -115,6 +118,24 @@ class Region(abc.ABC):
     @metadata_tags.setter
     def metadata_tags(self, enabled: bool) -> None:
         resource_tags.set_tags_in_metadata(self.region, enabled)
+
+    def stored_value(self, name: str) -> str | None:
+        """The value of a parameter of Parameter Store: a public one, or one of the account's; None if there is none.
+
+        Raises:
+            ValidationError: it is a SecureString, which CloudFormation does not support for parameters ("Unsupported
+                Systems Manager parameter types", CloudFormation User Guide)
+        """
+        if name in self.parameter_store:
+            return self.parameter_store[name]
+        parameter = ssm_backends[ACCOUNT_ID][self.region].get_parameter(name)
+        if parameter is None:
+            return None
+        if parameter.parameter_type == "SecureString":
+            raise ValidationError(
+                f"Parameters [{name}] referenced by template have types not supported by CloudFormation."
+            )
+        return str(parameter.value)
 
     def stacks(self) -> list[Stack]:
         """All stacks in the order of creation, including nested and deleted ones."""
@@ -207,7 +228,7 @@ class Region(abc.ABC):
         if len(existing_stacks) >= STACK_QUOTA:
             raise LimitExceededError(f"Limit for stack has been exceeded ({STACK_QUOTA})")
         stack_id = f"arn:aws:cloudformation:{self.region}:{ACCOUNT_ID}:stack/{name}/{self.uuid()}"
-        stack = Stack(name, stack_id, revision, parent, created=self.clock.time)
+        stack = Stack(name, stack_id, revision, parent, created=self.clock.time, led_by=parent)
         self.add_stack(stack)
         return stack
 

@@ -103,6 +103,7 @@ class Stack:
 
     Attributes:
         parent: the stack that nests this one; None for a root stack.
+        led_by: the parent whose operation the current one is a part of; None if the call was for this stack itself.
         resources: the stack's resources by logical id, also deleted ones.
         outputs: the values of the outputs by name, set when a creation or an update is complete.
         exports: the values of the exports by export name.
@@ -153,6 +154,7 @@ class Stack:
     obsolete_resources: list[tuple[Resource, str]] = field(default_factory=list)
     stacks_in_review: dict[str, Stack] = field(default_factory=dict)
     generation: int = 0
+    led_by: Stack | None = None
 
     @property
     def template(self) -> Template:
@@ -191,6 +193,11 @@ class Stack:
     def root(self) -> Stack:
         """The root stack: this stack, or the outermost one that nests it."""
         return self.parent.root if self.parent else self
+
+    @property
+    def leader(self) -> Stack:
+        """The stack for which the current operation was called: this one, or one that nests it."""
+        return self.led_by.leader if self.led_by else self
 
     @property
     def protected(self) -> bool:

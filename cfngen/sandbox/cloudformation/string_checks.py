@@ -17,7 +17,7 @@ from cfngen.text_limits import (
     SECTIONS_OF_LOGICAL_IDS,
     TEMPLATE_LIMITS,
     TextLimit,
-    of_property,
+    of_service,
     same_but_for_case,
 )
 
@@ -30,7 +30,7 @@ def check_properties(resource_type: str, properties: Properties) -> None:
             IAM resource differ only in case.
     """
     for path, text in _strings(properties):
-        limit = of_property(resource_type, path)
+        limit = of_service(resource_type, path)
         if limit and (fault := limit.fault(text)):
             raise ResourceError(_error_message(limit, text, fault))
     if resource_type.startswith("AWS::IAM::"):

@@ -106,7 +106,8 @@ BLOCKING = (
 )
 EVERYBODY = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": OBJECTS}
 ROWS = [
-    policy("an action of any service", "Policy has invalid action", POLICIES, Action="*:GetObject"),
+    policy("an action of any service", "Policy has invalid action", POLICIES, "condition documented",
+           Action="*:GetObject"),
     policy("a condition key that S3 does not have", "Policy has an invalid condition key",
            S3_KEYS, "condition documented", Condition={"StringEquals": {"s3:no-such-key": "x"}}),
     policy(

@@ -170,13 +170,12 @@ class _Restoration(Operation):
         known_instances = self.carry_out(
             self._make_plan(snapshot, master_groups, request),
             Question(question, dangerous=True, name=self.cluster.name),
-            lambda: self._replace_masters(self._write_request(request, snapshot), timeout),
+            lambda: self._take_steps(self._write_request(request, snapshot), timeout),
             RestoreDetachedError(
                 f"the masters that were replaced continue the restore of {self.cluster.name} without cfngen",
                 hint=CommandText(suggest("etcd restore"), " continues it."),
             ),
         )
-        self._delete_request()
         return Restored(
             cluster=self.cluster.name,
             snapshot=snapshot,
@@ -295,14 +294,16 @@ class _Restoration(Operation):
                     if error_code(error) != "ValidationError":
                         raise
 
-    def _replace_masters(self, request: RestoreRequest, timeout: timedelta | None) -> frozenset[str]:
+    def _take_steps(self, request: RestoreRequest, timeout: timedelta | None) -> frozenset[str]:
         """Replace the masters, and return the ids of the instances of which the restored cluster has Nodes."""
         self._terminate_old_masters(request)
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])
-        return MasterReplacement(
+        known_instances = MasterReplacement(
             self.account, self.stack, self._find_master_groups, old_instances, self.find_url_override, self.report
         ).wait(max_duration)
+        self._delete_request()
+        return known_instances
 
     def _delete_request(self) -> None:
         """Delete the request, so that volumes created later are not restored from it."""

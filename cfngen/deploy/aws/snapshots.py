@@ -210,7 +210,8 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> SnapshotS
         )
         if not stack or not stack.status.exists:
             message = f"there is no stack {stack_name} that would name the bucket of etcd's snapshots"
-            raise BackupsOffError(message, hint=deleted_cluster_hint)
+            hint = CommandText(deleted_cluster_hint, " ", suggest("status"), " shows what there is of the cluster.")
+            raise BackupsOffError(message, hint=hint)
         message = f"the stack {stack_name} has no bucket for etcd's snapshots"
         hint = CommandText(suggest("deploy"), " creates one. ", deleted_cluster_hint)
         if not cluster.etcd.backups.enabled:

@@ -22,6 +22,7 @@ from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups
 from cfngen.deploy.aws.snapshots import LATEST_SNAPSHOT, REQUEST_KEY, Snapshot, SnapshotStore, find_snapshot, find_store
 from cfngen.deploy.messages.message import Consent, Message, Notice, Question, Report, Step
+from cfngen.deploy.messages.next_steps import as_hint, next_steps
 from cfngen.deploy.operations.etcd.watch import MasterReplacement
 from cfngen.deploy.operations.runner import Operation
 from cfngen.deploy.preflight.pausing import ensure_not_paused
@@ -203,7 +204,8 @@ class _Restoration(Operation):
         if not master_groups or any(group.missing for group in master_groups):
             raise NoMastersError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",
-                hint=CommandText(
+                hint=as_hint(next_steps(self.stack.status, made_elsewhere=self.stack.made_elsewhere))
+                or CommandText(
                     suggest("status"), " shows which resources exist; ", suggest("deploy"), " creates the missing ones."
                 ),
             )

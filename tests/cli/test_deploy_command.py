@@ -319,7 +319,7 @@ def test_being_terminated_says_how_to_attach_again(run: Command, where: Place) -
     where.clock.meanwhile[where.clock.sleeps + 6] = lambda: signal.raise_signal(signal.SIGTERM)
     ran = deployed(run, "terminated")
     assert ran.code == 143
-    assert re.search(r"^Next: cfngen watch .*--stack-name terminated ", ran.err, re.MULTILINE)
+    assert re.search(r"^Next: cfngen watch .*--stack-name terminated ", ran.out, re.MULTILINE)
     assert run("watch", stack="terminated").code == 0
 
 

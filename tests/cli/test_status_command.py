@@ -65,7 +65,8 @@ def test_a_program_gets_the_same(run: Command) -> None:
     assert printed["nextCommand"] == ""
 
 
-def test_no_stack_says_what_to_do(run: Command) -> None:
+def test_no_stack_says_what_to_do(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cfngen.templates.generate", lambda cluster: pytest.fail("nothing is compared with templates"))
     ran = run("status", stack="nothing")
     assert ran.code == 0
     assert "Stack       nothing does not exist" in ran.out
@@ -169,6 +170,17 @@ def test_what_was_changed_by_hand_is_put_back_by_the_commands_of_drift(run: Comm
         after = run("status", "--drift").out
         assert under(after, "Drift") == ["  none: every resource matches its template"]
         assert "Left behind" not in after
+    assert run("validate", "cluster").code == 0
+
+
+def test_sizes_that_were_changed_by_hand_are_put_back_by_the_advice(run: Command, where: Place) -> None:
+    hand = Hand(where)
+    hand.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=hand.ids[NODES], MinSize=3, MaxSize=5)
+    ran = run("validate", "cluster", "-o", "json")
+    [hint] = [each["hint"] for each in json.loads(ran.out)["problems"] if each["area"] == "size"]
+    command = shlex.split(hint.partition(": ")[2])
+    assert command[command.index("--region") + 1] == where.cluster.region
+    call(command, hand.client)
     assert run("validate", "cluster").code == 0
 
 

@@ -114,19 +114,19 @@ class Target:
             " then shows what differs from the stack.",
         )
 
-    @property
-    def file_values(self) -> Mapping[str, str] | None:
-        """What the cluster file says about the root's parameters; None without a file, or if no templates follow."""
+    @cached_property
+    def file_values(self) -> Mapping[str, str]:
+        """What the cluster file says about the root's parameters; nothing without a file or without templates."""
         if self.describes_stack:
-            return None
+            return {}
         from cfngen.templates import generate
         from cfngen.templates.document import root_of
 
         try:
             root = root_of(generate(self.cluster))
         except CfngenError:
-            return None
-        return root.values if root else None
+            return {}
+        return root.values if root else {}
 
     def _deployed_source(self) -> Source:
         """Return the source with what environment and stack say about the cluster that nobody has described."""

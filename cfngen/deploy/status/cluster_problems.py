@@ -137,7 +137,7 @@ def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem
 
     Problems of Nodes, pods and routes are only found if the Kubernetes API could be read.
     """
-    problems = [*_stack_problems(state.stack), *_size_problems(state)]
+    problems = [*_stack_problems(state.stack), *_size_problems(state, cluster.region)]
     if isinstance(state.kubernetes, Problem):
         masters = sum(group.role == "master" for group in state.groups)
         hint = state.boots.explain_silence(state.groups, etcd_quorum(masters)) or state.kubernetes.hint
@@ -163,10 +163,10 @@ def _stack_problems(stack: StackView) -> Iterator[Problem]:
         yield Problem("stack", stack.name, f"is {stack.status}", detail=stack.reason, hint=hint)
 
 
-def _size_problems(state: ClusterState) -> Iterator[Problem]:
+def _size_problems(state: ClusterState, region: str) -> Iterator[Problem]:
     if state.stack.status.in_progress:
         return  # the update changes sizes itself
-    for resized in find_resized_groups(state.groups, state.stack.values):
+    for resized in find_resized_groups(region, state.groups, state.stack.values):
         yield Problem("size", resized.group.title, resized.text, hint=resized.hint)
 
 

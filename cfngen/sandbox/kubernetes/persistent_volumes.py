@@ -160,7 +160,7 @@ class PersistentVolumes:
     def _detach_or_reclaim(self, volume: Object) -> None:
         """Begin to detach a volume that no pod on its node uses, and to reclaim one whose claim is gone."""
         metadata, spec = volume["metadata"], volume["spec"]
-        if self.driver is None:
+        if self.driver is None or "csi" not in spec:
             return
         reference = spec["claimRef"]
         claim = self.state.get("persistentvolumeclaims", reference["name"], reference["namespace"])

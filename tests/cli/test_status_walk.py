@@ -25,7 +25,8 @@ def test_every_command_in_every_status() -> None:
     """`CFNGEN_UPDATE_GOLDEN=1` writes the tables of the page again, and still fails, so that they are read."""
     with walking() as where:
         found, known = walk(where, SITUATIONS)
-    assert list(violations(found, known)) == []
+    violating = list(violations(found, known))
+    assert violating == [], "\n".join(violating)
     page = PAGE.read_text("utf-8")
     expected = placed(page, section(found, known))
     if page != expected and os.environ.get("CFNGEN_UPDATE_GOLDEN"):

@@ -21,6 +21,8 @@ from status_walk import (
     in_copies,
 )
 
+from cfngen.deploy.messages.stack_status import StackHealth
+
 ACTING = ("plan", "deploy", "watch", "rollback", "delete")
 READING = ("status", "events", "events --failures", "validate cluster", "kubeconfig", "delete --dry-run")
 """Commands that only look; a second look is the next command's."""
@@ -135,7 +137,7 @@ def violations(found: Iterable[Found], known: Known) -> Iterator[str]:
                     yield f"{where}: {astray} would go to another cluster: {ran.text}"
                 if ran.refused and not ran.steps:
                     yield f"{where}: refused, and no step is named: {ran.text}"
-                if not ran.good and ran.after not in good:
+                if not _leads_on(ran, good):
                     yield f"{where}: no step leads out of {ran.status}: {ran.text}"
             if not first.changed and (first.code, first.steps) != (second.code, second.steps):
                 yield f"{where}: {first.code} {first.steps} at first, then {second.code} {second.steps}"
@@ -148,7 +150,7 @@ def violations(found: Iterable[Found], known: Known) -> Iterator[str]:
             yield f"the step {step}: exit code {ran.code}: {ran.text}"
         if ran.refused and not ran.steps:
             yield f"the step {step} in {ran.status}: refused, and no step is named: {ran.text}"
-        if not ran.good and ran.after not in good:
+        if not _leads_on(ran, good):
             yield f"the step {step}: no step leads out of {ran.status}: {ran.text}"
         if step.endswith(AGAIN):
             continue
@@ -156,6 +158,14 @@ def violations(found: Iterable[Found], known: Known) -> Iterator[str]:
         outdated = step == "rollback" and ran.good
         if ran.code == 1 and not ran.changed and step != "watch" and not outdated:
             yield f"the step {step} in {ran.status}: refused: {ran.text}"
+
+
+def _leads_on(ran: Ran, good: set[str]) -> bool:
+    """Return whether a good status follows; of a command that succeeds beside an operation nothing is expected."""
+    is_apart = (
+        name_of(ran.command) in map(name_of, OPERATING) and ran.code == 0 and ran.status.health is StackHealth.BUSY
+    )
+    return ran.good or ran.after in good or is_apart
 
 
 def _chosen(step: str) -> set[str]:

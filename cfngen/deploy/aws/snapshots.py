@@ -261,7 +261,8 @@ def find_snapshot(snapshot_store: SnapshotStore, name: str | timedelta) -> Snaps
         hint=(
             CommandText(suggest("etcd list"), " lists the existing ones.")
             if snapshots
-            else CommandText(suggest("etcd backup"), " takes one.")
+            # To take one now, only to restore it, would change nothing; and no master may work.
+            else CommandText("Masters that work take one every hour; ", suggest("status"), " shows them.")
         ),
     )
 

@@ -33,6 +33,14 @@ def kubectl(cluster: KubernetesCluster, method: str, path: str, body: Object | N
     return answer(served, request)[1]
 
 
+def install_network_plugin(cluster: KubernetesCluster) -> None:
+    """Apply a DaemonSet that configures the network of pods, as plug-ins do."""
+    spec = {"template": {"spec": {"volumes": [{"name": "cni", "hostPath": {"path": "/etc/cni/net.d"}}]}}}
+    kubectl(
+        cluster, "POST", "/apis/apps/v1/namespaces/kube-system/daemonsets", {"metadata": {"name": "cni"}, "spec": spec}
+    )
+
+
 def claim(name: str = "data", **spec: Any) -> Object:
     """A PersistentVolumeClaim of 4 GiB of the default StorageClass, for `kubectl`."""
     common = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "4Gi"}}}

@@ -49,7 +49,7 @@ def test_a_verdict_is_that_of_the_cfn_lint_command(case: str, tmp_path: Path, mo
     templates = ["--template", str(faultless), str(full_of_faults)]
     run = subprocess.run([*command, *templates], cwd=tmp_path, capture_output=True, text=True, check=False)
     findings_of_command = sorted(
-        (finding["Rule"]["Id"], shorten(finding["Message"]), finding["Location"]["Path"])
+        (finding["Rule"]["Id"], shorten(finding["Message"]), finding["Location"]["Path"] or [])
         for finding in json.loads(run.stdout)
     )
 

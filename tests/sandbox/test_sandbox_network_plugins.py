@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from cluster_objects import add_load_balancer, kubectl
+from cluster_objects import add_load_balancer, install_network_plugin, kubectl
 from sandboxed import NODES, Place, place, said
 
 from cfngen.cluster.load import parse
@@ -38,13 +38,13 @@ def test_without_a_plug_in_nodes_are_not_ready_until_one_is_applied() -> None:
         assert readiness(cluster) == [("False", NOT_INITIALISED)] * 2
         coredns = [pod for pod in cluster.state.list("pods") if pod["metadata"]["name"].startswith("coredns-")]
         assert {pod["status"]["phase"] for pod in coredns} == {"Pending"}
-        volumes = [{"name": "cni", "hostPath": {"path": "/etc/cni/net.d"}}]
-        plugin = {"metadata": {"name": "flannel"}, "spec": {"template": {"spec": {"volumes": volumes}}}}
-        for name, daemon_set in (("logs", {"spec": {}}), ("flannel", plugin)):
-            body = {**daemon_set, "metadata": {"name": name}}
-            kubectl(cluster, "POST", "/apis/apps/v1/namespaces/kube-system/daemonsets", body)
-            where.account.advance(60)
-            assert {status for status, _ in readiness(cluster)} == {str(name == "flannel")}
+        other = {"metadata": {"name": "logs"}, "spec": {}}
+        kubectl(cluster, "POST", "/apis/apps/v1/namespaces/kube-system/daemonsets", other)
+        where.account.advance(60)
+        assert {status for status, _ in readiness(cluster)} == {"False"}
+        install_network_plugin(cluster)
+        where.account.advance(60)
+        assert {status for status, _ in readiness(cluster)} == {"True"}
         assert {pod["status"]["phase"] for pod in coredns} == {"Running"}
         client("ec2", "us-west-2").terminate_instances(InstanceIds=[node.id])
         where.account.advance(1200)

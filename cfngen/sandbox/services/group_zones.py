@@ -16,7 +16,7 @@ from moto.ec2.exceptions import EC2ClientError
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import group_lifetime_and_reservation, resource_tags
 from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.launch_checks import check_launch, check_request
+from cfngen.sandbox.services.launch_checks import check_launch, check_request, interface_in_use
 from cfngen.sandbox.services.networks import free_addresses
 from cfngen.sandbox.services.rules import Refused
 
@@ -27,10 +27,10 @@ def launch_evenly(group: MotoModel, count: int, launch: Callable[[], None]) -> s
     Args:
         launch: launches one instance in the zones and subnets that the group has during the call.
     """
-    for _ in range(count):
+    for launched in range(count):
         errors = []
         for zone in zones_by_use(group):
-            error = _launch_error(group, zone)
+            error = _launch_error(group, zone, launched)
             if not error:
                 with _only_in(group, zone):
                     launch()
@@ -57,8 +57,12 @@ def subnet_in(group: MotoModel, zone: str) -> str | None:
     return str(max(matches, key=lambda subnet: free_addresses(backend, subnet)).id) if matches else None
 
 
-def _launch_error(group: MotoModel, zone: str) -> str:
-    """Return the error with which EC2 refuses a launch in a zone; empty if it does not."""
+def _launch_error(group: MotoModel, zone: str, launched: int) -> str:
+    """Return the error with which EC2 refuses a launch in a zone; empty if it does not.
+
+    Args:
+        launched: how many instances have been launched at the same time; they take their interfaces afterwards.
+    """
     template = group.ec2_launch_template
     if template is None:
         return ""  # groups with a launch configuration are not checked
@@ -71,6 +75,8 @@ def _launch_error(group: MotoModel, zone: str) -> str:
         check_request(launch)
         check_launch(launch)
         resource_tags.check_tags_in_metadata(group.region, data, group.get_propagated_tags())
+        if launched and launch.existing_interfaces:
+            raise interface_in_use(launch.existing_interfaces[0])
     except (Refused, EC2ClientError) as error:
         return str(error.message)
     return ""

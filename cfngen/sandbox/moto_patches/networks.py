@@ -39,7 +39,11 @@ def _give_the_list_of_s3_its_id(original: Original, self: MotoBackend) -> None:
     """Give the prefix list of S3 the id that it has in the region: templates name it. moto 5.2.5 draws one."""
     original(self)
     region = self.region_name
-    drawn = next(each for each in self.managed_prefix_lists.values() if each.prefix_list_name.endswith(f"{region}.s3"))
+    drawn = next(
+        prefix_list
+        for prefix_list in self.managed_prefix_lists.values()
+        if prefix_list.prefix_list_name.endswith(f"{region}.s3")
+    )
     del self.managed_prefix_lists[drawn.id]
     drawn.id = S3_PREFIX_LISTS.get(region, drawn.id)
     drawn.prefix_list_arn = drawn.arn(region, drawn.owner_id)

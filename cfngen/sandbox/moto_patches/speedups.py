@@ -109,18 +109,18 @@ def _get_value_by_known_keys(original: Original, self: MotoModel, value: object,
     if (type(value), key) not in known:
         keys = tuple(dict.fromkeys(picker.get_possible_keys(AttributePickerContext(value, key, shape))))
         transformers = picker.response_transformers.items()
-        known[type(value), key] = keys, [each for each in transformers if key.endswith(each[0].rpartition(".")[2])]
+        known[type(value), key] = keys, [pair for pair in transformers if key.endswith(pair[0].rpartition(".")[2])]
     possible_keys, transformers = known[type(value), key]
     for possible_key in possible_keys:
-        found = core_utils.get_value(value, possible_key)
-        if found is not MISSING:
+        attribute = core_utils.get_value(value, possible_key)
+        if attribute is not MISSING:
             break
     else:
-        found = None
+        attribute = None
     for path, transform in transformers:
         if ".".join((*self.path, key)).endswith(path):
-            return transform(found)
-    return found
+            return transform(attribute)
+    return attribute
 
 
 @_SPEEDUPS.patches(xmltodict, "unparse")
@@ -145,7 +145,7 @@ def _element(name: str, value: object, is_short: bool) -> str:
         elif key == "#text":
             texts.append(escape(_text(child)))
         else:
-            texts += [_element(key, each, is_short) for each in (child if isinstance(child, list) else [child])]
+            texts += [_element(key, item, is_short) for item in (child if isinstance(child, list) else [child])]
     content = "".join(texts)
     return f"<{name}{attributes}/>" if is_short and not content else f"<{name}{attributes}>{content}</{name}>"
 

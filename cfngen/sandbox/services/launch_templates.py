@@ -70,7 +70,7 @@ def check_template_of_a_group(call: PendingCall) -> None:
     if own := template_of(policy):
         # Those that match requirements match the image.
         reference = own
-        if any(each.get("InstanceRequirements") for each in overrides_of(policy)):
+        if any(override.get("InstanceRequirements") for override in overrides_of(policy)):
             _refuse_image_of_parameter(call.backend.ec2_backend, own)
         types = [
             each.get("InstanceType") for each in overrides_of(policy) or [{}] if not each.get("InstanceRequirements")

@@ -81,7 +81,7 @@ class RecordSet(Handler):
 
 def _change(call: HandlerCall, **changes: Properties) -> None:
     """Create, update (`UPSERT`) or delete, in one batch, the record sets with these properties."""
-    batch = [{"Action": action, "ResourceRecordSet": _record_set(each)} for action, each in changes.items()]
+    batch = [{"Action": action, "ResourceRecordSet": _record_set(properties)} for action, properties in changes.items()]
     _route53(call).change_resource_record_sets(HostedZoneId=call["HostedZoneId"], ChangeBatch={"Changes": batch})
 
 

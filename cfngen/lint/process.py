@@ -33,9 +33,6 @@ class LintProcess:
 
     Args:
         region: the region of the views.
-
-    Attributes:
-        name: the name of the process.
     """
 
     def __init__(self, region: str) -> None:
@@ -43,7 +40,6 @@ class LintProcess:
         self._connection, connection_of_process = context.Pipe()
         self._process = context.Process(target=_serve, args=(region, connection_of_process, self._connection))
         self._process.start()
-        self.name = self._process.name
         connection_of_process.close()
 
     def __enter__(self) -> LintProcess:

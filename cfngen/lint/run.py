@@ -28,9 +28,9 @@ def lint_process(region: str, cluster: Mapping[str, object], cache: Path | None)
         cluster: what the templates are generated from, ready for JSON.
         cache: the directory that `lint` gets.
     """
-    known = verdicts.Cache(cache) if cache else None
-    key_of_cluster = verdicts.cache_key(verdicts.fingerprint(region), [{"cluster": cluster}])
-    if sys.platform != "linux" or "cfnlint" in sys.modules or (known and known.get(key_of_cluster) is not None):
+    key_of_cluster = verdicts.cache_key(verdicts.fingerprint(region), [{"cluster": cluster}]) if cache else ""
+    is_known = cache is not None and verdicts.Cache(cache).get(key_of_cluster) is not None
+    if is_known or sys.platform != "linux" or "cfnlint" in sys.modules:
         yield None
         return
     from cfngen.lint.process import LintProcess, cpu_count
@@ -40,8 +40,8 @@ def lint_process(region: str, cluster: Mapping[str, object], cache: Path | None)
         return
     with LintProcess(region) as process:
         yield process
-    if known:
-        known.put({key_of_cluster: []})
+    if cache:
+        verdicts.Cache(cache).put({key_of_cluster: []})
 
 
 def lint(

@@ -317,8 +317,9 @@ def test_an_error_of_the_process_is_raised_by_its_parent() -> None:
 
 @linux_only
 def test_a_killed_process_is_reported() -> None:
+    others = multiprocessing.active_children()
     with LintProcess("us-west-2") as process:
-        [child] = [child for child in multiprocessing.active_children() if child.name == process.name]
+        [child] = [child for child in multiprocessing.active_children() if child not in others]
         child.kill()
         child.join()
         with pytest.raises(CfngenError, match="a process of it was killed"):
@@ -327,9 +328,10 @@ def test_a_killed_process_is_reported() -> None:
 
 @linux_only
 def test_no_process_outlives_an_error_of_its_parent() -> None:
-    with pytest.raises(ZeroDivisionError), LintProcess("us-west-2") as process:
+    others = multiprocessing.active_children()
+    with pytest.raises(ZeroDivisionError), LintProcess("us-west-2"):
         raise ZeroDivisionError
-    assert process.name not in [child.name for child in multiprocessing.active_children()]
+    assert multiprocessing.active_children() == others
 
 
 LOADS_AHEAD = """

@@ -90,10 +90,6 @@ def kernel_console_lines(instance: Instance) -> list[str]:
     ]
 
 
-# The tags by which an instance of a group names its launch template.
-TEMPLATE_ID_TAG, TEMPLATE_VERSION_TAG = "aws:ec2launchtemplate:id", "aws:ec2launchtemplate:version"
-
-
 def attach_interface(region: str, instance_id: str) -> None:
     """Attach the primary interface that an instance's launch template names, if it names one that is free.
 
@@ -105,7 +101,7 @@ def attach_interface(region: str, instance_id: str) -> None:
     """
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: MotoModel = backend.get_instance(instance_id)
-    template_interface = _template_interface(region, instance)
+    template_interface = _template_interface(instance)
     interface_id = template_interface.get("NetworkInterfaceId", "")
     if not interface_id:
         _assign_public_address(instance.nics[0], template_interface)
@@ -125,7 +121,7 @@ def release_interface(region: str, instance_id: str) -> None:
     """Detach the interface of a terminated instance, or delete it if it was created for this instance."""
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: MotoModel = backend.get_instance(instance_id)
-    template_interface_id = _template_interface(region, instance).get("NetworkInterfaceId", "")
+    template_interface_id = _template_interface(instance).get("NetworkInterfaceId", "")
     for interface in [candidate for candidate in backend.enis.values() if candidate.instance is instance]:
         interface.instance = interface.attachment_id = interface.attach_time = None
         interface.status = "available"
@@ -147,15 +143,10 @@ def role_of_instance(region: str, instance_id: str) -> str:
     return role_of_profile(region, launch_template_data(instance).get("IamInstanceProfile") or {})
 
 
-def _template_interface(region: str, instance: MotoModel) -> JsonObject:
+def _template_interface(instance: MotoModel) -> JsonObject:
     """Return the description of the primary interface in an instance's launch template; empty if it has none."""
-    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
-    template_id, version = tags.get(TEMPLATE_ID_TAG, ""), tags.get(TEMPLATE_VERSION_TAG, "")
-    if not template_id:
-        return {}
     try:
-        template = ec2_backends[DEFAULT_ACCOUNT_ID][region].get_launch_template(template_id)
-        interfaces: list[JsonObject] = template.get_version(version).data.get("NetworkInterfaces", [])
+        interfaces: list[JsonObject] = launch_template_data(instance).get("NetworkInterfaces", [])
     except EC2ClientError:
-        return {}
+        return {}  # the version is gone
     return next((interface for interface in interfaces if not int(interface.get("DeviceIndex", 0))), {})

@@ -19,6 +19,8 @@ ORDERS ?= 50
 SEED ?= 1
 
 export PYTHON
+# Each worker of pytest, and each Python that a test starts, would compile hundreds of modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 python := .venv/bin/python
 run := $(python) -m
 cluster := $(if $(CLUSTER),--cluster '$(CLUSTER)')
@@ -47,7 +49,7 @@ demo: sandbox  ## Deploy, look at and delete the default cluster in an account o
 	@sh .ci/demo
 
 test: development  ## Run the tests (TESTS=path)
-	@$(run) pytest --numprocesses auto $(TESTS)
+	@$(run) pytest --numprocesses auto --dist worksteal $(TESTS)
 
 drills: development  ## Run the long tests: whole lives of clusters, every command of the pages (TESTS=path)
 	@$(run) pytest --numprocesses auto -m 'drill and not soak' $(TESTS)

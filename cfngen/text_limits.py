@@ -480,7 +480,11 @@ TAG_LIMITS: Mapping[Path, TextLimit] = {
     )
     for part, limit in (("Key", TAG_KEY), ("Value", TAG_VALUE))
 }
-"""Limits of tags by path, for every resource type, unless `PROPERTY_LIMITS` has the path."""
+"""Limits of tags by path that hold for every service, unless `PROPERTY_LIMITS` has the path."""
+# EC2 "allows for any character in its tags" (`_TAGGING`), Auto Scaling all but control characters (API model).
+# CloudFormation hands a stack's tags on, and the services of its resources refuse what they do not take
+# (aws/aws-sdk-go#2891: a comma, which SNS refused).
+_SERVICES_WITH_ANY_TAG = ("AWS::EC2::", "AWS::AutoScaling::", "AWS::CloudFormation::")
 
 TEMPLATE_LIMITS: Mapping[Path, TextLimit] = {
     ("Description",): TEMPLATE_DESCRIPTION,
@@ -506,6 +510,14 @@ def of_property(resource_type: str, path: Sequence[str | int]) -> TextLimit | No
         ("Parameters", "*") if generic_path[:1] == ("Parameters",) and len(generic_path) == 2 else generic_path
     )
     return limits.get(generic_path) or limits.get(any_parameter) or TAG_LIMITS.get(generic_path)
+
+
+def of_service(resource_type: str, path: Sequence[str | int]) -> TextLimit | None:
+    """Return the limit that a property's own service has: as `of_property`, but for tags of any character."""
+    limit = of_property(resource_type, path)
+    if limit in (TAG_KEY, TAG_VALUE, STACK_TAG_VALUE) and resource_type.startswith(_SERVICES_WITH_ANY_TAG):
+        return replace(limit, characters=ANYTHING)
+    return limit
 
 
 def same_but_for_case(keys: Sequence[str]) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ import builtins
 import functools
 import gc
 import hashlib
+import itertools
 import os
 import pickle
 from collections import Counter, OrderedDict
@@ -28,6 +29,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import certificates
 from cfngen.lint.linter import Linter
 from cfngen.releases import charts
+from cfngen.sandbox.kubernetes import certificates as authorities
 from cfngen.userdata import pack
 
 # Of a file's drills, each so many-th is among those of `make drills`; all of them, and those of 0, are in `make soak`.
@@ -55,6 +57,7 @@ SAMPLED_DRILLS = {
     "deploy/preflight/test_security_groups_changed.py": 2,
     "deploy/test_whatever_aws_answers.py": 4,
     "golden/test_golden.py": 3,
+    "golden/test_golden_lint.py": 16,
     "matrix/test_matrix_lives.py": 2,
     "rehearse/test_rehearsal_recorded.py": 2,
     "rehearse/test_rehearsal_stops.py": 4,
@@ -85,6 +88,12 @@ botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 # the keys of tests are the same few.
 certificates._load_private_key = functools.cache(certificates._load_private_key)
 
+# Generating the key of a cluster's authority takes 50 ms, and tests create hundreds of clusters. Those of one test have
+# different keys, those of different tests the same few.
+_generate_key = functools.cache(lambda _number, generate=authorities._new_key: generate())
+_KEY_NUMBERS = itertools.cycle(range(16))
+authorities._new_key = lambda: _generate_key(next(_KEY_NUMBERS))
+
 # Clients of boto3 rename events by one list, which each new client would go through anew for every name.
 _EVENT_NAMES: dict[str, str] = {}
 _make_event_aliaser = botocore.hooks.EventAliaser.__init__
@@ -97,6 +106,23 @@ def _share_event_names(self: Any, *arguments: Any, **keywords: Any) -> None:
 
 
 botocore.hooks.EventAliaser.__init__ = _share_event_names
+
+# Each session asks of hundreds of handlers whether they take further arguments.
+_accepts_kwargs = functools.lru_cache(1024)(botocore.hooks.accepts_kwargs)
+botocore.hooks.accepts_kwargs = lambda handler: _accepts_kwargs(getattr(handler, "__func__", handler))
+
+# Each client would look up again what the shapes of its service are.
+_load_service_model = botocore.client.ClientCreator._load_service_model
+_SERVICE_MODELS: dict[tuple[str, str | None], Any] = {}
+
+
+def _load_service_model_once(self: Any, service_name: str, api_version: str | None = None) -> Any:
+    if (service_name, api_version) not in _SERVICE_MODELS:
+        _SERVICE_MODELS[service_name, api_version] = _load_service_model(self, service_name, api_version)
+    return _SERVICE_MODELS[service_name, api_version]
+
+
+botocore.client.ClientCreator._load_service_model = _load_service_model_once
 
 # A client's class has a method for each operation of its service, and EC2 has seven hundred; each client would make
 # them anew.
@@ -133,7 +159,30 @@ pack._compress = _compress_once
 # Most tests are about the same few clusters: the default one, and those of the golden cases.
 _GENERATED: OrderedDict[tuple[object, ...], bytes] = OrderedDict()
 _KEPT_CLUSTERS = 300
+_SHARED_FOLDERS: list[Path] = []
+_CATALOGUES = (releases._components, charts.charts)
 _generate = templates.generate
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _share_templates(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the processes of one run (`--numprocesses`) take the templates that another has generated."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = tmp_path_factory.getbasetemp().parent / "templates"
+        folder.mkdir(exist_ok=True)
+        _SHARED_FOLDERS.append(folder)
+
+
+def _generate_for_all(cluster: Cluster, key: tuple[object, ...]) -> bytes:
+    """Generate the pickled templates of a cluster, unless another process of the run has."""
+    if not _SHARED_FOLDERS or key[1:] != _CATALOGUES:
+        return pickle.dumps(_generate(cluster))
+    file = _SHARED_FOLDERS[0] / hashlib.sha256(str(key[0]).encode()).hexdigest()
+    if not file.exists():
+        written = file.with_suffix(f".{os.getpid()}")
+        written.write_bytes(pickle.dumps(_generate(cluster)))
+        written.rename(file)
+    return file.read_bytes()
 
 
 @functools.wraps(_generate)
@@ -142,7 +191,7 @@ def _generate_once(cluster: Cluster) -> tuple[templates.Document, ...]:
     # The boot test has catalogues of its own, whose digests are those of its stand-ins.
     key = (cluster.model_dump_json(), releases._components, charts.charts)
     if key not in _GENERATED:
-        _GENERATED[key] = pickle.dumps(_generate(cluster))
+        _GENERATED[key] = _generate_for_all(cluster, key)
         if len(_GENERATED) > _KEPT_CLUSTERS:
             _GENERATED.popitem(last=False)
     _GENERATED.move_to_end(key)

@@ -17,6 +17,7 @@ import cfngen
 from cfngen.cli.application import application
 from cfngen.cli.exit_codes import EXIT_CODE_MEANINGS
 from cfngen.cluster.load import load, parse
+from cfngen.deploy.aws.drift_commands import revert_commands
 from cfngen.userdata import roles
 
 ROOT = Path(__file__).parents[1]
@@ -240,6 +241,33 @@ def steps(file: dict[str, object]) -> dict[str, list[str]]:
     """The titles of what the instances of a cluster do at boot, by role and in order."""
     found = {each.role: json.loads(each.files["config.json"])["steps"] for each in roles(parse(file))}
     return {role: ["identity", *titles, "signal"] for role, titles in found.items()}
+
+
+def drifted() -> dict[str, tuple[dict[str, object], dict[str, object] | None]]:
+    """Properties in the template and in AWS, by type; together every command puts something back."""
+    tags = ({"Tags": [{"Key": "a", "Value": "b"}]}, {"Tags": [{"Key": "c", "Value": "d"}]})
+    rules = [{"IpProtocol": "-1", "CidrIp": cidr} for cidr in ("10.0.0.0/8", "0.0.0.0/0")]
+    both_ways = [{"SecurityGroupIngress": [rule], "SecurityGroupEgress": [rule]} for rule in rules]
+    sizes = [{"MinSize": n, "LaunchTemplate": {"LaunchTemplateId": "lt-1", "Version": str(n)}} for n in (1, 2)]
+    route = {"RouteTableId": "rtb-1", "DestinationCidrBlock": "0.0.0.0/0", "GatewayId": "igw-1"}
+    return {
+        "AWS::AutoScaling::AutoScalingGroup": ({**sizes[0], **tags[0]}, {**sizes[1], **tags[1]}),
+        "AWS::EC2::SecurityGroup": ({**both_ways[0], **tags[0]}, {**both_ways[1], **tags[1]}),
+        "AWS::EC2::Route": (route, {}),
+    }
+
+
+def test_the_page_about_drift_names_the_rights_of_its_commands():
+    [(kind, (route, _))] = [each for each in drifted().items() if each[0].endswith("Route")]
+    commands = [*revert_commands(kind, "rtb-1", route, None, "us-west-2")]
+    for kind, (expected, actual) in drifted().items():
+        commands += revert_commands(kind, "sg-0123", expected, actual, "us-west-2")
+    called = [re.match(r"aws (\w+) ([a-z-]+)", command) for command in commands]
+    rights = {f"{call[1]}:{call[2].title().replace('-', '')}" for call in called if call}
+    page = (ROOT / "docs/operate/operations.md").read_text()
+    [line] = re.findall(r"^- The operator's policy has no rights for these commands.*?(?=^- )", page, re.DOTALL | re.M)
+    assert set(re.findall(r"`((?:autoscaling|ec2):\w+)`", line)) == rights
+    assert len(rights) == 12
 
 
 def test_the_page_about_troubles_knows_every_step_and_its_number():

@@ -16,7 +16,7 @@ import click
 
 from cfngen.cli.display.json_output import print_json
 from cfngen.cli.display.terminal import echo
-from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, USAGE_ERROR, error_exit_code
+from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, TERMINATED, USAGE_ERROR, error_exit_code
 from cfngen.cli.settings import Settings
 from cfngen.cli.usage import message_and_hint
 from cfngen.errors import CfngenError
@@ -128,7 +128,8 @@ def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
             "run the command again with `cfngen --debug …`, and report the traceback together with your cluster file."
         )
         return _report_failure("internal-error", [message], hint=hint, settings=settings, failure=failure)
-    return result if isinstance(result, int) else SUCCESS
+    exit_code = result if isinstance(result, int) else SUCCESS
+    return TERMINATED if settings.terminated else exit_code
 
 
 def _os_error_text(failure: OSError) -> str:
@@ -154,7 +155,7 @@ def _report_failure(
         failure: the exception, whose traceback is shown in debug mode; None if it has none worth showing.
     """
     _print_failure(failure, messages, hint, settings)
-    exit_code = error_exit_code(code)
+    exit_code = TERMINATED if settings.terminated else error_exit_code(code)
     if settings.json:
         print_json(Failure(code, "\n".join(messages), hint, exit_code))
     return exit_code

@@ -11,11 +11,14 @@ from cfngen.cli.input.options import Option
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from cfngen.cli.input.source import Source
+    from cfngen.cluster.load import Loaded
     from cfngen.cluster.model import Cluster
     from cfngen.lint import LintFinding
+    from cfngen.lint.process import LintProcess
     from cfngen.templates.document import Document
     from cfngen.userdata import UserData
 
@@ -60,7 +63,36 @@ def generate(source: Source) -> GeneratedTemplates:
     Raises:
         CfngenError: the cluster file is wrong, or the result exceeds a limit.
     """
+    return _generate(source.load())
+
+
+def generate_and_lint(
+    source: Source, *, use_cache: bool, check: Callable[[GeneratedTemplates], None] = lambda generated: None
+) -> tuple[GeneratedTemplates, tuple[LintFinding, ...]]:
+    """Load the cluster, generate its templates and UserData, and lint the templates.
+
+    It is quicker than to do these one after the other.
+
+    Args:
+        use_cache: as `lint_documents` takes it.
+        check: called before lint; raises an error if something else is wrong.
+
+    Raises:
+        CfngenError: the cluster file is wrong, the result exceeds a limit, or lint cannot be run.
+    """
+    from cfngen.lint import lint_process
+
     loaded = source.load()
+    cluster = loaded.cluster
+    with lint_process(cluster.region, cluster.model_dump(mode="json"), _lint_cache(use_cache=use_cache)) as process:
+        generated = _generate(loaded)
+        check(generated)
+        return generated, lint_documents(
+            generated.documents, region=cluster.region, use_cache=use_cache, process=process
+        )
+
+
+def _generate(loaded: Loaded) -> GeneratedTemplates:
     # Imported only now, since it takes a while, and an error in the cluster file is shown without it.
     from cfngen.templates import generate as generate_templates
     from cfngen.userdata import roles
@@ -74,40 +106,50 @@ def generate(source: Source) -> GeneratedTemplates:
     )
 
 
-def lint_or_fail(documents: Sequence[Document], *, region: str, use_cache: bool) -> None:
-    """Lint the templates, and raise an error if there are findings; the arguments are the same as for `lint_documents`.
+def fail_on_findings(findings: tuple[LintFinding, ...]) -> None:
+    """Raise an error if there are findings.
 
     Raises:
         LintError: there are findings; the error has all of them.
-        LintUnavailableError: lint cannot be run.
     """
     from cfngen.lint import LintError
 
-    findings = lint_documents(documents, region=region, use_cache=use_cache)
     if findings:
         raise LintError(findings)
 
 
 def lint_documents(
-    documents: Sequence[Document], *, region: str, use_cache: bool, texts: Mapping[str, str] | None = None
+    documents: Sequence[Document],
+    *,
+    region: str,
+    use_cache: bool,
+    texts: Mapping[str, str] | None = None,
+    process: LintProcess | None = None,
 ) -> tuple[LintFinding, ...]:
     """Lint the templates and return the findings; a terminal shows a line of progress meanwhile.
 
     Args:
         use_cache: whether to use the cached results of earlier runs, and to store the new ones.
         texts: the text of each file, by the name of its document; None if the documents were not read from files.
+        process: a process that has loaded cfn-lint, or still does.
 
     Raises:
         LintUnavailableError: lint cannot be run.
     """
-    from cfngen.lint import LintUnavailableError, cache_directory, lint
+    from cfngen.lint import LintUnavailableError, lint
 
     with progress_line(f"linting {pluralize(len(documents), 'template')}…"):
-        directory = cache_directory(os.environ) if use_cache else None
+        cache = _lint_cache(use_cache=use_cache)
         try:
-            return lint(documents, region=region, cache=directory, texts=texts)
+            return lint(documents, region=region, cache=cache, texts=texts, process=process)
         except OSError as error:
             raise LintUnavailableError(
                 f"lint cannot write its temporary files: {(error.strerror or str(error)).lower()}",
                 hint="free space in the directory for temporary files, or set TMPDIR to another one.",
             ) from error
+
+
+def _lint_cache(*, use_cache: bool) -> Path | None:
+    from cfngen.lint import cache_directory
+
+    return cache_directory(os.environ) if use_cache else None

@@ -16,10 +16,12 @@ class Settings:
         debug: whether to show tracebacks.
         color: whether to use colours; None means only on a terminal.
         json: whether standard output is JSON, because of --output json.
+        terminated: whether SIGTERM ends this run; the exit code says so, however the command ends.
         render_hint: returns a hint as text; adds the options for this cluster and account to the hint's commands.
     """
 
     debug: bool = False
     color: bool | None = None
     json: bool = False
+    terminated: bool = False
     render_hint: Callable[[Hint], str] = str

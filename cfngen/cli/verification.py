@@ -56,8 +56,12 @@ def _cluster_works(target: Target, account: Account, display: Screen, settling_t
     """Wait until the cluster is valid, at most `settling_time`; return whether it is valid.
 
     Returns True, too, if the cluster cannot be checked, e.g. because its API cannot be reached from this machine.
+
+    Raises:
+        OperationInterruptedError: the user interrupted the check.
     """
     from cfngen.deploy.messages.message import Notice, Step
+    from cfngen.deploy.operations.runner import OperationInterruptedError
     from cfngen.deploy.status.validation import validate, wait_until_valid
     from cfngen.errors import CfngenError
     from cfngen.hints import CommandText, suggest
@@ -72,6 +76,9 @@ def _cluster_works(target: Target, account: Account, display: Screen, settling_t
         if not _is_api_unreachable(validation):
             next_validation = _starting_with(validation, validate_now)
             validation = wait_until_valid(next_validation, account.clock, settling_time, display.report)
+    except KeyboardInterrupt:
+        hint = CommandText(suggest("validate cluster"), " checks the cluster again.")
+        raise OperationInterruptedError("interrupted before the cluster was valid", hint=hint) from None
     except CfngenError as error:
         display.report(Notice(f"could not determine whether the cluster works: {error}", hint))
         return True

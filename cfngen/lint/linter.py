@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfngen.lint.cache import Verdict
 from cfngen.lint.findings import LintUnavailableError, shorten
+from cfngen.lint.speed import speed_up, speed_up_rules
 from cfngen.lint.views import View
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ class Linter:
         empty_configuration.write_text("{}\n", encoding="utf-8")
         self._arguments = ["--config-file", str(empty_configuration), "--append-rules", str(RULES)]
         _use_bundled_schemas()
+        speed_up()
         self._runner = Runner(self._config())
+        speed_up_rules(self._runner.rules)
 
     def judge(self, view: View) -> Verdict:
         """Lint a view; return the findings of cfn-lint's and cfngen's rules, without duplicates, in a stable order.

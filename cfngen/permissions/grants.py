@@ -11,6 +11,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.network.existing_parts import existing_group
 from cfngen.cluster.network.topology import has_api_load_balancer
+from cfngen.cluster.paths import Path
 from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.cluster.sections.references import known_id
 from cfngen.permissions.addons import addon_statements
@@ -148,6 +149,17 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
         *(_node_grant(cluster, group, scope) for group in cluster.node_groups),
         *_pod_grants(cluster, scope),
     )
+
+
+def grants_of_existing_roles(cluster: Cluster, scope: Scope) -> Iterator[tuple[Path, InstanceRole, Grant]]:
+    """Yield each existing role that instances have, with its path in the cluster file and the permissions it needs."""
+    for path, existing in existing_roles(cluster):
+        if existing is cluster.iam.masters:
+            yield path, existing, _master_grant(cluster, scope)
+        # Node groups that share a role need the same permissions.
+        groups = (group for group in cluster.node_groups if group_role(cluster, group) is existing)
+        if group := next(groups, None):
+            yield path, existing, _node_grant(cluster, group, scope)
 
 
 def _operator_grant(cluster: Cluster, scope: Scope, service_role: str) -> Grant:

@@ -35,8 +35,8 @@ class RehearsalResult:
     Attributes:
         rehearsal: the report.
         left: resources that could not be removed.
-        stop: exception that the caller raises after writing the report: Ctrl-C, the exit after SIGTERM, or an
-            unexpected error; None if the rehearsal ended normally.
+        stop: exception that the caller raises after writing the report: Ctrl-C or SIGTERM, or an unexpected
+            error; None if the rehearsal ended normally.
     """
 
     rehearsal: Rehearsal
@@ -116,7 +116,7 @@ class _RehearsalRun:
             stop = error
         leftovers = self._clean_up(is_bucket_new=not bucket_exists)
         if stop is not None:
-            result: StepResult = "interrupted" if isinstance(stop, (KeyboardInterrupt, SystemExit)) else "refused"
+            result: StepResult = "interrupted" if isinstance(stop, KeyboardInterrupt) else "refused"
             self._end_step(result, "" if result == "interrupted" else self.masks(f"{type(stop).__name__}: {stop}"))
         while len(self.steps) < len(self.request.outlines):
             self.runner.operations = []
@@ -214,7 +214,7 @@ class _RehearsalRun:
                 is_bucket_new=is_bucket_new,
                 deleted=deleted,
             )
-        except (KeyboardInterrupt, SystemExit):
+        except KeyboardInterrupt:
             self._interrupted()
             return None
         except CfngenError as error:

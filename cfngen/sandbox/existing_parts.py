@@ -1,6 +1,7 @@
-"""Makes what a cluster file names as existing, with the ids in the file: a network, and roles for pods.
+"""Makes what a cluster file names as existing, with the ids in the file: network, security groups, roles.
 
-In AWS it is there before the cluster; a sandbox begins empty. Subnets get the ways to the internet that the file says.
+In AWS it is there before the cluster; a sandbox begins empty. Subnets get the ways to the internet that the file says,
+security groups and roles of instances what the command line says that the cluster needs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from moto.ec2.models import ec2_backends
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID
 from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.services.iam import mark_propagated
 
 # Where moto takes the id of a new object from.
 _ID_SOURCES = {
@@ -36,28 +38,74 @@ class _NoFreeRangeError(Exception):
     """The VPC has no room for another subnet."""
 
 
-def make_existing_parts(region: str, network: JsonObject, roles: list[str]) -> list[str]:
+def make_existing_parts(region: str, parts: JsonObject) -> list[str]:
     """Make the parts that the cluster file names and the account lacks; return their ids and ARNs.
 
+    What exists is left as it is, whether or not it is as the cluster needs it.
+
     Args:
-        network: the section `network` of the cluster file, complete.
-        roles: ARNs of roles; those of other accounts are not made.
+        parts: `network`, this section of the cluster file, complete; `securityGroups`, by id their `tags` and the
+            permissions `ingress` and `egress`; `roles`, by ARN their `trust` and `policies`, the documents by name;
+            `instanceProfiles`, the ARNs of their roles by ARN. Roles of other accounts are not made.
     """
     made: list[str] = []
-    if _is_id(network["vpc"]["id"]):
-        # What EC2 refuses, such as a subnet in the range of another one, stays missing; the checks of a plan say so.
+    if _is_id(parts["network"]["vpc"]["id"]):
+        # What AWS refuses, such as a subnet in the range of another one, stays missing; the checks of a plan say so.
         with suppress(ClientError, _NoFreeRangeError):
-            _Network(region, network, made).make()
-    iam = client("iam", region)
-    existing_roles = {role["Arn"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]}
-    for arn in roles:
-        # In arn:aws:iam::123456789012:role/a/b/NAME, the path is /a/b/.
-        path, slash, name = arn.partition(":role")[2].rpartition("/")
-        if arn not in existing_roles and arn.split(":")[4] == ACCOUNT_ID:
-            with suppress(ClientError):  # a role of this name may have another path
-                iam.create_role(RoleName=name, Path=path + slash, AssumeRolePolicyDocument=json.dumps(_TRUSTS_NOBODY))
-                made.append(arn)
+            _Network(region, parts["network"], made).make()
+        with suppress(ClientError):
+            _make_security_groups(region, parts, made)
+    own_roles = [arn for arn in parts["roles"] if arn.split(":")[4] == ACCOUNT_ID]
+    for arn in own_roles:
+        with suppress(ClientError):  # such as that a role of this name exists, perhaps with another path
+            _make_role(region, arn, parts["roles"][arn])
+            made.append(arn)
+    for arn, role in parts["instanceProfiles"].items():
+        with suppress(ClientError):
+            _make_instance_profile(region, arn, role)
+            made.append(arn)
     return made
+
+
+def _path_and_name(arn: str) -> tuple[str, str]:
+    """Return path and name of a role or an instance profile: of arn:aws:iam::123456789012:role/a/b/NAME, /a/b/."""
+    path, _, name = arn.split(":", 5)[5].rpartition("/")
+    return f"{path.removeprefix('role').removeprefix('instance-profile')}/", name
+
+
+def _make_role(region: str, arn: str, role: JsonObject) -> None:
+    iam, (path, name) = client("iam", region), _path_and_name(arn)
+    trust = json.dumps(role.get("trust", _TRUSTS_NOBODY))
+    iam.create_role(RoleName=name, Path=path, AssumeRolePolicyDocument=trust)
+    for policy_name, document in role.get("policies", {}).items():
+        policy = iam.create_policy(PolicyName=f"{name}-{policy_name}", PolicyDocument=json.dumps(document))
+        iam.attach_role_policy(RoleName=name, PolicyArn=policy["Policy"]["Arn"])
+
+
+def _make_instance_profile(region: str, arn: str, role: str) -> None:
+    iam, (path, name) = client("iam", region), _path_and_name(arn)
+    iam.create_instance_profile(InstanceProfileName=name, Path=path)
+    iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=_path_and_name(role)[1])
+    mark_propagated(region, name)
+
+
+def _make_security_groups(region: str, parts: JsonObject, made: list[str]) -> None:
+    """Make the missing security groups; those that a rule names come before the first rule."""
+    ec2, vpc = client("ec2", region), parts["network"]["vpc"]["id"]
+    existing = set[str]().union(*ec2_backends[ACCOUNT_ID][region].groups.values())
+    groups = {id_: group for id_, group in parts["securityGroups"].items() if _is_id(id_) and id_ not in existing}
+    for group_id in groups:
+        with mock.patch("moto.ec2.models.security_groups.random_security_group_id", return_value=group_id):
+            ec2.create_security_group(GroupName=f"existing-{group_id}", Description="existing", VpcId=vpc)
+        made.append(group_id)
+    for group_id, group in groups.items():
+        if tags := [{"Key": key, "Value": value} for key, value in group["tags"].items()]:
+            ec2.create_tags(Resources=[group_id], Tags=tags)
+        for direction in ("ingress", "egress"):
+            authorize = getattr(ec2, f"authorize_security_group_{direction}")
+            for permission in group[direction]:
+                with suppress(ClientError):  # the file may refer to a group elsewhere
+                    authorize(GroupId=group_id, IpPermissions=[permission])
 
 
 def _is_id(value: object) -> bool:

@@ -41,9 +41,10 @@ def generate(cluster: Cluster) -> tuple[Document, ...]:
     """
     nested_stacks = stacks(cluster)
     wiring = wire(nested_stacks)
-    standalone_template = standalone.build(cluster, nested_stacks, wiring)
+    nested_templates = [stack.document() for stack in nested_stacks]
+    standalone_template = standalone.build(cluster, nested_stacks, nested_templates, wiring)
     return (
-        *(stack.document() for stack in nested_stacks),
+        *nested_templates,
         root.build(cluster, nested_stacks, wiring),
         *((standalone_template,) if standalone_template else ()),
     )

@@ -25,11 +25,12 @@ MAX_BYTES = 1_000_000
 MAX_RESOURCES = 500
 
 
-def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document | None:
+def build(cluster: Cluster, stacks: Sequence[Stack], documents: Sequence[Document], wiring: Wiring) -> Document | None:
     """Return the standalone template, or None if it would exceed CloudFormation's limits.
 
     Args:
         stacks: all nested stacks, each after the stacks whose outputs it takes.
+        documents: their templates, in the same order.
 
     Raises:
         WiringError: two stacks use the same logical id.
@@ -38,8 +39,8 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     outputs: dict[str, object] = {}
     # Values of the parameters from other stacks, by the parameter's name; they replace the references to them.
     values_from_other_stacks: dict[str, object] = dict(wiring.values_of_root)
-    for stack in stacks:
-        for logical_id, resource in stack.document().body["Resources"].items():
+    for stack, document in zip(stacks, documents, strict=True):
+        for logical_id, resource in document.body["Resources"].items():
             if logical_id in resources or logical_id in wiring.root_parameters:
                 raise WiringError(f"{stack.name} uses the logical id {logical_id} a second time")
             resources[logical_id] = substitute(resource, values_from_other_stacks)

@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network.network_plugins import delegates_prefixes, network_plugin
+from cfngen.cluster.network.network_plugins import awaits_plugin_of_user, delegates_prefixes, network_plugin
 from cfngen.userdata.lines import text_of
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def configuration(cluster: Cluster) -> PodNetwork:
         "interfaces": network_plugin(cluster).gives_pods_vpc_addresses,
         "prefixes": delegates_prefixes(cluster),
         # Without a network plug-in nodes never become Ready, and users who install one themselves may need the nodes
-        # for that. So the boot waits only if cfngen installs a plug-in, or charts, of which one may be a plug-in.
-        "awaited": cluster.network.plugin != "none" or bool(cluster.addons.charts),
+        # for that.
+        "awaited": not awaits_plugin_of_user(cluster),
     }
 
 

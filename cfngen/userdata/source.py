@@ -48,9 +48,8 @@ def source_text(module: str) -> str:
 def summary(function: str) -> str:
     """Return the first sentence of the docstring of a function of `cfngen.boot`, e.g. `host.system.settings`."""
     module, _, name = function.rpartition(".")
-    nodes = ast.parse(source_text(module)).body
-    [definition] = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == name]
-    return (ast.get_docstring(definition) or "").partition("\n\n")[0]
+    functions = {node.name: node for node in _syntax_tree(module).body if isinstance(node, ast.FunctionDef)}
+    return (ast.get_docstring(functions[name]) or "").partition("\n\n")[0]
 
 
 def program_path(module: str) -> str:
@@ -73,11 +72,7 @@ def with_imported_modules(modules: Iterable[str]) -> tuple[str, ...]:
 def imported_modules(module: str) -> frozenset[str]:
     """Return the names of the modules of `cfngen.boot` that a module imports when it runs."""
     names: set[str] = set()
-    try:
-        tree = ast.parse(source_text(module))
-    except SyntaxError as error:
-        raise BrokenProgramError(module, str(error)) from error
-    for node in _statements(tree.body):
+    for node in _statements(_syntax_tree(module).body):
         if isinstance(node, ast.ImportFrom) and node.level:
             # Each dot of a relative import removes the last part of the importing module's name: for
             # `from ..host import kubelet` in `master.helm` no part is left, and the base is `host`.
@@ -90,6 +85,15 @@ def imported_modules(module: str) -> frozenset[str]:
                 # `from .host import kubelet` imports a module from a package, `from . import lease` from the parent.
                 names |= {f"{base}.{alias.name}".lstrip(".") for alias in node.names}
     return frozenset(names)
+
+
+@cache
+def _syntax_tree(module: str) -> ast.Module:
+    """Return the syntax tree of a module of `cfngen.boot`; parsing takes longer than anything else here."""
+    try:
+        return ast.parse(source_text(module))
+    except SyntaxError as error:
+        raise BrokenProgramError(module, str(error)) from error
 
 
 def _file(module: str) -> Traversable:
@@ -105,25 +109,28 @@ def stripped_source(module: str) -> str:
         BrokenProgramError: the result is not a program for the oldest Python of the instances, as far as `ast` tells.
     """
     try:
-        stripped = strip_source(source_text(module))
+        stripped = strip_source(source_text(module), _syntax_tree(module))
         ast.parse(stripped, feature_version=OLDEST_INSTANCE_PYTHON)
     except SyntaxError as error:
         raise BrokenProgramError(module, str(error)) from error
     return stripped
 
 
-def strip_source(text: str) -> str:
+def strip_source(text: str, tree: ast.Module) -> str:
     """Return the source of a Python program without what its execution does not need.
 
     Comments, docstrings, annotations and needless white space are removed, and so is what only a type checker reads:
     `if TYPE_CHECKING:` and declarations without a value. Names, strings and other statements are not changed. The
     result is made from the source's tokens and is therefore the same with all Python versions (that of `ast.unparse` is
     not).
+
+    Args:
+        tree: the syntax tree of the text.
     """
     lines = text.split("\n")
     removable = {
         _in_characters(start, lines): (_in_characters(end, lines), replacement)
-        for start, (end, replacement) in _removable_parts(ast.parse(text)).items()
+        for start, (end, replacement) in _removable_parts(tree).items()
     }
     output: list[str] = []
     level = 0  # of indentation

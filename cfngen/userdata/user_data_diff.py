@@ -51,11 +51,14 @@ def topics_of_reference(user_data: str, reference: str) -> list[str]:
 def parts(text: str) -> list[str]:
     """Return the content of user data as lines for a diff, each with the name of its part in front.
 
+    Of the second stage the user data has only digests, which say nothing to a reader: `difference` says what changes.
     There are no lines if the user data is damaged.
     """
     stage = unpacked(text)
     lines: list[str] = []
     for name, part in sorted((_parts(stage) if stage else {}).items()):
+        if isinstance(part, Digest):
+            continue
         is_text = isinstance(part, str)
         lines += [f"{name}: {line}" for line in (part if is_text else json.dumps(part, indent=2)).splitlines()]
     return lines

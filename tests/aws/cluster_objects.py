@@ -1,10 +1,14 @@
-"""Objects of a cluster that its users, or a failure, would make: load balancers, volumes, and containers that wait."""
+"""Objects of a cluster that its users, or a failure, would make: load balancers, claims, pods, waiting containers."""
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation import client
+import json
+from typing import Any
+
+from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 from cfngen.sandbox.kubernetes.controllers import BALANCER_TYPE_ANNOTATION, Controllers
-from cfngen.sandbox.kubernetes.state import SYSTEM, KubernetesState, Object, uid
+from cfngen.sandbox.kubernetes.requests import ApiRequest, Cluster, answer, parse_path
+from cfngen.sandbox.kubernetes.state import SYSTEM, KubernetesState, Object
 
 
 def add_load_balancer(
@@ -21,62 +25,33 @@ def add_load_balancer(
     return created
 
 
-def add_volume(controllers: Controllers, claim: str, namespace: str = "default", *, retain: bool = False) -> Object:
-    """Add a PersistentVolumeClaim, the PersistentVolume bound to it, and its EBS volume.
+def kubectl(cluster: KubernetesCluster, method: str, path: str, body: Object | None = None) -> Any:
+    """What a cluster's API answers to a request of an administrator; a refusal is raised."""
+    controllers = cluster.controllers
+    served = Cluster(controllers.state, controllers.on_created, controllers.delete_object)
+    request = ApiRequest(method, parse_path(path), {}, json.dumps(body).encode(), "application/json", wants_table=False)
+    return answer(served, request)[1]
 
-    Args:
-        controllers: the cluster's controllers.
-        claim: name of the PersistentVolumeClaim.
-        namespace: namespace of the claim.
-        retain: use the reclaim policy Retain instead of Delete.
-    """
-    state, cluster, gib = controllers.state, controllers.cluster, 8
-    name = f"pvc-{uid(f'{namespace}/{claim}')}"
-    zone = next(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in state.list("nodes"))
-    tags = {
-        "CSIVolumeName": name,
-        "KubernetesCluster": cluster,
-        "Name": f"{cluster}-dynamic-{name}",
-        "ebs.csi.aws.com/cluster": "true",
-        f"kubernetes.io/cluster/{cluster}": "owned",
-        "kubernetes.io/created-for/pv/name": name,
-        "kubernetes.io/created-for/pvc/name": claim,
-        "kubernetes.io/created-for/pvc/namespace": namespace,
-    }
-    tag_list = [{"Key": key, "Value": value} for key, value in tags.items()]
-    volume_id = client("ec2", controllers.region).create_volume(
-        AvailabilityZone=zone,
-        Size=gib,
-        VolumeType="gp3",
-        Encrypted=True,
-        TagSpecifications=[{"ResourceType": "volume", "Tags": tag_list}],
-    )["VolumeId"]
-    capacity = {"storage": f"{gib}Gi"}
-    common_spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "gp3", "volumeMode": "Filesystem"}
-    state.put(
-        "persistentvolumeclaims",
-        {
-            "metadata": {"name": claim, "namespace": namespace},
-            "spec": {**common_spec, "resources": {"requests": capacity}, "volumeName": name},
-            "status": {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": capacity},
-        },
+
+def install_network_plugin(cluster: KubernetesCluster) -> None:
+    """Apply a DaemonSet that configures the network of pods, as plug-ins do."""
+    spec = {"template": {"spec": {"volumes": [{"name": "cni", "hostPath": {"path": "/etc/cni/net.d"}}]}}}
+    kubectl(
+        cluster, "POST", "/apis/apps/v1/namespaces/kube-system/daemonsets", {"metadata": {"name": "cni"}, "spec": spec}
     )
-    zone_requirement = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
-    return state.put(
-        "persistentvolumes",
-        {
-            "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"}},
-            "spec": {
-                **common_spec,
-                "capacity": capacity,
-                "claimRef": {"kind": "PersistentVolumeClaim", "name": claim, "namespace": namespace},
-                "csi": {"driver": "ebs.csi.aws.com", "fsType": "ext4", "volumeHandle": volume_id},
-                "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [zone_requirement]}]}},
-                "persistentVolumeReclaimPolicy": "Retain" if retain else "Delete",
-            },
-            "status": {"phase": "Bound"},
-        },
-    )
+
+
+def claim(name: str = "data", **spec: Any) -> Object:
+    """A PersistentVolumeClaim of 4 GiB of the default StorageClass, for `kubectl`."""
+    common = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "4Gi"}}}
+    return {"metadata": {"name": name}, "spec": {**common, **spec}}
+
+
+def pod_with(*claims: str, name: str = "db", **spec: Any) -> Object:
+    """A pod that uses claims, for `kubectl`."""
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+    containers = [{"name": "db", "image": "db"}]
+    return {"metadata": {"name": name}, "spec": {"containers": containers, "volumes": volumes, **spec}}
 
 
 def set_waiting(state: KubernetesState, pod: str, reason: str, message: str = "") -> None:

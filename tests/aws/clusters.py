@@ -16,8 +16,10 @@ from typing import Any, cast
 import yaml
 from moto import mock_aws
 from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.ec2.models import ec2_backends
 from moto.kms.models import kms_backends
 from moto.route53.models import route53_backends
+from moto.s3.models import s3_backends
 
 from cfngen.cluster.iam.existing_roles import existing_roles, last_name
 from cfngen.cluster.load import load
@@ -29,6 +31,7 @@ from cfngen.sandbox.cloudformation import ApiError, CloudFormation, LaunchedInst
 from cfngen.sandbox.cloudformation.simulation import DEFAULT_SEED
 from cfngen.sandbox.moto_patches import all_patches, speedups
 from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations
+from cfngen.sandbox.moto_patches.instances import DEFAULT_ROOT_DISK_GIB
 from cfngen.sandbox.services import checking_rules
 from cfngen.templates import Document, generate
 
@@ -184,10 +187,8 @@ def prepared(
     elsewhere = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
     s3.create_bucket(Bucket=BUCKET, **elsewhere)
     templates = {each.name: each.body for each in templates_of(cluster)}
-    for name, body in templates.items():
-        s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}{name}.json", Body=json.dumps(body).encode())
-    register = client("ec2", region).register_image
-    images = {name: register(Name=name.strip("/").replace("/", "-"), **_built_for(name))["ImageId"] for name in IMAGES}
+    upload(templates)
+    images = {name: _publish(name, region) for name in IMAGES}
     _bring_keys(cluster)
     bring_roles(cluster)
     _bring_hosted_zones(cluster)
@@ -201,6 +202,13 @@ def prepared(
         draws_durations=draws_durations,
     )
     return Account(cluster, templates, machines.cloud, machines, images)
+
+
+def upload(templates: Mapping[str, dict[str, Any]]) -> None:
+    """Let the bucket have templates; a call of S3 for each would be most of what an account costs."""
+    objects = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+    for name, body in templates.items():
+        objects.put_object(BUCKET, f"{PREFIX}{name}.json", json.dumps(body).encode())
 
 
 def _bring_keys(cluster: Cluster) -> None:
@@ -245,10 +253,13 @@ def bring_roles(cluster: Cluster) -> None:
             iam.add_role_to_instance_profile(InstanceProfileName=profile, RoleName=role)
 
 
-def _built_for(parameter: str) -> dict[str, str]:
-    """The architecture of a published image; nothing for the operator's own, which may be of any."""
+def _publish(parameter: str, region: str) -> str:
+    """Register the image of a parameter, as RegisterImage does: of an architecture, unless it is the operator's own."""
+    image = ec2_backends[DEFAULT_ACCOUNT_ID][region].register_image(parameter.strip("/").replace("/", "-"), "")
     published = parameter.startswith("/aws/service/")
-    return {"Architecture": "arm64" if "arm64" in parameter else "x86_64"} if published else {}
+    image.architecture = ("arm64" if "arm64" in parameter else "x86_64") if published else None
+    image.ebs_snapshot.volume.size = DEFAULT_ROOT_DISK_GIB
+    return str(image.id)
 
 
 def landlord(where: Account) -> dict[str, str]:

@@ -18,9 +18,10 @@ from typing import Any
 import service_errors
 from identity_policies import action_of, resource_of
 
-from cfngen.sandbox.api.requests import PAGE_SIZE, Call, CallControl, Disconnected, Refusal
+from cfngen.sandbox.api.requests import Call, CallControl, Disconnected, Refusal
 
 USER = "arn:aws:iam::123456789012:user/operator"
+SMALL_PAGE = 8  # items, so that clients have to follow `NextToken`
 READS = ("DescribeStacks", "ListStacks", "DescribeStackEvents", "DescribeEvents")
 
 Refuse = Callable[[Call], Refusal]
@@ -154,7 +155,7 @@ class Faults(CallControl):
         self.lift()
         self._hooks.clear()
         self.calls.clear()
-        self.page_size = PAGE_SIZE
+        self.page_size = SMALL_PAGE
 
     def called(self, operation: str, **parameters: Any) -> list[Call]:
         """Return the recorded calls of an operation that have these parameters."""

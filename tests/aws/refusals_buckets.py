@@ -95,6 +95,10 @@ def encrypted(**default: str) -> dict[str, Any]:
 
 
 POLICIES = f"S3 user guide: [bucket policies]({GUIDE}/bucket-policies.html)"
+S3_KEYS = (
+    "Service Authorization Reference: [condition keys for Amazon S3]"
+    "(https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html#amazons3-policy-keys)"
+)
 PUBLIC = "because public policies are prevented by the BlockPublicPolicy setting in S3 Block Public Access"
 BLOCKING = (
     f"S3 user guide: [blocking public access]({GUIDE}/access-control-block-public-access.html), "
@@ -102,6 +106,10 @@ BLOCKING = (
 )
 EVERYBODY = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": OBJECTS}
 ROWS = [
+    policy("an action of any service", "Policy has invalid action", POLICIES, "condition documented",
+           Action="*:GetObject"),
+    policy("a condition key that S3 does not have", "Policy has an invalid condition key",
+           S3_KEYS, "condition documented", Condition={"StringEquals": {"s3:no-such-key": "x"}}),
     policy(
         "role that does not exist", "Invalid principal in policy", POLICIES, "condition documented",
         Principal={"AWS": f"{ACCOUNT}:role/gone"},

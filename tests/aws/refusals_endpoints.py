@@ -142,6 +142,13 @@ ROWS = [
         _named(Endpoint=interface_endpoint(service=f"com.amazonaws.{REGION}.kubernetes")),
     ),
     Refusal(
+        "AWS::EC2::VPCEndpoint", "gateway endpoint of a service with interface endpoints",
+        "Endpoint type (Gateway) does not match available service types ([Interface]).",
+        seen("terraform#24478", "https://github.com/hashicorp/terraform/issues/24478"), "seen",
+        _named(Endpoint=gateway_endpoint() | {"Properties": {
+            "VpcId": ref("Vpc"), "ServiceName": SERVICE, "VpcEndpointType": "Gateway"}}),
+    ),
+    Refusal(
         "AWS::EC2::VPCEndpoint", "private DNS in a VPC without DNS host names", PRIVATE_DNS, DNS_ATTRIBUTES,
         "documented",
         Creation(lambda: {"Vpc": VPC, "Subnet": subnet(), "Endpoint": interface_endpoint()}, fails="Endpoint"),

@@ -283,6 +283,17 @@ ROWS = [
                                    NetworkInterfaceId=ref("Interface")))),
     ),
     Refusal(
+        "AWS::EC2::Route", "prefix list that there is not", "The prefix list ID 'pl-0123456789abcdef0' does not exist",
+        code("InvalidPrefixListID.NotFound"), CONDITION,
+        network(
+            Gateway=GATEWAY, Attachment=resource(
+                "VPCGatewayAttachment", VpcId=ref("Vpc"), InternetGatewayId=ref("Gateway")),
+            Table=table(), Route=_after("Attachment", resource(
+                "Route", RouteTableId=ref("Table"), DestinationPrefixListId="pl-0123456789abcdef0",
+                GatewayId=ref("Gateway"))),
+        ),
+    ),
+    Refusal(
         "ec2:ReleaseAddress", "an interface has it", "is in use", code("InvalidIPAddress.InUse"), CONDITION,
         ServiceCall(_release),
     ),

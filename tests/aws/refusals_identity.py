@@ -42,9 +42,10 @@ def refused(resource: Mapping[str, Any]) -> Creation:
     return Creation(lambda: {"It": resource}, "It")
 
 
-def malformed(condition: str, words: str, **elements: Any) -> Refusal:
+def malformed(condition: str, words: str, evidence: Any = "seen", **elements: Any) -> Refusal:
     statement = {key: value for key, value in {**LISTING, **elements}.items() if value is not None}
-    return Refusal("AWS::IAM::Role Policies", condition, words, GRAMMAR, "seen", refused(allowing(document(statement))))
+    policy = allowing(document(statement))
+    return Refusal("AWS::IAM::Role Policies", condition, words, GRAMMAR, evidence, refused(policy))
 
 
 def mistrusted(condition: str, words: str, source: str, trust: Any, evidence: Any = "seen") -> Refusal:
@@ -225,6 +226,9 @@ ROWS = [
     malformed("resource that is no ARN", 'must be in ARN format or "*"', Resource="bucket"),
     malformed("bucket with a region", "can not contain region information", Resource="arn:aws:s3:us-west-2:1:b"),
     malformed("unknown partition", "is not valid for resource", Resource="arn:amazon:ec2:us-west-2:1:vpc/a"),
+    malformed(
+        "an action of any service", "must be prefaced by a vendor", "condition documented", Action="*:GetObject"
+    ),
     malformed("a principal", "should not specify a principal", Principal="*"),
     Refusal(
         "AWS::IAM::Role Policies", "two statements of one Sid",

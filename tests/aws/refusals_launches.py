@@ -182,6 +182,12 @@ ROWS = [
         CONDITION, Creation(_deregistered, fails="Group"),
     ),
     Refusal(
+        GROUP, "a public address beside a second interface",
+        "The associatePublicIPAddress parameter cannot be specified when launching with multiple network interfaces",
+        seen("kubernetes-on-aws#8733", "https://github.com/zalando-incubator/kubernetes-on-aws/pull/8733"), "seen",
+        _launched({"NetworkInterfaces": [{"DeviceIndex": 0, "AssociatePublicIpAddress": True}, {"DeviceIndex": 1}]}),
+    ),
+    Refusal(
         GROUP, "instance type that there is not", f"{FORMED}Invalid value 'm5.medium' for InstanceType",
         operation("RunInstances", "InstanceType"),
         CONDITION, _launched({"InstanceType": "m5.medium"}),

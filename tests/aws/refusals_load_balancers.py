@@ -95,6 +95,11 @@ def _protected(elbv2: Any, network: str, where: str) -> None:
     elbv2.delete_load_balancer(LoadBalancerArn=arn)
 
 
+def _left_without_subnet(elbv2: Any, network: str, where: str) -> None:
+    _made(elbv2, where)
+    client("ec2", REGION).delete_subnet(SubnetId=where)
+
+
 def _same_group(elbv2: Any, network: str, where: str) -> None:
     for port in (80, 81):
         elbv2.create_target_group(Name="one", Protocol="TCP", Port=port, VpcId=network)
@@ -178,6 +183,9 @@ ROWS = [
             "cannot be deleted because deletion protection is enabled",
             "[aws-cloudformation/rain#187](https://github.com/aws-cloudformation/rain/issues/187)", "seen",
             call(_protected)),
+    Refusal("ec2:DeleteSubnet", "a load balancer is in it", "has dependencies and cannot be deleted",
+            "re:Post: [why can't I delete my VPC?](https://repost.aws/knowledge-center/troubleshoot-dependency-error-delete-vpc)",
+            TOLD, call(_left_without_subnet)),
     Refusal("elasticloadbalancing:CreateLoadBalancer", "a fifty-first of one type", "TooManyLoadBalancers",
             f"user guide of network load balancers: [quotas]({GUIDE}/load-balancer-limits.html)", TOLD,
             call(_fifty_one)),
@@ -219,6 +227,9 @@ ROWS = [
     Refusal("elasticloadbalancing:DeleteTargetGroup", "a listener forwards to it",
             "is currently in use by a listener or a rule",
             "[containerless#1](https://github.com/Reckon-Limited/containerless/issues/1)", "seen", call(_in_use)),
+    row("TargetGroup", "instance that there is not", "(InvalidTarget)",
+        f"[RegisterTargets]({API}/API_RegisterTargets.html): InvalidTarget", TOLD,
+        refused(targets(TargetType="instance", Targets=[{"Id": "i-0123456789abcdef0", "Port": 443}]))),
     row("Listener", "port in use", "A listener already exists on this port for this load balancer",
         f"{CREATE_LISTENER}: DuplicateListener", TOLD,
         Creation(lambda: {**WHOLE, "First": listener(), "It": listener() | {"DependsOn": ["First"]}}, "It")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from refusal import Refusal, ServiceCall
+from refusal import Creation, Refusal, ServiceCall
 from refusals_scaling import Evidence, api, idle, issue
 from small_stacks import REGION, created
 
@@ -74,6 +74,22 @@ def refused(
     return Refusal(CREATE, condition, words, source or api(page), evidence, tried)
 
 
+def by_schema(condition: str, words: str, override: Mapping[str, Any]) -> Refusal:
+    """A mixed group whose override its schema refuses."""
+    template = {"LaunchTemplateSpecification": {"LaunchTemplateId": "lt-0123456789abcdef0", "Version": "1"}}
+    group = {
+        "Type": "AWS::AutoScaling::AutoScalingGroup",
+        "Properties": {
+            "MinSize": "0",
+            "MaxSize": "1",
+            "AvailabilityZones": [f"{REGION}a"],
+            "MixedInstancesPolicy": {"LaunchTemplate": {**template, "Overrides": [override]}},
+        },
+    }
+    tried = Creation(lambda: {"Group": group}, "Group")
+    return Refusal(CREATE, condition, words, api("InstanceRequirements"), "condition documented", tried)
+
+
 def set_to(condition: str, words: str, *, source: str = "", **settings: Any) -> Refusal:
     """A setting of a group that is refused."""
     [key] = settings
@@ -133,6 +149,14 @@ ROWS = [
         "OnDemandAllocationStrategy capacity-optimized is none of",
         M5,
         distribution={"OnDemandAllocationStrategy": "capacity-optimized"},
+    ),
+    refused(
+        "requirements and a parameter of Parameter Store as image",
+        'Invalid id: "resolve:ssm:/images/node" (expecting "ami-...")',
+        requiring(),
+        data={"ImageId": "resolve:ssm:/images/node"},
+        source=issue("hashicorp/terraform-provider-aws#38767"),
+        evidence="seen",
     ),
     refused(
         "prioritized On-Demand types and requirements",
@@ -210,14 +234,17 @@ ROWS = [
         "either AllowedInstanceTypes or ExcludedInstanceTypes, not both",
         requiring(AllowedInstanceTypes=["m5.*"], ExcludedInstanceTypes=["m5.metal"]),
     ),
-    refused(
+    by_schema(
         "401 excluded types",
-        "ExcludedInstanceTypes has 400 names at most",
+        "ExcludedInstanceTypes: expected maximum item count: 400, found: 401",
         requiring(ExcludedInstanceTypes=[f"m5.{n}" for n in range(401)]),
     ),
-    refused(
-        "allowed type of 31 characters", "is longer than 30 characters", requiring(AllowedInstanceTypes=["m" * 31])
+    by_schema(
+        "allowed type of 31 characters",
+        "AllowedInstanceTypes/0: a text of 31 characters is too short or too long",
+        requiring(AllowedInstanceTypes=["m" * 31]),
     ),
+    by_schema("fewer than no processors", "-1 is too small or too large", requiring(VCpuCount={"Min": -1})),
     set_to(
         "longest life of more than a year",
         "at most 31536000",

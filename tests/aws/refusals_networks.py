@@ -99,6 +99,16 @@ ROWS = [
         "AWS::EC2::VPCCidrBlock", "larger than /16", "The CIDR '100.64.0.0/10' is invalid", FURTHER_RANGES, CONDITION,
         _further_range("100.64.0.0/10"),
     ),
+    *(
+        Refusal(
+            "AWS::EC2::VPCCidrBlock", condition,
+            f"The CIDR '{block}' is restricted. Use a CIDR from the same private address range as the current VPC CIDR",
+            FURTHER_RANGES, CONDITION, _further_range(block),
+        )
+        for condition, block in (
+            ("another private network than the VPC's", "192.168.0.0/16"), ("a range of AWS's own", "198.19.0.0/20"),
+        )
+    ),
     Refusal(
         "AWS::EC2::VPCCidrBlock", "overlaps the VPC's range", "conflicts with another CIDR", FURTHER_RANGES, CONDITION,
         _further_range("10.0.128.0/17"),

@@ -53,6 +53,12 @@ def without_identity(**others: Any) -> Resources:
     return through_cloudfront(**{"Provider": None, "Role": None, **others})
 
 
+def _origin_twice() -> Any:
+    it = distribution()
+    it["Properties"]["DistributionConfig"]["Origins"] *= 2
+    return it
+
+
 def named_url(**properties: Any) -> Any:
     return {"Type": OIDC_PROVIDER, "Properties": {"Url": ISSUER, "ClientIdList": [AUDIENCE], **properties}}
 
@@ -120,6 +126,19 @@ def elsewhere(condition: str, words: str, source: str, evidence: Any, test: str)
 CLAIMS = "test_a_wrong_claim_is_refused"
 NO_KEY_WORDS = "Couldn't retrieve verification key from your identity provider"
 ROWS = [
+    *(
+        Refusal(
+            DISTRIBUTION, condition, words, api(CLOUDFRONT_API, source), "condition documented",
+            changed("Distribution", make),
+        )
+        for condition, words, source, make in (
+            ("a method alone", "InvalidArgument", "AllowedMethods",
+             lambda: distribution(behavior={"AllowedMethods": ["GET"]})),
+            ("methods to cache that cannot be", "InvalidArgument", "CachedMethods",
+             lambda: distribution(behavior={"CachedMethods": ["GET", "HEAD", "POST"]})),
+            ("two origins of one id", "InvalidArgument", "Origin", _origin_twice),
+        )
+    ),
     Refusal(
         DISTRIBUTION, "an origin access control that does not exist", "The origin access control is not valid",
         api(CLOUDFRONT_API, "CreateDistribution"), "documented",

@@ -53,6 +53,12 @@ def reasons(stack: Stack, logical_id: str, status: str) -> list[str]:
     return [event.reason for event in stack.events if (event.logical_id, event.status) == (logical_id, status)]
 
 
+def refused_early(cloud: CloudFormation) -> dict[str, str]:
+    """What early validation refused in the last operation that it failed, by logical id."""
+    revision = cloud.failed_validations[-1].revision if cloud.failed_validations else None
+    return {key: str(error) for key, error in revision.invalid_properties.items()} if revision else {}
+
+
 def gateways() -> list[str]:
     answer = client("ec2", REGION).describe_internet_gateways()["InternetGateways"]
     return [each["InternetGatewayId"] for each in answer]

@@ -211,6 +211,11 @@ def test_what_early_validation_found_is_told_by_describe_events(cfn: Any, cloud:
     assert event["EventType"] == "VALIDATION_ERROR"
     assert event["LogicalResourceId"] == "Vpc"
     assert "Colour" in event["ValidationStatusReason"] + event["ValidationPath"]
+    cfn.create_stack(StackName="direct", TemplateBody=json.dumps({"Resources": wrong}))
+    cloud.advance(1)
+    response = cfn.describe_events(StackName="direct", Filters={"FailedEvents": True})
+    [event] = [event for event in response["OperationEvents"] if event["EventType"] == "VALIDATION_ERROR"]
+    assert (event["OperationType"], event["ValidationPath"]) == ("CREATE_STACK", "/Resources/Vpc/Properties")
 
 
 def test_express_mode_waits_for_no_signals_and_keeps_what_failed_unless_told(cfn: Any, cloud: CloudFormation) -> None:

@@ -13,6 +13,7 @@ from moto.core.utils import get_service_model
 from served_api import Served
 from small_stacks import TRUST
 
+from cfngen.sandbox import api
 from cfngen.sandbox.api.actions import ACTIONS
 from cfngen.sandbox.cloudformation import CloudFormation
 
@@ -118,6 +119,31 @@ def test_deleted_stack_answers_by_its_id_only(cfn: Any, cloud: CloudFormation) -
     assert summary["StackId"] == identity
     assert cfn.list_stacks(StackStatusFilter=["CREATE_COMPLETE"])["StackSummaries"] == []
     cfn.delete_stack(StackName="net")  # there is none, and AWS says nothing
+
+
+def test_a_forced_deletion_is_shown(cfn: Any, cloud: CloudFormation) -> None:
+    identity = created(cfn, cloud)
+    gateway = {"InternetGatewayId": cloud.stack("net").resources["Gateway"].physical_id}
+    ec2 = session().client("ec2")
+    ec2.detach_internet_gateway(**gateway, VpcId=cloud.stack("net").resources["Vpc"].physical_id)
+    ec2.attach_internet_gateway(**gateway, VpcId=ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"])
+    cfn.delete_stack(StackName="net")
+    cloud.wait(cloud.stack(identity))
+    [failed] = cfn.describe_stacks(StackName=identity)["Stacks"]
+    assert (failed["StackStatus"], failed.get("DeletionMode")) == ("DELETE_FAILED", None)
+    cfn.delete_stack(StackName="net", DeletionMode="FORCE_DELETE_STACK")
+    cloud.wait(cloud.stack(identity))
+    [deleted] = cfn.describe_stacks(StackName=identity)["Stacks"]
+    assert (deleted["StackStatus"], deleted["DeletionMode"]) == ("DELETE_COMPLETE", "FORCE_DELETE_STACK")
+
+
+def test_a_page_of_events_has_a_hundred(cloud: CloudFormation) -> None:
+    handles = {f"Handle{number}": {"Type": "AWS::CloudFormation::WaitConditionHandle"} for number in range(40)}
+    with api.serving(cloud):
+        client = session().client("cloudformation")
+        created(client, cloud, TemplateBody=json.dumps({"Resources": handles}))
+        pages = client.get_paginator("describe_stack_events").paginate(StackName="net")
+        assert [len(page["StackEvents"]) for page in pages] == [100, len(cloud.stack("net").events) - 100]
 
 
 def test_resources_events_and_lists_come_in_pages(cfn: Any, cloud: CloudFormation, served: Served) -> None:

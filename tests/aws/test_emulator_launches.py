@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ec2_parts import ZONE, ec2
+from ec2_parts import ZONE, ec2, resource, subnet
+from mixed_groups import ZONES, instances, resized, zones_in_use
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from small_stacks import REGION, group, reasons, running, signalling, text, types
@@ -32,6 +33,58 @@ def test_a_group_launches_where_there_is_room(cloud: CloudFormation) -> None:
     assert stack.status == "ROLLBACK_COMPLETE"
     stack = cloud.create_stack("t", body=text(unwatched(AvailabilityZones=[ZONE, "us-west-2b"])))
     assert stack.status == "CREATE_COMPLETE", reasons(stack, "Group", "CREATE_FAILED")
+
+
+def spread(count: int, *, most: int = 7, **rolling: Any) -> dict[str, Any]:
+    """A plain group in three zones, with a subnet in each."""
+    resources = group(count, most=most, **rolling)
+    del resources["Group"]["CreationPolicy"], resources["Group"]["Properties"]["AvailabilityZones"]
+    resources["Group"]["UpdatePolicy"]["AutoScalingRollingUpdate"] |= {"WaitOnResourceSignals": False}
+    subnets = {f"Subnet{number}": subnet(f"10.0.{number}.0/24", zone=zone) for number, zone in enumerate(ZONES)}
+    identifiers = [{"Ref": name} for name in subnets]
+    sizes = {"MinSize": "2", "DesiredCapacity": str(count)}
+    resources["Group"]["Properties"] |= {"VPCZoneIdentifier": identifiers, **sizes}
+    return {"Vpc": resource("VPC", CidrBlock="10.0.0.0/16"), **subnets, **resources}
+
+
+def test_a_plain_group_keeps_its_zones_even(cloud: CloudFormation) -> None:
+    stack = cloud.wait(cloud.create_stack("s", body=text(spread(4, MaxBatchSize=2))))
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    assert sorted(zones_in_use().values()) == [1, 1, 2]
+    subnets = {stack.resources[f"Subnet{number}"].physical_id: zone for number, zone in enumerate(ZONES)}
+    assert all(subnets[each["SubnetId"]] == each["Placement"]["AvailabilityZone"] for each in instances())
+
+    lost = instances()[0]
+    ec2().terminate_instances(InstanceIds=[lost["InstanceId"]])
+    cloud.advance(600)
+    assert sorted(zones_in_use().values()) == [1, 1, 2]
+
+    updated = spread(4, MaxBatchSize=2)
+    updated["Template"]["Properties"]["LaunchTemplateData"]["InstanceType"] = "t3.large"
+    cloud.wait(cloud.update_stack("s", body=text(updated)))
+    assert (types(), sorted(zones_in_use().values())) == (["t3.large"] * 4, [1, 1, 2])
+
+    for size, counts in ((3, [1, 1, 1]), (7, [2, 2, 3]), (4, [1, 1, 2]), (2, [1, 1])):
+        resized(stack, size)
+        assert sorted(zones_in_use().values()) == counts
+
+
+def test_a_plain_group_goes_where_there_is_room_and_loses_one_where_it_has_most(cloud: CloudFormation) -> None:
+    capacity.remove_capacity(REGION, "t3.small", ZONES[1])
+    stack = cloud.wait(cloud.create_stack("s", body=text(spread(4))))
+    assert zones_in_use() == {ZONES[0]: 2, ZONES[2]: 2}
+    capacity.reset(REGION)
+    resized(stack, 5)
+    assert zones_in_use() == {ZONES[0]: 2, ZONES[1]: 1, ZONES[2]: 2}
+    for each in instances():
+        if each["Placement"]["AvailabilityZone"] == ZONES[0]:
+            client("autoscaling", REGION).set_instance_protection(
+                AutoScalingGroupName=stack.resources["Group"].physical_id,
+                InstanceIds=[each["InstanceId"]],
+                ProtectedFromScaleIn=True,
+            )
+    resized(stack, 4)
+    assert zones_in_use() == {ZONES[0]: 2, ZONES[1]: 1, ZONES[2]: 1}
 
 
 def test_room_that_comes_back_is_used(cloud: CloudFormation) -> None:

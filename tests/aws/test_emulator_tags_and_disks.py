@@ -53,6 +53,17 @@ def test_a_launch_template_has_the_tags_that_it_was_given_last(cloud: CloudForma
     assert "TagSpecifications" not in version["LaunchTemplateData"]
 
 
+@pytest.mark.parametrize(
+    "team", ["<blue & 'green'/>", 'a "b" ]]> é\u2026', "&amp;", "#text", "@xmlns", "true", "None", ""]
+)
+def test_a_text_comes_back_whatever_it_means_in_xml(team: str) -> None:
+    ec2 = client("ec2", REGION)
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    ec2.create_tags(Resources=[vpc], Tags=[{"Key": "team", "Value": team}])
+    [described] = ec2.describe_vpcs(VpcIds=[vpc])["Vpcs"]
+    assert described["Tags"] == [{"Key": "team", "Value": team}]
+
+
 @pytest.mark.parametrize("kind", ["io1", "io2"])
 def test_an_instance_may_have_a_disk_with_iops_of_its_own(cloud: CloudFormation, kind: str) -> None:
     ec2 = client("ec2", REGION)

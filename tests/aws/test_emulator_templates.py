@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from small_stacks import nested
+from small_stacks import nested, refused_early
 
 from cfngen.sandbox.cloudformation import (
     HANDLERS,
@@ -20,6 +20,7 @@ from cfngen.sandbox.cloudformation import (
 from cfngen.sandbox.cloudformation.property_schemas import schema, tag_property
 from cfngen.sandbox.cloudformation.stack import masked_parameters
 
+VPC, VOLUME = "AWS::EC2::VPC", "AWS::EC2::Volume"
 GATEWAY = {"Type": "AWS::EC2::InternetGateway"}
 KEY_PAIR = {"Type": "AWS::EC2::KeyPair", "Properties": {"KeyName": {"Ref": "Name"}}}
 
@@ -274,28 +275,46 @@ def test_iam_resources_must_be_acknowledged(cloud: CloudFormation) -> None:
         cloud.create_stack("s", body=body)
 
 
-def properties_that_fail() -> list[Any]:
-    vpc, volume = "AWS::EC2::VPC", "AWS::EC2::Volume"
-    return [
-        pytest.param(vpc, {"CidrBlock": "10.0.0.0/16", "Colour": "red"}, "extraneous key.*Colour", id="unknown"),
+@pytest.mark.parametrize(
+    ("resource_type", "properties", "says"),
+    [
+        pytest.param(VPC, {"CidrBlock": "10.0.0.0/16", "Colour": "red"}, "extraneous key.*Colour", id="unknown"),
         pytest.param("AWS::EC2::Subnet", {"CidrBlock": "10.0.0.0/24"}, "required key.*VpcId", id="missing"),
-        pytest.param(vpc, {"CidrBlock": "10.0.0.0/16", "VpcId": "vpc-1"}, "read-only.*VpcId", id="read-only"),
-        pytest.param(vpc, {"CidrBlock": ["10.0.0.0/16"]}, "found: array", id="list"),
-        pytest.param(volume, {"AvailabilityZone": "us-west-2a", "Size": "much"}, "found: 'much'", id="no number"),
-        pytest.param(volume, {"AvailabilityZone": "us-west-2a", "Size": 1, "Tags": [{"Key": "a"}]}, "Value", id="deep"),
-        pytest.param(vpc, {"CidrBlock": "10.0.0.0/4"}, "CreateVpc", id="refused by the service"),
-    ]
-
-
-@pytest.mark.parametrize(("resource_type", "properties", "says"), properties_that_fail())
-def test_properties_that_fail_their_resource(
+        pytest.param(VPC, {"CidrBlock": "10.0.0.0/16", "VpcId": "vpc-1"}, "read-only.*VpcId", id="read-only"),
+        pytest.param(VPC, {"CidrBlock": ["10.0.0.0/16"]}, "found: array", id="list"),
+        pytest.param(VOLUME, {"AvailabilityZone": "us-west-2a", "Size": "much"}, "found: 'much'", id="no number"),
+        pytest.param(VOLUME, {"AvailabilityZone": "us-west-2a", "Size": 1, "Tags": [{"Key": "a"}]}, "Value", id="deep"),
+        pytest.param(
+            VOLUME,
+            {"AvailabilityZone": {"Fn::Select": [0, {"Fn::Split": ["|", {"Ref": "Gateway"}]}]}, "Size": "much"},
+            "found: 'much'",
+            id="beside what is not known yet",
+        ),
+    ],
+)
+def test_properties_that_stop_the_operation_before_its_first_resource(
     cloud: CloudFormation, resource_type: str, properties: Any, says: str
 ) -> None:
-    stack = cloud.create_stack("s", body=template(Resources={"It": {"Type": resource_type, "Properties": properties}}))
+    resources = {"Gateway": GATEWAY, "It": {"Type": resource_type, "Properties": properties}}
+    cloud.create_stack("right", body=template())
+    for stack, status in (
+        (cloud.create_stack("s", body=template(Resources=resources), tags={"a": "b"}), "ROLLBACK_COMPLETE"),
+        (cloud.update_stack("right", body=template(Resources=resources)), "UPDATE_ROLLBACK_COMPLETE"),
+    ):
+        assert stack.status == status
+        assert re.search(says, refused_early(cloud)["It"])
+        began = [event for event in stack.events if "PropertyValidation" in event.reason]
+        assert [event.logical_id for event in began] == [stack.name]
+        assert not [event for event in stack.events if event.logical_id == "It"]
+
+
+def test_what_the_service_refuses_fails_its_resource(cloud: CloudFormation) -> None:
+    vpc = {"Type": VPC, "Properties": {"CidrBlock": "10.0.0.0/4"}}
+    stack = cloud.create_stack("s", body=template(Resources={"It": vpc}))
     assert stack.status == "ROLLBACK_COMPLETE"
     [failed] = [event for event in stack.events if event.status == "CREATE_FAILED"]
     assert failed.logical_id == "It"
-    assert re.search(says, failed.reason)
+    assert "CreateVpc" in failed.reason
 
 
 def test_texts_become_the_types_of_the_schema(cloud: CloudFormation) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 from refusal import Creation, Refusal, ServiceCall, TestedElsewhere, Update, tables
-from small_stacks import reasons, text
+from small_stacks import reasons, refused_early, text
 
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation
 
@@ -41,7 +41,7 @@ def refusal_of(row: Refusal, cloud: CloudFormation) -> str:
     stack = cloud.wait(cloud.create_stack("s", body=text(dict(resources)), capabilities=CAPABILITIES))
     if isinstance(row.tried, Creation):
         assert stack.status == "ROLLBACK_COMPLETE"
-        return " ".join(reasons(stack, row.tried.fails, "CREATE_FAILED"))
+        return refused_early(cloud).get(row.tried.fails) or " ".join(reasons(stack, row.tried.fails, "CREATE_FAILED"))
     assert stack.status == "CREATE_COMPLETE", stack.events
     second = text(dict(row.tried.second(resources)))
     if not row.tried.fails:
@@ -51,7 +51,7 @@ def refusal_of(row: Refusal, cloud: CloudFormation) -> str:
     cloud.wait(cloud.update_stack("s", body=second, capabilities=CAPABILITIES))
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
     failed = [*reasons(stack, row.tried.fails, "UPDATE_FAILED"), *reasons(stack, row.tried.fails, "CREATE_FAILED")]
-    return " ".join(failed)
+    return refused_early(cloud).get(row.tried.fails) or " ".join(failed)
 
 
 def test_no_row_stands_there_twice() -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from ec2_parts import VPC, table
+from ec2_parts import VPC, security_group, table
 from ec2_parts import subnet as place
 from refusals_buckets import EVERYBODY, OBJECTS, TLS, WHOLE, bucket, encrypted, with_policy
 from refusals_endpoints import NAMED_VPC, S3, gateway_endpoint, interface_endpoint
@@ -14,11 +14,13 @@ from refusals_identity import ACCOUNT, LISTING, allowing, document, made, profil
 from refusals_load_balancers import NETWORK, attribute, balancer, group, listener, subnet, targets
 from refusals_load_balancers import WHOLE as BALANCED
 from refusals_nat_gateways import ADDRESS, OPEN, nat
+from refusals_scaling import idle
 from refusals_secrets import ROOT, key
-from small_stacks import REGION, text
+from small_stacks import BAD, GATEWAY, REGION, created, nested, reasons, tagged, text, updated
 
 from cfngen.sandbox.cloudformation import CloudFormation, client
 
+ANY_TAGS = [{"Key": "cost {centre}", "Value": "${team}, #1 (50 %)"}]
 OIDC = f"{ACCOUNT}:oidc-provider/oidc.eks.us-west-2.amazonaws.com/id/A"
 ANYBODY_OF_THE_ACCOUNT = {
     **ROOT,
@@ -83,6 +85,10 @@ ACCEPTED: dict[str, dict[str, Any]] = {
         **NETWORK, "It": targets(HealthCheckIntervalSeconds=300, HealthCheckTimeoutSeconds=120)},
     "checks as slow as they are rare": {
         **NETWORK, "It": targets(HealthCheckIntervalSeconds=10, HealthCheckTimeoutSeconds=10)},
+    "tags of EC2 with any character": {"Vpc": VPC, "It": security_group(Tags=ANY_TAGS)},
+    "the region's own prefix list of S3": {
+        "Vpc": VPC, "It": security_group(SecurityGroupEgress=[
+            {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "DestinationPrefixListId": "pl-68a54001"}])},
     "targets drained for an hour": {
         **NETWORK, "It": targets(TargetGroupAttributes=attribute("deregistration_delay.timeout_seconds", "3600"))},
 }  # fmt: skip
@@ -134,3 +140,53 @@ def test_a_key_that_somebody_has_given_up_does_not_stop_a_deletion(cloud: CloudF
     stack = cloud.wait(cloud.create_stack("s", body=text({"It": key(ROOT)})))
     client("kms", REGION).schedule_key_deletion(KeyId=stack.resources["It"].physical_id, PendingWindowInDays=7)
     assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
+
+
+def test_tags_of_a_stack_may_have_any_character_that_its_resources_may(cloud: CloudFormation) -> None:
+    cloud.wait(cloud.create_stack("s", body=text({"Vpc": VPC}), tags={"team": "a & b, {c} $5"}))
+    [vpc] = client("ec2", REGION).describe_vpcs(VpcIds=[cloud.stack("s").resources["Vpc"].physical_id])["Vpcs"]
+    assert {"Key": "team", "Value": "a & b, {c} $5"} in vpc["Tags"]
+    stack = cloud.wait(cloud.create_stack("t", body=text({"It": role()}), tags={"team": "a & b"},
+                                          capabilities=["CAPABILITY_IAM"]))  # fmt: skip
+    assert stack.status == "ROLLBACK_COMPLETE"
+
+
+def test_a_group_launches_the_image_that_a_parameter_has_at_that_time(cloud: CloudFormation) -> None:
+    ec2 = client("ec2", REGION)
+    images = [ec2.register_image(Name=name)["ImageId"] for name in ("one", "two")]
+    resources = idle(Tags=[{**tag, "PropagateAtLaunch": True} for tag in ANY_TAGS])
+    resources["Template"]["Properties"]["LaunchTemplateData"]["ImageId"] = "resolve:ssm:/images/node"
+    cloud.parameter_store["/images/node"] = images[0]
+    created(cloud, resources)
+    cloud.parameter_store["/images/node"] = images[1]
+    resources["Group"]["Properties"]["MaxSize"] = resources["Group"]["Properties"]["MinSize"] = "2"
+    assert updated(cloud, resources).status == "UPDATE_COMPLETE"
+    instances = [each["Instances"][0] for each in ec2.describe_instances()["Reservations"]]
+    assert sorted(each["ImageId"] for each in instances) == sorted(images)
+    assert all(ANY_TAGS[0] in each["Tags"] for each in instances), "any character, as all tags of EC2"
+
+
+def test_a_nested_stack_is_updated_and_deleted_without_its_parent(cloud: CloudFormation) -> None:
+    def body(name: str, value: str) -> str:
+        return text({"Child": nested(name, text({"G": tagged(a=value)}))})
+
+    stack = cloud.wait(cloud.create_stack("s", body=body("one", "1")))
+    child = stack.children["Child"]
+    cloud.wait(cloud.update_stack(child.name, body=text({"G": tagged(a="2"), "H": GATEWAY})))
+    assert (stack.status, child.status, set(child.resources)) == ("CREATE_COMPLETE", "UPDATE_COMPLETE", {"G", "H"})
+    assert child.events[-1].status == "UPDATE_COMPLETE", "its cleanup waits for no parent"
+    # Its parent takes it back to the template that it names.
+    cloud.wait(cloud.update_stack("s", body=body("three", "3")))
+    assert (stack.status, child.status, set(child.resources)) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE", {"G"})
+    assert cloud.wait(cloud.delete_stack(child.name)).status == "DELETE_COMPLETE"
+    cloud.wait(cloud.update_stack("s", body=body("four", "4")))
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert reasons(stack, "Child", "UPDATE_FAILED") == [f"Stack with id {child.id} does not exist"]
+    assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
+
+
+def test_a_failed_update_of_a_nested_stack_alone_rolls_back_alone(cloud: CloudFormation) -> None:
+    stack = cloud.wait(cloud.create_stack("s", body=text({"Child": nested("one", text({"G": GATEWAY}))})))
+    child = stack.children["Child"]
+    cloud.wait(cloud.update_stack(child.name, body=text({"G": GATEWAY, "It": BAD})))
+    assert (stack.status, child.status) == ("CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")

@@ -18,6 +18,7 @@ import yaml
 from botocore import xform_name
 from botocore.exceptions import ClientError
 from clusters import ALLOWED, BUCKET, PREFIX, Account, golden, landlord, prepared
+from small_stacks import refused_early
 
 from cfngen.sandbox.cloudformation import ApiError, NotModelledError, ResourceError, Stack, client
 
@@ -173,7 +174,7 @@ class Attempt:
             return Refused(str(error), modelled=False)
         if stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
             return None
-        failed = failures(stack, seen)
+        failed = [*refused_early(cloud).items(), *failures(stack, seen)]
         words = "\n".join(reason for _, reason in failed)
         return Refused(words, tuple(key for key, _ in failed), modelled="(NotModelled)" not in words)
 

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from status_walk import STACK, Known, Ran, shortened
-from walked_commands import ACTING, CANCELLING, LEADING, READING, Found
+from walked_commands import ACTING, CANCELLING, READING, Found
 
 from cfngen.deploy.messages.stack_status import StackHealth
 
 BEGIN = "<!-- What follows was recorded by tests/cli/test_status_walk.py; change the program, not this table. -->"
 END = "<!-- End of what was recorded. -->"
 _MOST = 3  # nested stacks that are named
+_SHOWN = frozenset({"watch", "deploy", "rollback", "rollback --force", "delete", "delete --leave-behind"})
+"""Commands that lead from one status of the stacks to another, as a reader may type them."""
 
 
 def section(found: Sequence[Found], known: Known) -> str:
@@ -85,7 +87,7 @@ def _cell(ran: Ran) -> str:
     if ran.command == "watch" and not ran.changed and ran.status.health not in (StackHealth.ABSENT, StackHealth.EMPTY):
         return f"shows how it ended {code}"
     if ran.refused:
-        steps = [f"`{shortened(step)}`" for step in ran.steps if shortened(step) in LEADING]
+        steps = [f"`{shortened(step)}`" for step in ran.steps if shortened(step) in _SHOWN]
         return f"refused {code}" + (f": {', '.join(dict.fromkeys(steps))}" if steps else "")
     if ran.command == "plan":
         return f"{'changes' if ran.code else 'no changes'} {code}"
@@ -112,8 +114,8 @@ def _way(found: Found, known: Known) -> str:
         taken = known.get((state, shortened(step)))
         if taken is None:
             continue
-        if shortened(step) not in LEADING:
-            steps += [step for step in taken.steps if step not in steps and shortened(step) in LEADING]
+        if shortened(step) not in _SHOWN:
+            steps += [step for step in taken.steps if step not in steps and shortened(step) in _SHOWN]
             continue
         text = f"`{shortened(step)}`: {_ending(taken)}"
         told += [text] if text not in told else []

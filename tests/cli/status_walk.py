@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 
 import pytest
 import yaml
+from advised_commands import advised, is_followed, leads, name_of
 from deployed import place
 from deployed_cluster import Place, session
 from moto.autoscaling.models import autoscaling_backends
@@ -35,6 +36,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.cli.application import application
 from cfngen.cli.display.screen import Screen
 from cfngen.cli.input.target import Target
+from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.sandbox.cloudformation import Stack
@@ -47,21 +49,14 @@ AGREED = {
     "plan": "--create-bucket",
     "deploy": "--yes --allow-danger --no-verify",
     "rollback": "--yes --allow-danger",
-    "delete": "--yes",
+    **dict.fromkeys(("delete", "etcd restore", "pause", "replace", "resume"), "--yes"),
 }
 """What says yes beforehand: nobody sits at this terminal."""
 PAGE = 30  # events in an answer
 LONGER = 12  # times that a sleep takes: a watch then looks less often
 LIFE = ("plan", "deploy", "status", "events", "validate cluster", "kubeconfig", "delete")
 """What all of cfngen's modules and clients are needed for."""
-_PLACEHOLDERS = ("etcd restore",)  # what takes the key of a snapshot
 _SUFFIX = re.compile(r"-[0-9A-F]{12}\b")
-_VALUE = r"""(?:'[^']*'|[^\s`'"-](?:[^\s`'";&|(),]*[^\s`'";&|(),.:])?)"""
-_SUGGESTED = re.compile(
-    r"\bcfngen ((?:plan|deploy|watch|events|status|validate(?: cluster)?|kubeconfig|etcd (?:list|backup|restore)|"
-    rf"rollback|delete)\b(?: --?[a-z][a-z-]*(?:[ =]{_VALUE})?)*)"
-)
-"""A command that the output suggests, as an operator finds it there."""
 Answer = TypeVar("Answer")
 
 
@@ -112,6 +107,8 @@ class Ran:
 
 Known = dict[tuple[str, str], Ran]
 """Steps that were taken, by the state and the command, as it is shortened; and commands that were tried unasked."""
+AGAIN = ", again"
+"""Behind a command that was run twice in a row: what came of the second time, in the state that the first has left."""
 TRIED = ", unasked"
 """Behind a command that was run in a state where nobody may have named it."""
 
@@ -262,21 +259,21 @@ class Walk:
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), self._clients.unchanged():
             try:
-                application.main([*words, *AGREED.get(words[0], "").split(), *options], prog_name="cfngen")
+                application.main([*words, *AGREED.get(name_of(line), "").split(), *options], prog_name="cfngen")
                 code: Any = 0
             except SystemExit as left:
                 code = left.code or 0
         assert not self.clock.leaving, f"{line}: the root has never been in {leaving}: {err.getvalue()}"
         self.place.world.close()  # a copy would have its sockets, and not the threads that answer there
         text = out.getvalue() + err.getvalue()
-        steps = tuple(dict.fromkeys(match[1] for match in _SUGGESTED.finditer(text)))
-        return Ran(shortened(line), code, text, before, self.state(), self.stacks, tuple(self._ends()[ends:]), steps)
+        ended = tuple(self._ends()[ends:])
+        return Ran(shortened(line), code, text, before, self.state(), self.stacks, ended, advised(text))
 
     def follow(self, ran: Ran, known: Known) -> None:
-        """Take every step that a command names, and those that they name, each in a copy of this moment."""
+        """Take every step that is named, twice in a row, and those that it names, each in a copy of this moment."""
         for step in ran.steps:
             key = (ran.after, shortened(step))
-            if key in known or key[1] in _PLACEHOLDERS:
+            if key in known or not is_followed(step):
                 continue
             if tried := known.get((ran.after, f"{key[1]}{TRIED}")):
                 known[key] = tried
@@ -285,8 +282,12 @@ class Walk:
                 continue
 
             def taken(step: str = step, key: tuple[str, str] = key) -> None:
-                known[key] = self.type(step)
-                self.follow(known[key], known)
+                first = known[key] = self.type(step)
+                self.follow(first, known)
+                again = (first.after, f"{key[1]}{AGAIN}")
+                if again not in known and (leads(step) or first.changed):
+                    known[again] = self.type(step)
+                    self.follow(known[again], known)
 
             in_a_copy(taken, known)
 
@@ -306,11 +307,16 @@ class Walk:
         return [stack for stack in self.engine.stacks() if stack.status != "DELETE_COMPLETE"]
 
     def _launching(self) -> list[Any]:
-        """Which groups launch from the newest version of their launch templates."""
+        """Which groups launch from the newest version of their launch templates, their sizes, and which are paused."""
         # From moto itself, as each command asks twice and the answer of the service takes long to write.
         groups = autoscaling_backends[DEFAULT_ACCOUNT_ID][self.engine.region].autoscaling_groups.values()
         return sorted(
-            (one.name, one.launch_template["Version"] == str(one.ec2_launch_template.latest_version_number))
+            (
+                one.name,
+                one.launch_template["Version"] == str(one.ec2_launch_template.latest_version_number),
+                (one.min_size, one.max_size, one.desired_capacity),
+                any(tag["Key"] == PAUSED for tag in one.tags),
+            )
             for one in groups
         )
 

@@ -129,11 +129,23 @@ def test_a_cluster_that_does_not_work_is_an_exit_code_of_its_own(
     monkeypatch.setattr("cfngen.cli.verification.SETTLING_TIME", timedelta(seconds=30))
     named = ("--yes", "--set", "name=sick")
     assert run("deploy", *ALLOWED, *named, stack="sick").code == 0
-    where.world.cluster("sick").state.add_pod("coredns-broken")
+    broken = where.world.cluster("sick").state.add_pod("coredns-broken")
+    broken["spec"]["nodeSelector"] = {"disk": "of no node"}
     ran = run("deploy", *named, "--set", "nodeGroups[0].maxSize=5", stack="sick")
     assert ran.code == 2
     assert "coredns-broken" in ran.out
     assert run("deploy", *named, "--no-verify", "--set", "nodeGroups[0].maxSize=6", stack="sick").code == 0
+
+
+def test_without_a_network_plug_in_the_deployment_ends_at_once_and_says_what_is_missing(
+    run: Command, where: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cfngen.cli.verification.SETTLING_TIME", timedelta(hours=9))
+    begun = where.clock.now()
+    ran = run("deploy", *ALLOWED, "--yes", "--set", "name=bare", "--set", "network.plugin=none", stack="bare")
+    assert ran.code == 2
+    assert where.clock.now() - begun < timedelta(hours=1)
+    assert "if network.plugin is none, install one, or list its chart in addons.charts" in " ".join(ran.out.split())
 
 
 def test_without_a_cluster_file_the_stack_says_which_cluster_it_is(
@@ -307,7 +319,7 @@ def test_being_terminated_says_how_to_attach_again(run: Command, where: Place) -
     where.clock.meanwhile[where.clock.sleeps + 6] = lambda: signal.raise_signal(signal.SIGTERM)
     ran = deployed(run, "terminated")
     assert ran.code == 143
-    assert re.search(r"^Next: cfngen watch .*--stack-name terminated ", ran.err, re.MULTILINE)
+    assert re.search(r"^Next: cfngen watch .*--stack-name terminated ", ran.out, re.MULTILINE)
     assert run("watch", stack="terminated").code == 0
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import re
 import shlex
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ import aws_cli
 import pytest
 import yaml
 from deployed_cluster import Place, Shell, operating, place, session
+from shell import COMMANDS
 
 from cfngen.cluster.load import parse
 from cfngen.sandbox.durations import DURATIONS
@@ -283,6 +286,58 @@ def test_a_deployment_is_left_by_ctrl_c(on_call: OnCall) -> None:
     on_call.follow("cfngen watch")
     on_call.type(f"cfngen validate {STACK}")
     on_call.works()
+
+
+ENDED = {
+    "plan": ("plan --create-bucket", "CreateChangeSet", ""),
+    "etcd backup": ("etcd backup", "PutObject", "cfngen etcd list"),
+    "replace": ("replace a --yes", "TerminateInstanceInAutoScalingGroup", "cfngen replace a"),
+    "etcd restore": ("etcd restore --yes", "TerminateInstanceInAutoScalingGroup", "cfngen etcd restore"),
+    "pause": ("pause --yes", "UpdateAutoScalingGroup", "cfngen pause"),
+    "resume": ("resume --yes", "UpdateAutoScalingGroup", "cfngen resume"),
+    "deploy": ("deploy --yes --on-failure keep", "ExecuteChangeSet", "cfngen watch"),
+    "watch": ("", "DescribeStackEvents", "cfngen watch"),
+    "rollback": ("rollback --yes", "RollbackStack", "cfngen watch"),
+    "delete": ("delete --yes", "DeleteStack", "cfngen delete"),
+}
+"""Of each command that waits: what is typed, or advised by the command before, the call after which it is ended, and
+what it advises."""
+ENDED_ELSEWHERE = {"rehearse": "removes all that it has made (test_rehearse_command)"}
+
+
+def waiting_commands() -> set[str]:
+    callbacks = {name: inspect.unwrap(command.callback) for name, command in COMMANDS.items() if command.callback}
+    return {name for name, callback in callbacks.items() if "screen(" in inspect.getsource(callback)}
+
+
+def test_every_command_that_waits_is_ended_once() -> None:
+    assert waiting_commands() == ENDED.keys() | ENDED_ELSEWHERE.keys()
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_command_that_is_ended_says_what_goes_on(on_call: OnCall, number: signal.Signals) -> None:
+    """Whichever command it is, and whatever ends it, what it advises then leads to the end."""
+    clock, faults = on_call.where.clock, on_call.where.served.faults
+
+    def end_at_the_next_sleep() -> None:
+        clock.meanwhile[clock.sleeps + 1] = lambda: signal.raise_signal(number)
+
+    for name, (typed, call, advised) in ENDED.items():
+        if name == "deploy":
+            on_call.where.world.cloud.fail("NodeGroupGeneralAutoScalingGroup", "no capacity", during="UPDATE")
+            group = {**FILE["nodeGroups"][0], "instanceType": "m6i.xlarge"}
+            Path("cluster.yaml").write_text(yaml.safe_dump({**FILE, "nodeGroups": [group]}))
+        line = f"cfngen {typed} {STACK}" if typed else on_call.advice(f"cfngen {name}")
+        faults.after(call, end_at_the_next_sleep)
+        attached = name in ("deploy", "watch", "rollback", "delete")
+        on_call.type(line, 143 if number is signal.SIGTERM else 6 if attached else 130)
+        assert ("nothing is left half-written" in on_call.printed) == (not advised), on_call.printed
+        if name == "watch":
+            on_call.follow(advised, code=1)
+        elif advised and name != "deploy":
+            on_call.follow(advised)
+    assert not on_call.where.world.machines.running_ids()
 
 
 @pytest.mark.drill

@@ -226,7 +226,7 @@ def test_what_a_region_lacks_for_good_is_to_be_changed_in_the_file(cfngen, direc
     ("options", "message"),
     [
         (("--from", "prod"), "there is no example 'prod'; did you mean 'production'?"),
-        (("--from", "xyzzy"), "there is no example 'xyzzy'; there are existing-vpc, fully-private,"),
+        (("--from", "xyzzy"), "there is no example 'xyzzy'; there are existing-everything, existing-vpc,"),
         (("--name", "Blue"), "name: 'Blue' is not a cluster name"),
         (("--region", "us-wets-2"), "region: AWS has no region us-wets-2; did you mean us-west-2"),
         (("cluster.schema.json",), "cluster.schema.json is the name of the schema; choose another name"),
@@ -292,7 +292,7 @@ def test_an_example_without_subnets_takes_any_number_of_zones(typing, directory)
 
 def test_a_wrong_answer_is_explained_and_asked_for_again(typing, directory):
     refused = {
-        "9": "enter a number from 1 to 7, or a name",
+        "9": "enter a number from 1 to 8, or a name",
         "Blue": "name: 'Blue' is not a cluster name",
         "mars": "region: 'mars' is not an AWS region such as us-west-2",
         "us-east-1a": "network.subnets: the example has 2 subnets; name a zone for each",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 
 import click
 import pytest
-from shell import Shell
+from shell import COMMANDS, Shell
 
-from cfngen.cli.application import application
 from cfngen.cli.input.options import Duration
 from cfngen.cli.render.durations import format_duration
 
@@ -28,20 +26,6 @@ OF_A_FILE = {
     "templates": (("json", "yaml"), "--output-dir"),
     "graph": (("svg", "html", "mermaid", "dot"), "--output-file"),
 }
-
-
-def commands(group: click.Group, context: click.Context, name: str = "") -> Iterator[tuple[str, click.Command]]:
-    """Every command that is no group, by its name."""
-    for part in group.list_commands(context):
-        command = group.get_command(context, part)
-        assert command
-        if isinstance(command, click.Group):
-            yield from commands(command, context, f"{name}{part} ")
-        else:
-            yield name + part, command
-
-
-COMMANDS = dict(commands(application, click.Context(application)))
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

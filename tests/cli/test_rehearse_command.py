@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,16 +117,11 @@ def test_what_a_killed_one_has_left_is_removed(cfngen: Shell, where: Place, monk
 
 
 @pytest.mark.drill
-@pytest.mark.parametrize(
-    ("by", "code"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)], ids=["Ctrl-C", "SIGTERM"]
-)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"])
 def test_an_interruption_has_its_exit_code_and_a_report(
-    cfngen: Shell, where: Place, by: BaseException, code: int
+    cfngen: Shell, where: Place, number: signal.Signals, code: int
 ) -> None:
-    def interrupt() -> None:
-        raise by
-
-    where.served.faults.before("CreateChangeSet", interrupt)
+    where.served.faults.before("CreateChangeSet", lambda: signal.raise_signal(number))
     ran = cfngen("rehearse", "--up-to", "1", "--yes", "--report", "mine.json")
     assert (ran.code, stacks(where)) == (code, set()), ran.err
     assert json.loads(Path("mine.json").read_text())["result"] == "interrupted"

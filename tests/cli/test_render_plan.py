@@ -97,6 +97,21 @@ def test_a_plan_is_a_tree_with_danger_at_its_end():
     ]
 
 
+def test_what_happens_to_several_masters_is_said_once():
+    rest = "replaced, one master at a time; the API stays up while the others work"
+    groups = [
+        Change(f"Master{slot.upper()}AutoScalingGroup", "", "AWS::X::Y", "update", impact=impact, danger=impact.danger)
+        for slot in "abc"
+        for impact in [Impact(f"master {slot} is {rest}", Danger.DISRUPTIVE)]
+    ]
+    volume = Impact("master a is away while its volume is", Danger.DISRUPTIVE)
+    lines = text(update(stack(*groups, Change("V", "", "AWS::X::Y", "update", impact=volume, danger=volume.danger))))
+    assert lines[lines.index("Disruptive:") + 1 :] == [
+        "  ! masters a, b and c are replaced, one at a time; the API stays up while the others work",
+        "  ! master a is away while its volume is",
+    ]
+
+
 def test_will_and_might_be_replaced_are_told_apart_without_colour():
     might = Change("Thing", "", "AWS::X::Y", "update", Replacement.MIGHT, "snapshot")
     [line] = [each for each in text(update(stack(might))) if "Thing" in each]

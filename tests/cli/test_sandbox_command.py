@@ -126,6 +126,15 @@ def test_who_has_no_credentials_is_told_of_the_cluster_in_the_sandbox(
     assert hint in " ".join(ran.err.split())
 
 
+@pytest.mark.parametrize("command", ["status", "validate", "pause", "delete --dry-run", "etcd list"])
+def test_without_credentials_and_a_cluster_file_nothing_is_said_of_stacks(
+    cfngen: Shell, tmp_path: Path, command: str
+) -> None:
+    ran = cfngen(*command.split(), AWS_EC2_METADATA_DISABLED="true", XDG_STATE_HOME=str(tmp_path))
+    assert ran.code == 1
+    assert ran.err.startswith("error: no AWS credentials were found")
+
+
 def test_one_that_was_stopped_is_followed_by_another_with_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

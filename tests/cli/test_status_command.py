@@ -65,7 +65,8 @@ def test_a_program_gets_the_same(run: Command) -> None:
     assert printed["nextCommand"] == ""
 
 
-def test_no_stack_says_what_to_do(run: Command) -> None:
+def test_no_stack_says_what_to_do(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cfngen.templates.generate", lambda cluster: pytest.fail("nothing is compared with templates"))
     ran = run("status", stack="nothing")
     assert ran.code == 0
     assert "Stack       nothing does not exist" in ran.out
@@ -172,6 +173,17 @@ def test_what_was_changed_by_hand_is_put_back_by_the_commands_of_drift(run: Comm
     assert run("validate", "cluster").code == 0
 
 
+def test_sizes_that_were_changed_by_hand_are_put_back_by_the_advice(run: Command, where: Place) -> None:
+    hand = Hand(where)
+    hand.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=hand.ids[NODES], MinSize=3, MaxSize=5)
+    ran = run("validate", "cluster", "-o", "json")
+    [hint] = [each["hint"] for each in json.loads(ran.out)["problems"] if each["area"] == "size"]
+    command = shlex.split(hint.partition(": ")[2])
+    assert command[command.index("--region") + 1] == where.cluster.region
+    call(command, hand.client)
+    assert run("validate", "cluster").code == 0
+
+
 def test_drift_leaves_out_what_controllers_change(run: Command, where: Place) -> None:
     hand = Hand(where)
     ec2 = hand.client("ec2")
@@ -250,18 +262,28 @@ def test_groups_left_behind_are_for_deploy() -> None:
     assert str(suggested) == "cfngen deploy"
 
 
+@pytest.fixture(scope="module")
+def widely() -> dict[str, str]:
+    """What each command prints on a wide screen."""
+    return {}
+
+
 @pytest.mark.parametrize("width", [60, 80, 110, 160])
 @pytest.mark.parametrize(
     "command",
     ["status", "validate cluster", "events", "plan", "etcd list", "templates --check", "config", "config --egress",
      "config --addresses", "check network", "version"],
 )  # fmt: skip
-def test_a_narrow_screen_tears_nothing_apart(run: Command, cfngen: Shell, command: str, width: int) -> None:
+def test_a_narrow_screen_tears_nothing_apart(
+    run: Command, cfngen: Shell, widely: dict[str, str], command: str, width: int
+) -> None:
     """Lines are as wide as the screen at most, but for words that are wider; each word of a wide screen is there."""
     shell = cfngen if command.startswith(("templates", "config", "version")) else run
     name, *options = command.split()
     options += ["--defaults"] if shell is cfngen and name != "version" else []
-    wide, narrow = (shell(name, *options, COLUMNS=str(columns)).out for columns in (1000, width))
+    if command not in widely:
+        widely[command] = shell(name, *options, COLUMNS="1000").out
+    wide, narrow = widely[command], shell(name, *options, COLUMNS=str(width)).out
     for line in narrow.splitlines():
         *_, last_cell = re.sub(r"`[^`]*`", "command", line.strip()).split("  ")
         is_command = line.startswith("Next: ")

@@ -6,10 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from advised_commands import LOOKING, name_of
+from shell import COMMANDS
 from situations import SITUATIONS
 from status_page import placed, section
 from status_walk import walking
-from walked_commands import violations, walk
+from walked_commands import ACTING, LEFT_OUT, OPERATING, READING, violations, walk
 
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 
@@ -23,13 +25,22 @@ def test_every_command_in_every_status() -> None:
     """`CFNGEN_UPDATE_GOLDEN=1` writes the tables of the page again, and still fails, so that they are read."""
     with walking() as where:
         found, known = walk(where, SITUATIONS)
-    assert list(violations(found, known)) == []
+    violating = list(violations(found, known))
+    assert violating == [], "\n".join(violating)
     page = PAGE.read_text("utf-8")
     expected = placed(page, section(found, known))
     if page != expected and os.environ.get("CFNGEN_UPDATE_GOLDEN"):
         PAGE.write_text(expected, "utf-8")
         pytest.fail(f"{PAGE.name} rewritten: review it, then run without CFNGEN_UPDATE_GOLDEN")
     assert page == expected
+
+
+def test_every_command_is_walked_or_left_out_for_a_reason() -> None:
+    """What any output advises is followed for all of them, but for what is in `NOT_FOLLOWED`."""
+    walked = {name_of(command) for command in (*ACTING, *READING, *OPERATING)}
+    assert walked | LEFT_OUT.keys() == COMMANDS.keys()
+    assert not walked & LEFT_OUT.keys()
+    assert set(LOOKING) < COMMANDS.keys()
 
 
 def test_every_status_of_cloudformation_is_tried() -> None:

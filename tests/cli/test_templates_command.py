@@ -9,6 +9,7 @@ import os
 import random
 import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -24,6 +25,12 @@ def written(cfngen, directory):
     """The default cluster, written to output/."""
     assert cfngen("templates", "--defaults").code == 0
     return directory / "output"
+
+
+@pytest.fixture
+def nothing_found(monkeypatch):
+    """Lint finds nothing, and takes no time for clusters that are no other test's."""
+    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
 
 
 def test_it_writes_every_stack_and_says_what_it_did(cfngen, directory):
@@ -46,7 +53,7 @@ def test_a_broken_boot_program_is_never_written(cfngen, directory, monkeypatch):
     """A Python whose tokens are others than expected once lost the text of f-strings."""
     strip = source.strip_source
     source.stripped_source.cache_clear()
-    monkeypatch.setattr(source, "strip_source", lambda text: strip(text).replace('HOME="', 'HOME "'))
+    monkeypatch.setattr(source, "strip_source", lambda text, tree: strip(text, tree).replace('HOME="', 'HOME "'))
     ran = cfngen("templates")
     source.stripped_source.cache_clear()
     assert ran.code == 1
@@ -62,6 +69,7 @@ def test_a_second_run_writes_nothing(cfngen, written):
     assert {path: path.stat().st_mtime_ns for path in written.rglob("*")} == before
 
 
+@pytest.mark.usefixtures("nothing_found")
 def test_the_size_of_user_data_is_told_when_it_comes_near_the_limit(cfngen):
     incompressible = base64.b64encode(random.Random(1).randbytes(4700)).decode()
     ran = cfngen("templates", "--set", f"nodeGroups=[{{preBootCommands: [{incompressible}]}}]")
@@ -69,11 +77,13 @@ def test_the_size_of_user_data_is_told_when_it_comes_near_the_limit(cfngen):
     assert re.findall(r"UserData of (\S+) +1[45],\d{3} of 16,384 bytes", ran.out) == ["nodes-nodes"]
 
 
+@pytest.mark.usefixtures("nothing_found")
 def test_the_environment_is_named_when_it_had_a_part(cfngen):
     ran = cfngen("templates", "--only", "vpc", VPC_NAME="main")
     assert "with VPC_NAME from the environment" in ran.out
 
 
+@pytest.mark.usefixtures("nothing_found")
 def test_a_plug_in_that_nobody_chose_is_named_with_the_reason(cfngen):
     options = ("--set", "network.topology=private", "--set", "network.subnets=[{zone: us-west-2a}, {zone: us-west-2b}]")
     ran = cfngen("templates", "--only", "vpc", *options)
@@ -169,9 +179,8 @@ def test_nothing_is_written_when_lint_finds_something(cfngen, directory, monkeyp
 
 
 @pytest.fixture
-def large(directory, monkeypatch):
-    """A cluster file with more node groups than one template can hold; lint, which would take long, finds nothing."""
-    monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
+def large(directory, nothing_found):
+    """A cluster file with more node groups than one template can hold."""
     groups = ", ".join(f"{{name: group-{number}, minSize: 0, maxSize: 1}}" for number in range(100))
     (directory / "cluster.yaml").write_text(f"nodeGroups: [{groups}]\n")
 
@@ -221,6 +230,8 @@ def test_interrupted_while_reading_it_leaves_nothing(process, directory):
     while writer is None and started.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(OSError):  # until the process has opened the other end
             writer = os.open(directory / "cluster.yaml", os.O_WRONLY | os.O_NONBLOCK)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            started.wait(0.02)
     assert writer is not None, "the process does not read its cluster file"
     try:
         started.send_signal(signal.SIGINT)

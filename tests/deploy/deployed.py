@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Any
 
 import boto3
 import pytest
-from clusters import ALLOWED, BUCKET, PREFIX, golden, templates_of
+from clusters import ALLOWED, BUCKET, PREFIX, golden, templates_of, upload
 from served_api import Served, serving
 
 from cfngen.cluster.model import Cluster
@@ -115,8 +114,7 @@ def place(cluster: Cluster | None = None, durations: Mapping[str, float] | None 
         world = opening.enter_context(open_emulated_account(cluster.region, durations=durations))
         s3 = client("s3", cluster.region)
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": cluster.region})
-        for each in templates_of(cluster):
-            s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}{each.name}.json", Body=json.dumps(each.body).encode())
+        upload({each.name: each.body for each in templates_of(cluster)})
         patch = opening.enter_context(pytest.MonkeyPatch.context())
         served = opening.enter_context(serving(world.cloud))
         world.machines.console = served.moto_extensions.set_console_output

@@ -11,7 +11,6 @@ sys.path.append(str(Path(__file__).parents[1] / "cli"))
 from aws_cli import parsed
 
 from cfngen.cluster.load import parse
-from cfngen.cluster.security_groups.needed_rules import NeededRule
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.preflight.findings import Finding, NetworkCheck
 from cfngen.deploy.preflight.network.checks import check_network
@@ -140,13 +139,3 @@ class ExistingNetwork:
         """Return the one problem or warning."""
         [finding] = self.found()
         return finding
-
-
-def permission_of(rule: NeededRule) -> dict[str, Any]:
-    """Return the argument of EC2's call for a rule."""
-    ports = {} if rule.first_port is None else {"FromPort": rule.first_port, "ToPort": rule.last_port}
-    groups = [{"GroupId": peer} for peer in rule.peers if peer.startswith("sg-")]
-    ranges = [{"CidrIp": peer} for peer in rule.peers if "/" in peer]
-    lists = [{"PrefixListId": peer} for peer in rule.peers if peer.startswith("pl-")]
-    peers = {"UserIdGroupPairs": groups, "IpRanges": ranges, **({"PrefixListIds": lists} if lists else {})}
-    return {"IpProtocol": rule.protocol, **ports, **peers}

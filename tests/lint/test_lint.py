@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from cfngen.errors import CfngenError
 from cfngen.lint import LintError, LintFinding, lint
 from cfngen.lint.findings import MESSAGE_LENGTH, shorten
+from cfngen.lint.process import LintProcess
 from cfngen.templates.document import Document
 
 TAGS = [{"Key": "KubernetesCluster", "Value": "test"}]
@@ -250,16 +252,22 @@ print(json.dumps([[f.rule, f.message] for f in findings] + ["cfnlint" in sys.mod
 REPOSITORY = Path(__file__).parents[2]
 
 
-def lint_in_a_process(directory: Path, *arguments: str, **environ: str) -> Any:
+def lint_in_a_process(directory: Path, *arguments: str, program: str = PROGRAM, **environ: str) -> Any:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "HOME": str(directory), **environ}
-    command = [sys.executable, "-c", PROGRAM, *arguments]
+    command = [sys.executable, "-c", program, *arguments]
     run = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=True)
     return json.loads(run.stdout)
 
 
-def test_the_environment_does_not_change_the_verdict(tmp_path: Path) -> None:
-    clean, hostile = tmp_path / "clean", tmp_path / "hostile"
-    clean.mkdir()
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """A directory with nothing but the cache of a process that judged there, and what the process said."""
+    directory = tmp_path_factory.mktemp("clean")
+    return directory, lint_in_a_process(directory, str(directory / "cache"))
+
+
+def test_the_environment_does_not_change_the_verdict(clean: tuple[Path, Any], tmp_path: Path) -> None:
+    hostile = tmp_path / "hostile"
     schemas = hostile / ".cache/aws/cfn-lint/schemas"
     (schemas / "providers").mkdir(parents=True)
     (schemas / "resources").mkdir()
@@ -270,15 +278,79 @@ def test_the_environment_does_not_change_the_verdict(tmp_path: Path) -> None:
     (hostile / ".cfnlintrc").write_text(rc)
     (hostile / "project").mkdir()
     (hostile / "project/.cfnlintrc.yaml").write_text(rc + "unknown_key: true\n")
-    normal = lint_in_a_process(clean)
-    assert [rule for rule, _ in normal[:-1]] == ["E3012", "W9011"]
-    command = {"AWS_REGION": "cn-north-1", "AWS_DEFAULT_REGION": "nowhere", "HOME": str(hostile)}
-    assert lint_in_a_process(hostile / "project", **command) == normal
-    assert lint_in_a_process(hostile, XDG_CACHE_HOME=str(hostile / ".cache"), PYTHONHASHSEED="7") == normal
+    environ = {
+        "AWS_REGION": "cn-north-1",
+        "AWS_DEFAULT_REGION": "nowhere",
+        "HOME": str(hostile),
+        "XDG_CACHE_HOME": str(hostile / ".cache"),
+        "PYTHONHASHSEED": "7",
+    }
+    _, verdict = clean
+    assert [rule for rule, _ in verdict[:-1]] == ["E3012", "W9011"]
+    assert lint_in_a_process(hostile / "project", **environ) == verdict
 
 
-def test_a_known_verdict_needs_no_cfn_lint(tmp_path: Path) -> None:
-    *first, imported = lint_in_a_process(tmp_path, str(tmp_path / "cache"))
-    *second, imported_again = lint_in_a_process(tmp_path, str(tmp_path / "cache"))
+def test_a_known_verdict_needs_no_cfn_lint(clean: tuple[Path, Any]) -> None:
+    directory, (*first, imported) = clean
+    *second, imported_again = lint_in_a_process(directory, str(directory / "cache"))
     assert second == first
     assert (imported, imported_again) == (True, False)
+
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="other systems lint in one process")
+
+
+@linux_only
+def test_a_process_that_loads_ahead_finds_the_same() -> None:
+    documents = [vpc(), security_groups(), root(vpc_parameters={}, output="none")]
+    with LintProcess("us-west-2") as process:
+        findings = lint(documents, region="us-west-2", process=process)
+    assert findings
+    assert findings == lint(documents, region="us-west-2")
+
+
+@linux_only
+def test_an_error_of_the_process_is_raised_by_its_parent() -> None:
+    with LintProcess("eu-nowhere-1") as process, pytest.raises(CfngenError, match="does not know the region"):
+        lint([vpc()], region="eu-nowhere-1", process=process)
+
+
+@linux_only
+def test_a_killed_process_is_reported() -> None:
+    others = multiprocessing.active_children()
+    with LintProcess("us-west-2") as process:
+        [child] = [child for child in multiprocessing.active_children() if child not in others]
+        child.kill()
+        child.join()
+        with pytest.raises(CfngenError, match="a process of it was killed"):
+            lint([vpc()], region="us-west-2", process=process)
+
+
+@linux_only
+def test_no_process_outlives_an_error_of_its_parent() -> None:
+    others = multiprocessing.active_children()
+    with pytest.raises(ZeroDivisionError), LintProcess("us-west-2"):
+        raise ZeroDivisionError
+    assert multiprocessing.active_children() == others
+
+
+LOADS_AHEAD = """
+import sys
+from pathlib import Path
+from cfngen.lint import lint, lint_process
+from cfngen.lint import process
+from cfngen.templates.document import Document
+process.cpu_count = lambda: 2
+started = []
+body = {"Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}}
+for name in ("a", "a", "b"):
+    with lint_process("us-west-2", {"name": name}, Path(sys.argv[1])) as ahead:
+        lint([Document(name, body, "tests")], region="us-west-2", cache=Path(sys.argv[1]), process=ahead)
+        started.append(ahead is not None)
+print(str(started).lower())
+"""
+
+
+@linux_only
+def test_nothing_is_loaded_ahead_for_a_cluster_whose_verdicts_are_known(tmp_path: Path) -> None:
+    assert lint_in_a_process(tmp_path, str(tmp_path / "cache"), program=LOADS_AHEAD) == [True, False, True]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cfngen.lint import cache as verdicts
-from cfngen.lint import cache_directory, lint, run
+from cfngen.lint import cache_directory, lint, process
 from cfngen.lint.views import View
 from cfngen.templates.document import Document
 
@@ -39,7 +39,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(f"{view.document}{'*' if view.nested else ''}" for view in todo)
         return [[copy.deepcopy(FACT)] for _ in todo]
 
-    monkeypatch.setattr(run, "_judge", judge)
+    monkeypatch.setattr(process, "judge", judge)
     return names
 
 

@@ -70,22 +70,40 @@ def test_user_data_size(reported_paths: Any, user_data: Any, refused: bool) -> N
     assert reported_paths("E9001", template) == ([(*DATA, "UserData")] if refused else [])
 
 
-@pytest.mark.parametrize(("size", "rules"), [(50_000, []), (60_000, ["I9003"]), (1_000_001, ["E9002", "I9003"])])
-def test_template_size(judge: Linter, size: int, rules: list[str], tmp_path: Path) -> None:
-    template = {"Resources": {"Wait": waiting()}, "Metadata": {"Padding": "x" * size}}
-    path = tmp_path / "template.json"
-    path.write_text(json.dumps(template))
-    listed = json.loads(cfn_lint("--include-checks", "I", "--", str(path)))
-    assert sorted(item["Rule"]["Id"] for item in listed if item["Rule"]["Id"][1] == "9") == rules
-    ours = judge.judge(View("tested", template, {}))
-    assert [finding["rule"] for finding in ours if finding["rule"][1] == "9"] == [
-        rule for rule in rules if rule != "I9003"
-    ]
+def test_template_size(judge: Linter, tmp_path: Path) -> None:
+    expected = {50_000: [], 60_000: ["I9003"], 1_000_001: ["E9002", "I9003"]}
+    templates = {
+        tmp_path / f"{size}.json": {"Resources": {"Wait": waiting()}, "Metadata": {"Padding": "x" * size}}
+        for size in expected
+    }
+    for path, template in templates.items():
+        path.write_text(json.dumps(template))
+    listed = json.loads(cfn_lint("--include-checks", "I", "--", *map(str, templates)))
+    for (path, template), rules in zip(templates.items(), expected.values(), strict=True):
+        of_command = [item["Rule"]["Id"] for item in listed if item["Filename"] == str(path)]
+        assert sorted(rule for rule in of_command if rule[1] == "9") == rules
+        ours = judge.judge(View("tested", template, {}))
+        assert [finding["rule"] for finding in ours if finding["rule"][1] == "9"] == [
+            rule for rule in rules if rule != "I9003"
+        ]
 
 
-@pytest.mark.parametrize(("count", "rules"), [(460, []), (501, ["E3010"])])
-def test_a_template_close_to_a_limit_is_as_good_as_any(judge: Linter, count: int, rules: list[str]) -> None:
-    template = {"Resources": {f"Wait{number}": waiting() for number in range(count)}}
+@pytest.mark.parametrize(
+    ("waiting_resources", "outputs", "rules"),
+    [
+        (1, 190, []),
+        (1, 201, ["E6010"]),
+        pytest.param(460, 1, [], marks=pytest.mark.drill),
+        pytest.param(501, 1, ["E3010"], marks=pytest.mark.drill),
+    ],
+)
+def test_a_template_close_to_a_limit_is_as_good_as_any(
+    judge: Linter, waiting_resources: int, outputs: int, rules: list[str]
+) -> None:
+    template = {
+        "Resources": {f"Wait{number}": waiting() for number in range(waiting_resources)},
+        "Outputs": {f"Output{number}": {"Value": str(number)} for number in range(outputs)},
+    }
     assert [finding["rule"] for finding in judge.judge(View("tested", template, {}))] == rules
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from clusters import bring_roles
 from drawn_files import File, get, put
-from existing_network import permission_of
 from landlord import Landlord
 
 from cfngen.cluster.load import parse
@@ -120,7 +119,7 @@ class Owner(Landlord):
             self.ec2.create_tags(Resources=[groups["nodes"]], Tags=[tag])
         for rule in needed_rules(parse(file)) if groups else ():
             if rule.direction == "ingress":
-                self.ec2.authorize_security_group_ingress(GroupId=rule.group, IpPermissions=[permission_of(rule)])
+                self.ec2.authorize_security_group_ingress(GroupId=rule.group, IpPermissions=[rule.permission])
 
     def _instances(self, file: File, instances: File) -> None:
         if drawn := get(instances, "image.id"):

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import boto3
 from cloud import Cloud
+from cluster_objects import install_network_plugin
 from clusters import templates_of
 from combinations import file_of
 from deployed import Place, place
@@ -73,6 +74,8 @@ def live(combination: Combination) -> None:
         account.reported += account.operator.messages
         assert created.status == "CREATE_COMPLETE", account.told()
         account.compare_with_plan(mark)
+        if cluster.network.plugin == "none":
+            install_network_plugin(where.world.cluster(cluster.name))
         _is_healthy(where, account, cluster)
         plan = account.operator.plan(cluster, **options)
         assert plan.changes == ()

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cfn_lint_speed import fast_linter
 from outcomes import Outcome, generated, lines_of
 
 from cfngen.lint.cache import Cache, Verdict
 from cfngen.lint.linter import Linter
-from cfngen.lint.run import without_garbage_collection
+from cfngen.lint.process import without_garbage_collection
 from cfngen.lint.views import View
 
 # How many combinations are generated ahead, and how many templates wait to be linted at most: a view has a megabyte.
@@ -92,7 +91,7 @@ def judged(
     with tempfile.TemporaryDirectory(prefix="cfngen-matrix-") as directory:
         workplace = Path(directory).resolve()
         with without_garbage_collection():
-            _LINTERS.update({region: fast_linter(region, workplace) for region in regions})
+            _LINTERS.update({region: Linter(region, workplace) for region in regions})
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin, initargs=(workplace,)) as pool:
             return _Run(pool, progress, Cache(cache) if cache else None, report).of(iter(selected))

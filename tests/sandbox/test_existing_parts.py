@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -15,12 +15,18 @@ sys.path += [str(Path(__file__).parents[1] / beside) for beside in ("aws", "depl
 
 from cloud import Cloud, default_cloud
 
+from cfngen.cli.input.existing_parts import existing_parts
+from cfngen.cluster.documents import examples
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.security_groups.needed_rules import needed_rules
 from cfngen.deploy.aws.account import connect
+from cfngen.deploy.aws.tags import cluster_tag
+from cfngen.deploy.preflight.existing.roles import find_role_problems, notices
 from cfngen.deploy.preflight.network.checks import check_network
+from cfngen.permissions.trust import trust_policy
 from cfngen.sandbox.existing_parts import make_existing_parts
-from cfngen.sandbox.services.quotas import ADDRESSES, INTERNET_GATEWAYS, VPCS
+from cfngen.sandbox.services.quotas import ADDRESSES, INTERNET_GATEWAYS, NAT_GATEWAYS, VPCS
 
 REGION = "us-west-2"
 ROLE = "arn:aws:iam::123456789012:role/teams/web"
@@ -45,7 +51,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def cloud() -> Iterator[Cloud]:
     with default_cloud() as made:
-        for quota in (VPCS, ADDRESSES, INTERNET_GATEWAYS):
+        for quota in (VPCS, ADDRESSES, INTERNET_GATEWAYS, NAT_GATEWAYS):
             made.moto_extensions.set_quota(*quota, 100)
         yield made
 
@@ -57,28 +63,160 @@ def cluster_in(network: dict[str, Any], number: int) -> Cluster:
     return parse({"network": named, "api": {"public": network.get("topology") != "private"}})
 
 
+def make(cluster: Cluster) -> list[str]:
+    return make_existing_parts(cluster.region, existing_parts(cluster, cluster.name))
+
+
+def found(cloud: Cloud, cluster: Cluster) -> list[tuple[str, str]]:
+    """Return what a plan says of the network and the roles."""
+    account = connect(cloud.session, REGION, clock=cloud.clock)
+    result = check_network(account, cluster, lambda message: None)
+    findings = (*result.problems, *result.warnings, *find_role_problems(account, cluster))
+    said = [notice.text.split(": ", 1) for notice in notices(account, cluster, cluster.name)]
+    return [*((finding.key, finding.text) for finding in findings), *((key, text) for key, text in said)]
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_cluster_can_be_created_in_what_is_made(cloud: Cloud, name: str) -> None:
     cluster = cluster_in(NETWORKS[name], number := list(NETWORKS).index(name))
-    network = cluster.network.model_dump(mode="json", by_alias=True)
-    made = make_existing_parts(REGION, network, [])
-    assert set(made) == set(re.findall(rf"[a-z]+-000000{number}[a-d]", json.dumps(network)))
-    result = check_network(connect(cloud.session, REGION, clock=cloud.clock), cluster, lambda message: None)
-    assert [(finding.key, finding.text) for finding in (*result.problems, *result.warnings)] == []
-    assert make_existing_parts(REGION, network, []) == []
+    assert set(make(cluster)) == set(re.findall(rf"[a-z]+-000000{number}[a-d]", str(cluster.network)))
+    assert found(cloud, cluster) == []
+    assert make(cluster) == []
 
 
 def test_what_ec2_refuses_stays_missing(cloud: Cloud) -> None:
-    network = cluster_in({"subnets": [EXISTING[0]]}, 8).network.model_dump(mode="json", by_alias=True)
-    make_existing_parts(REGION, network, [])
-    network["subnets"][0]["id"] = "subnet-0000008e"
-    assert make_existing_parts(REGION, network, []) == []
+    make(cluster_in({"subnets": [EXISTING[0]]}, 8))
+    assert make(cluster_in({"subnets": [{**EXISTING[0], "id": "subnet-0000000e"}]}, 8)) == []
 
 
 def test_roles_of_the_account_are_made_once(cloud: Cloud) -> None:
-    network = parse({}).network.model_dump(mode="json", by_alias=True)
-    foreign = ROLE.replace("123456789012", "999999999999")
-    assert make_existing_parts(REGION, network, [ROLE, foreign]) == [ROLE]
-    assert make_existing_parts(REGION, network, [ROLE, foreign]) == []
+    roles = {"web": ROLE, "foreign": ROLE.replace("123456789012", "999999999999")}
+    accounts = [{"namespace": "web", "name": name, "role": role} for name, role in roles.items()]
+    cluster = parse({"iam": {"serviceAccounts": accounts}, "serviceAccountIssuer": {"discovery": "cloudFront"}})
+    assert make(cluster) == [ROLE]
+    assert make(cluster) == []
     role = cloud.client("iam").get_role(RoleName="web")["Role"]
     assert (role["Arn"], role["Path"]) == (ROLE, "/teams/")
+
+
+class Everything(NamedTuple):
+    """The cluster of the example in which everything exists, and clients of an account that has it."""
+
+    cluster: Cluster
+    ec2: Any
+    iam: Any
+
+    def reroute(self, **target: str) -> None:
+        """Let the first subnet's default route lead elsewhere; without a target it has none."""
+        [table] = self._of_vpc("route_tables", "association.subnet-id", self.cluster.network.subnets[0].id)
+        route = {"RouteTableId": table["RouteTableId"], "DestinationCidrBlock": "0.0.0.0/0"}
+        self.ec2.delete_route(**route)
+        if target:
+            self.ec2.create_route(**route, **target)
+
+    def route_to_internet_gateway(self) -> None:
+        [gateway] = self._of_vpc("internet_gateways", "attachment.vpc-id", self.cluster.network.vpc.id)
+        self.reroute(GatewayId=gateway["InternetGatewayId"])
+
+    def delete_nat_gateway(self) -> None:
+        gateway = self._of_vpc("nat_gateways", "vpc-id", self.cluster.network.vpc.id)[0]
+        self.ec2.delete_nat_gateway(NatGatewayId=gateway["NatGatewayId"])
+
+    def _of_vpc(self, kind: str, name: str, value: str | None) -> list[Any]:
+        described = getattr(self.ec2, f"describe_{kind}")(Filters=[{"Name": name, "Values": [value]}])
+        return list(described["".join(map(str.capitalize, kind.split("_")))])
+
+    def revoke(self, traffic: str, peer: str) -> None:
+        """Take a rule of the masters' group away."""
+        group = self.cluster.network.security_groups.masters
+        [rule] = [
+            rule.permission
+            for rule in needed_rules(self.cluster)
+            if (rule.group, rule.traffic, rule.peer_key.rpartition(".")[2]) == (group, traffic, peer)
+        ]
+        self.ec2.revoke_security_group_ingress(GroupId=group, IpPermissions=[rule])
+
+    def delete_group(self) -> None:
+        self.revoke("TCP 443", "apiLoadBalancer")
+        self.ec2.delete_security_group(GroupId=self.cluster.network.security_groups.api_load_balancer)
+
+    def untag(self, resource: str | None, key: str) -> None:
+        self.ec2.delete_tags(Resources=[resource], Tags=[{"Key": key}])
+
+    def name(self, role: str) -> str:
+        return f"{self.cluster.name}-{role}"
+
+    def detach_policies(self) -> None:
+        name = self.name("nodes")
+        for policy in self.iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]:
+            self.iam.detach_role_policy(RoleName=name, PolicyArn=policy["PolicyArn"])
+
+    def distrust_ec2(self) -> None:
+        trust = json.dumps(trust_policy("cn-north-1"))
+        self.iam.update_assume_role_policy(RoleName=self.name("masters"), PolicyDocument=trust)
+
+    def empty_profile(self) -> None:
+        self.iam.remove_role_from_instance_profile(InstanceProfileName=self.name("nodes"), RoleName=self.name("nodes"))
+
+    def exchange_role(self) -> None:
+        self.empty_profile()
+        self.iam.add_role_to_instance_profile(InstanceProfileName=self.name("nodes"), RoleName=self.name("masters"))
+
+    def delete_profile(self) -> None:
+        self.empty_profile()
+        self.iam.delete_instance_profile(InstanceProfileName=self.name("nodes"))
+
+
+_MASTERS = "network.securityGroups.masters"
+# What somebody has left out or made otherwise, and what the checks then say: a part of the text by the key.
+DEFECTS: dict[str, tuple[Callable[[Everything], object], dict[str, str]]] = {
+    "nothing": (lambda own: None, {}),
+    "DNS": (
+        lambda own: own.ec2.modify_vpc_attribute(VpcId=own.cluster.network.vpc.id, EnableDnsHostnames={"Value": False}),
+        {"network.vpc.id": "has no DNS host names"},
+    ),
+    "subnet": (
+        lambda own: own.ec2.delete_subnet(SubnetId=own.cluster.network.subnets[1].id),
+        {"network.subnets[1].id": "there is no subnet"},
+    ),
+    "role tag": (
+        lambda own: own.untag(own.cluster.network.subnets[2].id, "kubernetes.io/role/internal-elb"),
+        {"network.subnets[2].id": "has no tag kubernetes.io/role/internal-elb"},
+    ),
+    "route": (Everything.reroute, {"network.subnets[0].id": "has no way out"}),
+    "target": (Everything.route_to_internet_gateway, {"network.subnets[0].id": "leads to the internet gateway"}),
+    "NAT gateway": (Everything.delete_nat_gateway, {"network.subnets[0].id": "no longer exists"}),
+    "group": (
+        Everything.delete_group,
+        {"network.securityGroups.apiLoadBalancer": "there is no security group", _MASTERS: "incoming TCP 443 from"},
+    ),
+    "rule": (lambda own: own.revoke("TCP 10250", "nodes"), {_MASTERS: "has no rule for incoming TCP 10250"}),
+    "ICMP rule": (
+        lambda own: own.revoke("ICMP type 3 code 4", "nodes"),
+        {_MASTERS: "has no rule for incoming ICMP type 3 code 4"},
+    ),
+    "cluster tag": (
+        lambda own: own.untag(own.cluster.network.security_groups.nodes, cluster_tag(own.cluster.name)),
+        {"network.securityGroups.nodes": "has no tag kubernetes.io/cluster/"},
+    ),
+    "trust": (Everything.distrust_ec2, {"iam.masters.role": "does not trust ec2.amazonaws.com"}),
+    "policies": (Everything.detach_policies, {"iam.nodes.role": "lacks autoscaling:CompleteLifecycleAction"}),
+    "profile": (Everything.delete_profile, {"iam.nodes.instanceProfile": "there is no instance profile"}),
+    "empty profile": (Everything.empty_profile, {"iam.nodes.instanceProfile": "holds no role"}),
+    "role": (Everything.exchange_role, {"iam.nodes.instanceProfile": "-masters and not arn:"}),
+}
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_of_what_exists_is_the_only_finding(cloud: Cloud, name: str) -> None:
+    number = list(DEFECTS).index(name)
+    text = examples.with_region(examples.text_of("existing-everything"), REGION)
+    text = text.replace("123456789abcdef", f"{number:015x}").replace("tenant", f"tenant-{number}")
+    own = Everything(examples.cluster_of(text), cloud.client("ec2"), cloud.client("iam"))
+    named = re.findall(r"\b(?:vpc|subnet|sg)-[0-9a-f]+\b|arn:\S+", text)
+    assert sorted(make(own.cluster)) == sorted(named)
+    make_defect, expected = DEFECTS[name]
+    make_defect(own)
+    findings = found(cloud, own.cluster)
+    assert [key for key, _ in findings] == list(expected)
+    assert [text for key, text in findings if expected[key] not in text] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import json
 from collections.abc import Iterator, Mapping
@@ -64,6 +65,7 @@ def texts(node: ast.AST) -> Iterator[str]:
             yield "".join(parts)
 
 
+@functools.cache
 def sentences(file: Path) -> set[str]:
     """Every text of more than one word in a module that is no documentation, and no part of another text."""
     return sentences_of(ast.parse(file.read_text()))

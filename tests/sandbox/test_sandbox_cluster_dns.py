@@ -7,7 +7,6 @@ from dataclasses import replace
 from sandboxed import MASTERS, place
 
 from cfngen.cluster.load import parse
-from cfngen.sandbox.kubernetes.system_objects import delete_node
 
 
 def test_without_node_groups_it_runs_on_the_master() -> None:
@@ -16,21 +15,23 @@ def test_without_node_groups_it_runs_on_the_master() -> None:
         stack = alone.create()
         assert stack.status == "CREATE_COMPLETE", stack.reason
         [master] = alone.instances(MASTERS)
-        state = alone.account.cluster("kubernetes").state
-        pods = state.list("pods", "kube-system")
+        cluster = alone.account.cluster("kubernetes")
+        pods = cluster.state.list("pods", "kube-system")
         assert {pod["spec"].get("nodeName") for pod in pods} == {master.id}
         assert {pod["status"]["phase"] for pod in pods} == {"Running"}
-        delete_node(state, master.id)
-        assert [pod["status"]["phase"] for pod in state.list("pods")] == ["Pending"] * 2
+        cluster.controllers.remove_node(master.id)
+        assert [pod["status"]["phase"] for pod in cluster.state.list("pods")] == ["Pending"] * 2
 
 
 def test_on_several_nodes_its_pods_are_apart() -> None:
     with place() as where:
         assert where.create().status == "CREATE_COMPLETE"
         [master] = where.instances(MASTERS)
-        state = where.account.cluster("kubernetes").state
-        delete_node(state, master.id)
+        cluster = where.account.cluster("kubernetes")
+        cluster.controllers.remove_node(master.id)
         nodes = [
-            pod["spec"]["nodeName"] for pod in state.list("pods") if pod["metadata"]["name"].startswith("coredns-")
+            pod["spec"]["nodeName"]
+            for pod in cluster.state.list("pods")
+            if pod["metadata"]["name"].startswith("coredns-")
         ]
         assert len(set(nodes)) == 2

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import replace
 
 import pytest
-from cluster_objects import add_load_balancer, add_volume
+from cluster_objects import add_load_balancer, claim, kubectl, pod_with
 from sandboxed import MASTERS, NODES, failures, place, said
 
+from cfngen.cluster.load import parse
 from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill
@@ -242,24 +244,19 @@ def test_a_network_balancer_is_made_and_removed() -> None:
         assert elbv2.describe_target_groups()["TargetGroups"] == []
 
 
-@pytest.mark.parametrize("keep", [False, True])
-def test_a_volume_goes_with_its_claim_unless_it_is_to_be_kept(keep: bool) -> None:
+def test_without_the_driver_a_claim_stays_pending() -> None:
     with place() as where:
-        where.create()
-        cluster, ec2 = where.account.cluster("kubernetes"), client("ec2", where.account.region)
-        volume = add_volume(cluster.controllers, "data", retain=keep)
-        wanted = [{"Name": "tag:kubernetes.io/created-for/pvc/name", "Values": ["data"]}]
-        [found] = ec2.describe_volumes(Filters=wanted)["Volumes"]
-        assert volume["spec"]["csi"]["volumeHandle"] == found["VolumeId"]
-        claim = cluster.state.get("persistentvolumeclaims", "data", "default")
-        assert claim is not None
-        cluster.controllers.delete_object("persistentvolumeclaims", claim)
-        where.account.advance(20)
-        assert cluster.state.list("persistentvolumeclaims") == []
-        assert bool(ec2.describe_volumes(Filters=wanted)["Volumes"]) is keep
-        assert [
-            persistentvolume["status"]["phase"] for persistentvolume in cluster.state.list("persistentvolumes")
-        ] == ["Released"] * keep
+        group = {"name": "nodes", "minSize": 1, "maxSize": 1}
+        cluster = parse({"addons": {"awsEbsCsiDriver": {"enabled": False}}, "nodeGroups": [group]})
+        assert replace(where, cluster=cluster).create().status == "CREATE_COMPLETE"
+        kubernetes = where.account.cluster("kubernetes")
+        made = kubectl(kubernetes, "POST", "/api/v1/namespaces/default/persistentvolumeclaims", claim())
+        pod = kubectl(kubernetes, "POST", "/api/v1/namespaces/default/pods", pod_with("data"))
+        where.account.advance(120)
+        assert kubectl(kubernetes, "GET", "/apis/storage.k8s.io/v1/storageclasses")["items"] == []
+        assert (made["status"]["phase"], pod["status"]["phase"]) == ("Pending", "Pending")
+        messages = {each["message"] for each in kubectl(kubernetes, "GET", "/api/v1/events")["items"]}
+        assert "no persistent volumes available for this claim and no storage class is set" in messages
 
 
 def test_masters_and_nodes_take_the_version_that_they_are_told() -> None:

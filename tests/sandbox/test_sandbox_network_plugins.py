@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from cluster_objects import add_load_balancer
-from sandboxed import NODES, Place, place
+from cluster_objects import add_load_balancer, install_network_plugin, kubectl
+from sandboxed import NODES, Place, place, said
 
 from cfngen.cluster.load import parse
 from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
+
+NOT_INITIALISED = (
+    "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin "
+    "returns error: cni plugin not initialized"
+)
 
 
 @pytest.fixture(params=["cilium", "amazon-vpc"])
@@ -18,6 +24,37 @@ def plugged(request: pytest.FixtureRequest) -> Iterator[Place]:
     group = {"name": "nodes", "minSize": 1, "maxSize": 2}
     with place() as where:
         yield replace(where, cluster=parse({"network": {"plugin": request.param}, "nodeGroups": [group]}))
+
+
+def test_without_a_plug_in_nodes_are_not_ready_until_one_is_applied() -> None:
+    group = {"name": "nodes", "minSize": 1, "maxSize": 2}
+    with place() as where:
+        plugged = replace(where, cluster=parse({"network": {"plugin": "none"}, "nodeGroups": [group]}))
+        assert plugged.create().status == "CREATE_COMPLETE"
+        [node] = plugged.instances(NODES)
+        joined = f"ready: node {node.id} has joined; it becomes Ready once you install a network plug-in"
+        assert [line for line in said(node) if joined in line]
+        cluster = where.account.cluster("kubernetes")
+        assert readiness(cluster) == [("False", NOT_INITIALISED)] * 2
+        coredns = [pod for pod in cluster.state.list("pods") if pod["metadata"]["name"].startswith("coredns-")]
+        assert {pod["status"]["phase"] for pod in coredns} == {"Pending"}
+        other = {"metadata": {"name": "logs"}, "spec": {}}
+        kubectl(cluster, "POST", "/apis/apps/v1/namespaces/kube-system/daemonsets", other)
+        where.account.advance(60)
+        assert {status for status, _ in readiness(cluster)} == {"False"}
+        install_network_plugin(cluster)
+        where.account.advance(60)
+        assert {status for status, _ in readiness(cluster)} == {"True"}
+        assert {pod["status"]["phase"] for pod in coredns} == {"Running"}
+        client("ec2", "us-west-2").terminate_instances(InstanceIds=[node.id])
+        where.account.advance(1200)
+        assert [status for status, _ in readiness(cluster)] == ["True"] * 2  # the plug-in is on the new node, too
+
+
+def readiness(cluster: KubernetesCluster) -> list[tuple[str, str]]:
+    """Status and message of the condition Ready of all nodes."""
+    conditions = [condition for node in cluster.state.list("nodes") for condition in node["status"]["conditions"]]
+    return [(each["status"], each["message"]) for each in conditions if each["type"] == "Ready"]
 
 
 def test_no_routes_are_made_and_balancers_find_the_network(plugged: Place) -> None:

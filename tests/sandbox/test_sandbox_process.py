@@ -14,6 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 from sandboxed import NODES, golden
 
+from cfngen.cli.input.existing_parts import existing_parts
 from cfngen.cluster.load import parse
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.process import running as process
@@ -150,9 +151,10 @@ def test_what_a_cluster_file_names_is_made(running: process.RunningSandbox) -> N
     region = "us-gov-west-1"
     vpc = {"id": "vpc-0000000a", "cidr": "10.20.0.0/16"}
     subnet = {"zone": f"{region}a", "id": "subnet-0000000a", "cidr": "10.20.0.0/20"}
-    network = parse({"network": {"vpc": vpc, "subnets": [subnet], "routeTable": "rtb-0000000a"}}).network
-    made = running.make_existing_parts(region, network.model_dump(mode="json", by_alias=True), [])
-    assert sorted(made) == ["rtb-0000000a", "subnet-0000000a", "vpc-0000000a"]
+    groups = {"masters": "sg-0000000a", "nodes": "sg-0000000a"}
+    network = {"vpc": vpc, "subnets": [subnet], "routeTable": "rtb-0000000a", "securityGroups": groups}
+    made = running.make_existing_parts(region, existing_parts(parse({"network": network}), "one"))
+    assert sorted(made) == ["rtb-0000000a", "sg-0000000a", "subnet-0000000a", "vpc-0000000a"]
     ec2 = running.session(region).client("ec2")
     assert ec2.describe_vpcs(VpcIds=["vpc-0000000a"])["Vpcs"][0]["CidrBlock"] == "10.20.0.0/16"
     offered = ec2.describe_instance_type_offerings(

@@ -20,9 +20,11 @@ from drawn_values import leaves
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
+from jsonschema import Draft7Validator
 from living import live
 
 from cfngen import lint
+from cfngen.cluster.documents.schema import json_schema
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.templates import iam, secrets, security_groups, vpc
@@ -38,6 +40,7 @@ ALONE = [
 ]
 """Numbers of what is tried: more would take minutes."""
 KEYS = frozenset(leaf.path for leaf in leaves(Cluster))
+EDITOR = Draft7Validator(json_schema())
 _NEW = Design(
     False, "us-west-2", "a", "172.20.0.0/16", ("172.20.0.0/24",), False, "no", "vpc-routes", "10.244.0.0/16",
     "10.0.0.0/16", 1, ("amd64",), ("nodes",),
@@ -89,6 +92,8 @@ def test_every_key_is_drawn(key: str) -> None:
     def complete(value: Any) -> bool:
         file: File = {}
         put(file, key, value)
+        content = {"nodeGroups": [file["nodeGroups[]"]]} if "nodeGroups[]" in file else file
+        assert [error.message for error in EDITOR.iter_errors(content)] == []
         missing.difference_update(keys_of(file))
         return not missing
 

@@ -59,6 +59,7 @@ def command(
     here, that is only reported.
     """
     request = deployment.request(target, protect=protect)
+    from cfngen.cluster.network.network_plugins import awaits_plugin_of_user
     from cfngen.deploy.operations.deployment.deploy import deploy
 
     account = target.connect(with_existing_parts=True)
@@ -73,7 +74,10 @@ def command(
             request_of=lambda target: deployment.request(target, protect=protect),
         )
         display.report(finished)
-        # What was not changed does not have to settle.
-        settling_time = timedelta(0) if finished.action == "none" else verification.SETTLING_TIME
+        # What was not changed does not have to settle, and nothing does before the user installs a network plug-in.
+        is_settled = finished.action == "none" or (
+            finished.action == "create" and awaits_plugin_of_user(target.cluster)
+        )
+        settling_time = timedelta(0) if is_settled else verification.SETTLING_TIME
         exit_code = verification.check_at_end(target, account, display, finished, settling_time, verify=verify)
     context.exit(exit_code)

@@ -13,9 +13,9 @@ from cfngen.cli.display.terminal import echo, examples_epilog, show_warning
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.input.target import output_option
-from cfngen.cli.pipeline import generate, lint_documents, no_cache_option
+from cfngen.cli.pipeline import fail_on_findings, generate_and_lint, lint_documents, no_cache_option
 from cfngen.errors import CfngenError
-from cfngen.lint import LintError, LintFinding
+from cfngen.lint import LintFinding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,13 +99,11 @@ def command(
             "--region applies only to FILES; generated templates are linted for the cluster's region."
         )
     else:
-        generated = generate(source)
+        generated, findings = generate_and_lint(source, use_cache=use_lint_cache)
         template_count, regions = len(generated.documents), (generated.cluster.region,)
-        findings = lint_documents(generated.documents, region=regions[0], use_cache=use_lint_cache)
     if output == "json" or not findings:
         show_message(Linted(template_count, regions, findings), json=output == "json")
-    if findings:
-        raise LintError(findings)
+    fail_on_findings(findings)
 
 
 def _lint_files(

@@ -91,6 +91,7 @@ def command(
     shows_trust_policy: bool,
 ) -> None:
     """Print the policies of one grantee, of a node group or of all grantees, or a single policy; see HELP."""
+    from cfngen.cluster.iam.existing_roles import account_of_existing_roles
     from cfngen.permissions.grants import grants, scope_of
     from cfngen.permissions.operators import SERVICE_ROLE
 
@@ -100,7 +101,7 @@ def command(
             f"--role-arn is in account {role_account}, not in {account}; correct --role-arn or --account."
         )
     target = Target(source, explicit_stack_name)
-    account = account or role_account or _account_of_existing_roles(target.cluster)
+    account = account or role_account or account_of_existing_roles(target.cluster)
     scope = scope_of(target.cluster, stack=target.stack_name, account=account or "*")
     all_grants = grants(target.cluster, scope, service_role=role)
     pod_trust = _pod_trust_policy(target.cluster, name, account) if shows_trust_policy and name else None
@@ -125,12 +126,6 @@ def _account_and_role(arn: str) -> tuple[str, str]:
     """Split the ARN of a role into the account number and the name of the role, which includes its path."""
     account, _, role = arn.split(":", 4)[4].partition(":role/")
     return account, role
-
-
-def _account_of_existing_roles(cluster: Cluster) -> str:
-    from cfngen.cluster.iam.existing_roles import existing_roles
-
-    return next((existing.role.split(":")[4] for _, existing in existing_roles(cluster)), "")
 
 
 def _trust_policy(cluster: Cluster, policies: Sequence[Policy], name: str | None) -> Policy:

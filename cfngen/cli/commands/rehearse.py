@@ -221,7 +221,6 @@ def _exit_code(rehearsal_result: RehearsalResult) -> int:
     """Return the exit code of a rehearsal, or raise the exception that ended it.
 
     Raises:
-        SystemExit: SIGTERM ended the rehearsal.
         Exception: a bug in cfngen ended it.
     """
     if isinstance(rehearsal_result.stop, KeyboardInterrupt):

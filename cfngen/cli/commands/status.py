@@ -35,7 +35,7 @@ def command(target: Target, drift: bool) -> None:
             target.stack_name,
             target.cluster,
             find_url_override=target.kubernetes_override,
-            file_values=target.file_values,
+            file_values=lambda: target.file_values,
             detect_drift=drift,
             report=target.show,
         )

@@ -15,7 +15,7 @@ from cfngen.cli.input import shell_completion
 from cfngen.cli.input.options import FileFormat
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
-from cfngen.cli.pipeline import GeneratedTemplates, generate, lint_or_fail, no_cache_option
+from cfngen.cli.pipeline import GeneratedTemplates, fail_on_findings, generate_and_lint, no_cache_option
 from cfngen.cli.render.layout import table
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
@@ -106,9 +106,12 @@ def command(
     """
     from cfngen import output
 
-    generated = generate(source)
-    _check_stack_names(generated, stack_names, file_format)
-    lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=use_lint_cache)
+    generated, findings = generate_and_lint(
+        source,
+        use_cache=use_lint_cache,
+        check=lambda generated: _check_stack_names(generated, stack_names, file_format),
+    )
+    fail_on_findings(findings)
 
     files: Mapping[str, bytes] = output.render(generated.documents, generated.userdata, file_format)
     if stack_names:

@@ -46,7 +46,7 @@ def command(context: click.Context, what: str, target: Target, timeout: timedelt
         target.stack_name,
         target.cluster,
         find_url_override=target.kubernetes_override,
-        file_values=target.file_values,
+        file_values=lambda: target.file_values,
     )
     verdict = wait_until_valid(validate_now, account.clock, timeout or timedelta(0), target.show)
     target.show(verdict)

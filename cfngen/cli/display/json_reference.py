@@ -66,7 +66,6 @@ removed or changes its meaning without a new major version.
 
 OTHER_ERRORS = {
     "usage": "The command line is wrong, e.g. it has an unknown command or option.",
-    "interrupted": "The command was interrupted.",
     "os-error": "A file cannot be read or written.",
     "internal-error": "A bug in cfngen.",
 }

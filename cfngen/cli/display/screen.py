@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.display.terminal import echo
-from cfngen.cli.exit_codes import TERMINATED
+from cfngen.cli.settings import Settings
+from cfngen.hints import CommandText, SuggestedCommand, suggest
 
 if TYPE_CHECKING:
     from cfngen.cli.input.target import Target
@@ -32,34 +32,40 @@ if TYPE_CHECKING:
 
 @contextmanager
 def screen(target: Target, account: Account, *, full: bool = False) -> Iterator[Screen]:
-    """Yield a screen that shows messages; restore the terminal at the end, also after SIGTERM."""
-    display = Screen(target, account, full=full)
-    previous_handler = signal.signal(signal.SIGTERM, _exit_on_sigterm)
+    """Yield a screen that shows messages; restore the terminal at the end.
+
+    SIGTERM interrupts the command as Ctrl-C does, but without a question: after either, an operation says what goes on,
+    and cleans up.
+
+    Raises:
+        OperationInterruptedError: the command was interrupted after something had begun in AWS.
+    """
+    settings = click.get_current_context().find_object(Settings)
+    display = Screen(target, account, settings, full=full)
+    previous_handler = signal.signal(signal.SIGTERM, display.terminate)
     try:
         yield display
-    except SystemExit as exit_request:
-        if exit_request.code == TERMINATED:
-            display.show_way_back()
+    except KeyboardInterrupt:
+        display.raise_if_begun()
         raise
     finally:
         display.close()
         signal.signal(signal.SIGTERM, previous_handler)
 
 
-def _exit_on_sigterm(number: int, frame: object) -> NoReturn:
-    """Exit through an exception, so that context managers still clean up."""
-    sys.exit(TERMINATED)
-
-
 class Screen:
     """Shows the messages of a command in the format of --output; progress as text is a live tree or a log."""
 
-    def __init__(self, target: Target, account: Account, *, full: bool = False) -> None:
+    def __init__(
+        self, target: Target, account: Account, settings: Settings | None = None, *, full: bool = False
+    ) -> None:
         self._full = full
         self._target = target
         self._account = account
         self._live: LiveScreen | None = None
+        self._settings = settings or Settings()
         self._stack_status = ""
+        self._has_consent = False
 
     def report(self, message: Message) -> None:
         """Show a message."""
@@ -86,7 +92,8 @@ class Screen:
             self.close()
             place = "the sandbox" if self._target.sandbox else f"account {self._account.id}"
             text = f"{question.text} ({place}, {self._account.region})"
-            return consent(dataclasses.replace(question, text=text))
+            self._has_consent = consent(dataclasses.replace(question, text=text))
+            return self._has_consent
 
         return Interaction(report=self.report, consent=ask_below_tree, on_interrupt=self.interrupted)
 
@@ -94,11 +101,16 @@ class Screen:
         """Ask what to do after Ctrl-C; return DETACH after a second Ctrl-C, or without a terminal to ask on.
 
         To cancel is only offered where CloudFormation can cancel: not for a deletion or a rollback.
+
+        Raises:
+            KeyboardInterrupt: it was SIGTERM, which is not a question.
         """
         from cfngen.deploy.messages.stack_status import StackStatus
         from cfngen.deploy.watching.watch import InterruptChoice
 
         self.close()
+        if self._settings.terminated:
+            raise KeyboardInterrupt
         if not sys.stdin or not sys.stdin.isatty():
             return InterruptChoice.DETACH
         echo("\nCloudFormation continues whether cfngen watches or not.", err=True)
@@ -115,16 +127,29 @@ class Screen:
             return InterruptChoice.DETACH
         return choice_by_letter[letter]
 
-    def show_way_back(self) -> None:
-        """Show which command attaches again, if CloudFormation is at work and continues without cfngen."""
-        from cfngen.deploy.messages.stack_status import StackStatus
-        from cfngen.hints import suggest
+    def terminate(self, number: int, frame: object) -> NoReturn:
+        """Interrupt the command; a handler of SIGTERM."""
+        self._settings.terminated = True
+        raise KeyboardInterrupt
 
-        self.close()
+    def raise_if_begun(self) -> None:
+        """Raise an error that says how to go on, if the command was interrupted after something had begun in AWS.
+
+        Raises:
+            OperationInterruptedError: CloudFormation is at work, or the user has agreed to the operation.
+        """
+        from cfngen.deploy.messages.stack_status import StackStatus
+        from cfngen.deploy.operations.runner import OperationInterruptedError
+
+        command = SuggestedCommand(click.get_current_context().command_path.partition(" ")[2])
         if StackStatus(self._stack_status).in_progress:
-            command = suggest("delete" if self._stack_status == "DELETE_IN_PROGRESS" else "watch")
-            line = next_line(command, "   attaches again, and watches until the end.")
-            echo(self._target.render_hint(line), err=True)
+            if self._stack_status != "DELETE_IN_PROGRESS":
+                command = suggest("watch")
+            hint = CommandText(command, " attaches again, and watches until the end.")
+            raise OperationInterruptedError("interrupted; CloudFormation continues without cfngen", hint=hint)
+        if self._has_consent:
+            hint = CommandText(command, " continues; ", suggest("status"), " shows how far it is.")
+            raise OperationInterruptedError("interrupted; what has begun in AWS continues without cfngen", hint=hint)
 
     def close(self) -> None:
         """Keep the drawn tree on the screen; further output appears below the tree."""

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from cfngen.cli.input.options import Option, OptionGroup, parse_key_values
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.target import Target
-from cfngen.cli.pipeline import generate, lint_or_fail, no_cache_option
+from cfngen.cli.pipeline import GeneratedTemplates, fail_on_findings, generate_and_lint, lint_documents, no_cache_option
 from cfngen.errors import CfngenError
 from cfngen.hints import SuggestedOption
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
@@ -74,12 +74,8 @@ class DeploymentOptions:
         Raises:
             CfngenError: the cluster file, a template or a parameter file is wrong.
         """
-        generated = generate(target.source)
-        case_conflicts = same_but_for_case([*generated.cluster.tags, *self.tags])
-        if case_conflicts:
-            cluster_file_key, option_key = case_conflicts[0]
-            raise TagError(cluster_file_key, option_key)
-        lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=self.use_lint_cache)
+        generated, findings = generate_and_lint(target.source, use_cache=self.use_lint_cache, check=self._check_tags)
+        fail_on_findings(findings)
 
         from cfngen.deploy.operations.deployment.preparation import DeploymentRequest
         from cfngen.deploy.plan.costs.bill import read_price_list
@@ -109,13 +105,19 @@ class DeploymentOptions:
             find_url_override=target.kubernetes_override,
         )
 
+    def _check_tags(self, generated: GeneratedTemplates) -> None:
+        case_conflicts = same_but_for_case([*generated.cluster.tags, *self.tags])
+        if case_conflicts:
+            cluster_file_key, option_key = case_conflicts[0]
+            raise TagError(cluster_file_key, option_key)
+
 
 def _generate_linted(cluster: Cluster, *, use_lint_cache: bool) -> Sequence[Document]:
     """Return the linted templates of a state on the way to the cluster."""
     from cfngen.templates import generate as generate_templates
 
     documents = generate_templates(cluster)
-    lint_or_fail(documents, region=cluster.region, use_cache=use_lint_cache)
+    fail_on_findings(lint_documents(documents, region=cluster.region, use_cache=use_lint_cache))
     return documents
 
 

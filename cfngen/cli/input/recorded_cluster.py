@@ -46,8 +46,13 @@ def find_recorded_cluster(
 
     Args:
         connect: returns the account in a region.
+
+    Raises:
+        CredentialsError: nobody knows whether there is a stack.
+        WrongAccountError: it would be looked for in another account.
     """
-    from cfngen.deploy.aws.errors import translate_aws_errors
+    from cfngen.deploy.aws.account import WrongAccountError
+    from cfngen.deploy.aws.errors import CredentialsError, translate_aws_errors
     from cfngen.deploy.aws.stacks import read_template
     from cfngen.templates.immutable_settings import VERSION_KEY, recorded_settings
 
@@ -55,6 +60,8 @@ def find_recorded_cluster(
         try:
             with translate_aws_errors():
                 template = read_template(connect(region), stack_name)
+        except (CredentialsError, WrongAccountError):
+            raise
         except CfngenError:
             continue
         if name := template.get("Metadata", {}).get("cfngen", {}).get("cluster"):

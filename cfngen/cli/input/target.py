@@ -114,19 +114,19 @@ class Target:
             " then shows what differs from the stack.",
         )
 
-    @property
-    def file_values(self) -> Mapping[str, str] | None:
-        """What the cluster file says about the root's parameters; None without a file, or if no templates follow."""
+    @cached_property
+    def file_values(self) -> Mapping[str, str]:
+        """What the cluster file says about the root's parameters; nothing without a file or without templates."""
         if self.describes_stack:
-            return None
+            return {}
         from cfngen.templates import generate
         from cfngen.templates.document import root_of
 
         try:
             root = root_of(generate(self.cluster))
         except CfngenError:
-            return None
-        return root.values if root else None
+            return {}
+        return root.values if root else {}
 
     def _deployed_source(self) -> Source:
         """Return the source with what environment and stack say about the cluster that nobody has described."""
@@ -263,11 +263,11 @@ class Target:
 
     def _make_existing_parts(self) -> None:
         """Make in the sandbox what the cluster file names as existing and is missing there, and say so."""
+        from cfngen.cli.input.existing_parts import existing_parts
         from cfngen.deploy.messages.message import Step
 
-        network = self.cluster.network.model_dump(mode="json", by_alias=True)
-        roles = [account.role for account in self.cluster.iam.service_accounts if account.role]
-        if made := self._running_sandbox.make_existing_parts(self.region, network, roles):
+        parts = existing_parts(self.cluster, self.stack_name)
+        if made := self._running_sandbox.make_existing_parts(self.region, parts):
             self.show(Step(f"the sandbox begins empty: made {join_and(made)}, which the cluster file names"))
 
     def kubernetes_override(self, endpoint: str) -> str:

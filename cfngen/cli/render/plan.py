@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cfngen.cli.display.suggested_commands import next_line
@@ -25,6 +26,7 @@ _ON_FAILURE_SENTENCES = {
     "DELETE": "If it fails, everything that it created is deleted.",
     "DO_NOTHING": "If it fails, everything is kept as it is; nothing is rolled back.",
 }
+_MASTER_SENTENCE = re.compile(r"master (?P<slot>[a-e]) (?P<verb>is|might be) (?P<rest>.+)", re.DOTALL)
 
 
 def plan_lines(plan: Plan, *, width: int | None = None, full: bool = False) -> list[str]:
@@ -261,7 +263,24 @@ def _warning_lines(plan: Plan, width: int) -> Iterator[str]:
 
 def _impact_texts(plan: Plan, danger: str) -> list[str]:
     """Return what the changes mean for the cluster, one text for each impact of this danger."""
-    return [impact.dangerous_part or impact.text for impact in plan.consequences if impact.danger.value == danger]
+    impacts = [impact for impact in plan.consequences if impact.danger.value == danger]
+    return list(_join_masters(impact.dangerous_part or impact.text for impact in impacts))
+
+
+def _join_masters(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts in their order; those that say the same of several masters are one, at the place of the first."""
+    slots_by_sentence: dict[tuple[str, str], list[str]] = {}
+    for text in texts:
+        match = _MASTER_SENTENCE.fullmatch(text)
+        slots = slots_by_sentence.setdefault((match["verb"], match["rest"]) if match else ("", text), [])
+        if match and match["slot"] not in slots:
+            slots.append(match["slot"])
+    for (verb, rest), slots in slots_by_sentence.items():
+        if len(slots) > 1:
+            plural_rest = rest.replace("one master at a time", "one at a time")
+            yield f"masters {join_and(slots)} {'are' if verb == 'is' else verb} {plural_rest}"
+        else:
+            yield f"master {slots[0]} {verb} {rest}" if slots else rest
 
 
 def _quota_text(quota: Quota) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from cfngen.cluster.checks.sections import KeyCheck, repeated
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.address_plan import address_demand
-from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.network_plugins import awaits_plugin_of_user, network_plugin
 from cfngen.cluster.network.topology import usable_address_count
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -197,7 +197,7 @@ WARNING_CHECKS = (
     _warn_of_too_few_addresses_for_max_size,
     KeyCheck(
         "network.plugin",
-        when=lambda cluster: cluster.network.plugin == "none" and not cluster.addons.charts,
+        when=awaits_plugin_of_user,
         message="no plug-in is installed: nodes join but do not become Ready, and pods stay Pending, until you "
         "install one; list its chart in addons.charts",
     ),

@@ -21,7 +21,8 @@ from cfngen.cluster.sections.references import TERRAFORM_PATTERN
 # The name of an output, and the items of lists and maps in it, in Terraform's own notation.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _ITEM = re.compile(r'\[(?P<index>[0-9]+)\]|\["(?P<quoted>[^"]+)"\]|\.(?P<key>[A-Za-z_][A-Za-z0-9_-]*)')
-_SUBNETS: KeyPath = ("network", "subnets")  # may be one reference to a map
+SUBNETS: KeyPath = ("network", "subnets")
+"""The key that may be one reference to a map, by zone."""
 # What Terraform says of each output, by its name.
 _Outputs: TypeAlias = Mapping[str, Mapping[str, object]]
 
@@ -55,7 +56,7 @@ class TerraformOutputs:
         if not isinstance(data, str) or not re.fullmatch(TERRAFORM_PATTERN, data):
             return data
         try:
-            return self._subnets(data) if path == _SUBNETS else self.value(data)
+            return self._subnets(data) if path == SUBNETS else self.value(data)
         except TerraformOutputError as error:
             problems[path] = str(error)
             return data

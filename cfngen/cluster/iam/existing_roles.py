@@ -30,6 +30,11 @@ def existing_roles(cluster: Cluster) -> Iterator[tuple[Path, InstanceRole]]:
             yield ("nodeGroups", index, "iam"), group.iam
 
 
+def account_of_existing_roles(cluster: Cluster) -> str:
+    """Return the number of the account that existing roles of instances are in; empty if there is none."""
+    return next((existing.role.split(":")[4] for _, existing in existing_roles(cluster)), "")
+
+
 def shares_made_role(cluster: Cluster) -> bool:
     """Return whether a role is made that node groups share: for all that have no role of their own."""
     return cluster.iam.nodes is None and not _all_groups_name_roles(cluster)

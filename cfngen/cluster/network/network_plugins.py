@@ -104,6 +104,14 @@ PLUGINS: Mapping[Plugin, NetworkPlugin] = {
 }
 
 
+def awaits_plugin_of_user(cluster: Cluster) -> bool:
+    """Return whether nodes get a network plug-in only after the deployment, from the user.
+
+    Otherwise cfngen installs one, or charts of the cluster file, of which one may be a plug-in.
+    """
+    return cluster.network.plugin == "none" and not cluster.addons.charts
+
+
 def network_plugin(cluster: Cluster) -> NetworkPlugin:
     """Return the properties of the cluster's network plug-in."""
     return PLUGINS[cluster.network.plugin]

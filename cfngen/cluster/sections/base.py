@@ -36,6 +36,18 @@ class Model(BaseModel):
     )
 
 
+def refuse_truth_value(value: object) -> object:
+    """Return the value of a key that takes certain numbers, which pydantic then checks; to Python, true is 1.
+
+    Raises:
+        PydanticCustomError: it is true or false.
+    """
+    if isinstance(value, bool):
+        reason = f"must be a number, not {str(value).lower()}"
+        raise PydanticCustomError("cfngen", "{reason}", {"reason": reason})
+    return value
+
+
 NO_WINDOWS = (
     "is Windows, which cfngen does not install: its boot program needs Linux with cloud-init and systemd, and masters "
     "run Linux only; to join Windows nodes yourself see "

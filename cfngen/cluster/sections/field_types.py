@@ -20,7 +20,6 @@ from cfngen.cluster.sections.field_validation import (
     refuse_unreadable_issuer,
     refuse_unusable_proxy,
 )
-from cfngen.cluster.sections.references import TERRAFORM_PATTERN
 from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME
 
 NAME_PATTERN = r"[a-z]([a-z0-9-]*[a-z0-9])?"
@@ -33,25 +32,24 @@ def _aws_id(prefix: str, expected: str, *, takes_references: bool = False) -> Te
     return TextPattern(pattern, f"{expected} such as {prefix}-0123456789abcdef0", takes_references=takes_references)
 
 
+_FOUR_NUMBERS = r"[0-9]{1,3}(\.[0-9]{1,3}){3}"
 Cidr = Annotated[
     IPv4Network,
     BeforeValidator(parse_cidr),
     PlainSerializer(str),
-    WithJsonSchema(
-        {"type": "string", "pattern": rf"^([0-9]{{1,3}}(\.[0-9]{{1,3}}){{3}}/[0-9]{{1,2}}|{TERRAFORM_PATTERN})$"}
-    ),
+    WithJsonSchema({"type": "string", "pattern": rf"^{_FOUR_NUMBERS}/[0-9]{{1,2}}$"}),
 ]
 Address = Annotated[
     IPv4Address,
     BeforeValidator(parse_address),
     PlainSerializer(str),
-    WithJsonSchema({"type": "string", "format": "ipv4"}),
+    WithJsonSchema({"type": "string", "pattern": f"^{_FOUR_NUMBERS}$"}),
 ]
 
 RouteDestination = Annotated[
     str,
     DestinationPattern(
-        r"pl-[0-9a-f]{8,17}|[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}", "a prefix list's id such as pl-0123456789abcdef0"
+        rf"pl-[0-9a-f]{{8,17}}|{_FOUR_NUMBERS}/[0-9]{{1,2}}", "a prefix list's id such as pl-0123456789abcdef0"
     ),
 ]
 
@@ -125,7 +123,7 @@ ProxyUrl = Annotated[
 DirectHost = Annotated[
     str,
     TextPattern(
-        rf"\.?{_HOST_NAME_PATTERN}|[0-9]{{1,3}}(\.[0-9]{{1,3}}){{3}}/[0-9]{{1,2}}",
+        rf"\.?{_HOST_NAME_PATTERN}|{_FOUR_NUMBERS}/[0-9]{{1,2}}",
         "a host such as registry.example.com, a domain such as .example.com, or a range such as 10.0.0.0/8",
     ),
     BeforeValidator(check_range),

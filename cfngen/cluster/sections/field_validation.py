@@ -12,7 +12,6 @@ from pydantic_core import PydanticCustomError, core_schema
 from cfngen.cluster.sections.references import (
     PARAMETER_PATTERN,
     STACK_PATTERN,
-    TERRAFORM_PATTERN,
     parse_reference,
     refusal,
 )
@@ -145,12 +144,9 @@ class TextPattern:
         return core_schema.no_info_plain_validator_function(self.check)
 
     def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, object]:
-        if isinstance(self.json_type, str):
-            # Any text may be an output of Terraform, which is replaced when the cluster file is loaded.
-            references = (STACK_PATTERN, PARAMETER_PATTERN) if self.takes_references else ()
-            alternatives = "|".join((self.pattern, *references, TERRAFORM_PATTERN))
-            return {"type": self.json_type, "pattern": f"^({alternatives})$"}
-        return {"type": list(self.json_type)}
+        references = (STACK_PATTERN, PARAMETER_PATTERN) if self.takes_references else ()
+        types = self.json_type if isinstance(self.json_type, str) else list(self.json_type)
+        return {"type": types, "pattern": f"^({'|'.join((self.pattern, *references))})$"}
 
 
 class DestinationPattern(TextPattern):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from cfngen.cluster.sections import field_types
-from cfngen.cluster.sections.base import Model
+from cfngen.cluster.sections.base import Model, refuse_truth_value
 
 FlowLogDestination = Literal["cloudWatchLogs", "s3"]
 FlowLogTraffic = Literal["all", "accept", "reject"]
@@ -34,7 +34,7 @@ class FlowLogs(Model):
         description="Which connections are recorded: those that security groups and network ACLs let through "
         "(`accept`), those that they refuse (`reject`), or `all`.",
     )
-    retention_days: RetentionDays | None = Field(
+    retention_days: Annotated[RetentionDays, BeforeValidator(refuse_truth_value)] | None = Field(
         None, description="Days after which CloudWatch Logs deletes a record. Only with `cloudWatchLogs`. Default: 90."
     )
     interval: Literal[60, 600] = Field(

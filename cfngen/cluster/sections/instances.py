@@ -9,7 +9,14 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from cfngen.cluster.sections import field_types
-from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, refuse_other_systems
+from cfngen.cluster.sections.base import (
+    Architecture,
+    Distribution,
+    List,
+    Model,
+    refuse_other_systems,
+    refuse_truth_value,
+)
 from cfngen.cluster.sections.capacity import (
     CapacityReservation,
     GroupAutoscaler,
@@ -181,7 +188,7 @@ class AuditLog(Model):
 class ControlPlane(Instances):
     """The masters."""
 
-    count: Literal[1, 3, 5] = Field(
+    count: Annotated[Literal[1, 3, 5], BeforeValidator(refuse_truth_value)] = Field(
         1, description="Number of masters: 3 keep working when one is lost, 5 when two are. May grow, never shrink."
     )
     addresses: List[field_types.Address] = Field(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.existing_parts import GroupRole, existing_groups, group_key
@@ -116,21 +116,40 @@ class NeededRule:
         """Return the rule without the peers for which the group has it already; perhaps none is left."""
         return replace(self, peers=tuple(peer for peer in self.peers if self._identity(peer) not in present))
 
-    def command(self, region: str) -> str:
-        """Return the command of the AWS CLI that adds the rule; variables of the shell stand for references."""
-        ports = "" if self.first_port is None else f"FromPort={self.first_port},ToPort={self.last_port},"
-        lists: dict[str, list[str]] = {}
+    @property
+    def permission(self) -> dict[str, Any]:
+        """The rule as `IpPermission` of the EC2 API, in which ids may be references."""
+        return self._permission(lambda peer: peer.value)
+
+    def _permission(self, value_of: Callable[[Peer], str]) -> dict[str, Any]:
+        ports = {} if self.first_port is None else {"FromPort": self.first_port, "ToPort": self.last_port}
+        lists: dict[str, list[dict[str, str]]] = {}
         for peer in self.typed_peers:
             list_name, item = _PEER_PROPERTIES[peer.kind]
-            # The list is in single quotes, between which the shell does not replace a variable.
-            value = f"'\"${peer.placeholder}\"'" if peer.placeholder else peer.value
-            lists.setdefault(list_name, []).append(f'{{{item}={value},Description="{self.description}"}}')
-        sources = ",".join(f"{name}=[{','.join(items)}]" for name, items in lists.items())
+            lists.setdefault(list_name, []).append({item: value_of(peer), "Description": self.description})
+        return {"IpProtocol": self.protocol, **ports, **lists}
+
+    def command(self, region: str) -> str:
+        """Return the command of the AWS CLI that adds the rule; variables of the shell stand for references."""
+        # The argument is in single quotes, between which the shell does not replace a variable.
+        permission = self._permission(lambda peer: f"'\"${peer.placeholder}\"'" if peer.placeholder else peer.value)
         group = f'"${self.placeholder}"' if self.placeholder else self.group
         return (
             f"aws ec2 authorize-security-group-{self.direction} --region {region} --group-id {group} "
-            f"--ip-permissions 'IpProtocol={self.protocol},{ports}{sources}'"
+            f"--ip-permissions '{_shorthand(permission)}'"
         )
+
+
+def _shorthand(structure: Mapping[str, Any]) -> str:
+    """Return a structure in the shorthand syntax of the AWS CLI."""
+    texts: list[str] = []
+    for key, value in structure.items():
+        if isinstance(value, list):
+            text = f"[{','.join(f'{{{_shorthand(item)}}}' for item in value)}]"
+        else:
+            text = f'"{value}"' if key == "Description" else str(value)
+        texts.append(f"{key}={text}")
+    return ",".join(texts)
 
 
 def _placeholder(key: str, value: str) -> str:

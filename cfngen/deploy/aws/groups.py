@@ -185,11 +185,13 @@ class ResizedGroup:
     """A group whose minimum or maximum is not the stack's: somebody has changed it, and CloudFormation leaves it so.
 
     Attributes:
+        region: its region.
         minimum: its minimum in the stack.
         maximum: its maximum in the stack.
     """
 
     group: GroupView
+    region: str
     minimum: int
     maximum: int
 
@@ -207,7 +209,7 @@ class ResizedGroup:
         """The command that puts the sizes back."""
         desired = min(max(self.group.desired, self.minimum), self.maximum)
         return (
-            "aws autoscaling update-auto-scaling-group "
+            f"aws autoscaling update-auto-scaling-group --region {self.region} "
             f"--auto-scaling-group-name {self.group.id} --min-size {self.minimum} --max-size {self.maximum} "
             f"--desired-capacity {desired}"
         )
@@ -218,7 +220,7 @@ class ResizedGroup:
         return f"unless it is meant so: {self.command}"
 
 
-def find_resized_groups(groups: Iterable[GroupView], values: Mapping[str, str]) -> Iterator[ResizedGroup]:
+def find_resized_groups(region: str, groups: Iterable[GroupView], values: Mapping[str, str]) -> Iterator[ResizedGroup]:
     """Yield the groups that have other sizes than in the stack, unless a pause keeps their sizes.
 
     Args:
@@ -235,7 +237,7 @@ def find_resized_groups(groups: Iterable[GroupView], values: Mapping[str, str]) 
                 continue
             minimum, maximum = map(int, sizes)
         if (group.minimum, group.maximum) != (minimum, maximum):
-            yield ResizedGroup(group, minimum, maximum)
+            yield ResizedGroup(group, region, minimum, maximum)
 
 
 def _role_and_name(logical_id: str, node_group_names: Mapping[str, str]) -> tuple[Role, str]:

@@ -16,6 +16,7 @@ from cfngen.deploy.aws.errors import error_code, translate_aws_errors
 from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.aws.types import AwsObject, JsonObject
 from cfngen.deploy.messages.message import Message
+from cfngen.deploy.messages.next_steps import as_hint, next_steps
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
@@ -131,7 +132,11 @@ class SnapshotStore:
                     raise
                 raise NoBackupBucketError(
                     f"the bucket of the cluster's snapshots, {self.bucket}, does not exist",
-                    hint="create it in the cluster's region, or name another one with `etcd.backups.bucket`.",
+                    hint=CommandText(
+                        "create it in the cluster's region, or name another one with `etcd.backups.bucket`; ",
+                        suggest("status"),
+                        " shows whether the stack needs something first.",
+                    ),
                 ) from error
 
     def metadata(self, key: str) -> Mapping[str, str]:
@@ -210,9 +215,14 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> SnapshotS
         )
         if not stack or not stack.status.exists:
             message = f"there is no stack {stack_name} that would name the bucket of etcd's snapshots"
-            raise BackupsOffError(message, hint=deleted_cluster_hint)
+            hint = CommandText(deleted_cluster_hint, " ", suggest("status"), " shows what there is of the cluster.")
+            raise BackupsOffError(message, hint=hint)
         message = f"the stack {stack_name} has no bucket for etcd's snapshots"
-        hint = CommandText(suggest("deploy"), " creates one. ", deleted_cluster_hint)
+        # A stack whose last operation failed has another next step first.
+        way_on = as_hint(next_steps(stack.status, made_elsewhere=stack.made_elsewhere)) or CommandText(
+            suggest("deploy"), " creates one."
+        )
+        hint = CommandText(way_on, " ", deleted_cluster_hint)
         if not cluster.etcd.backups.enabled:
             message += "; `etcd.backups.enabled` is false in the cluster file"
             hint = CommandText("Enable backups there; ", hint)
@@ -251,7 +261,8 @@ def find_snapshot(snapshot_store: SnapshotStore, name: str | timedelta) -> Snaps
         hint=(
             CommandText(suggest("etcd list"), " lists the existing ones.")
             if snapshots
-            else CommandText(suggest("etcd backup"), " takes one.")
+            # To take one now, only to restore it, would change nothing; and no master may work.
+            else CommandText("Masters that work take one every hour; ", suggest("status"), " shows them.")
         ),
     )
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from cfngen.cluster.naming.logical_ids import RecordedId
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code, translate_aws_errors
+from cfngen.deploy.aws.errors import error_code, translate_aws_errors
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.errors import CfngenError
@@ -332,37 +332,6 @@ def read_outputs(account: Account, stack: StackView) -> Mapping[str, str]:
                 child = find_stack(account, resource.physical_id)
                 stack_outputs = {**(child.outputs if child else {}), **stack_outputs}
     return stack_outputs
-
-
-EMPTY_STACK_STATUSES = frozenset({"ROLLBACK_COMPLETE"})
-"""Statuses of a stack that still exists but has no resources: its creation was rolled back completely."""
-
-
-def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tuple[str, ...]:
-    """Return the names of the root stacks that contain a cluster of this name.
-
-    Empty if the caller has no permission to list stacks.
-
-    Args:
-        besides: name or ARN of a root stack that is ignored: the one that the cluster itself uses.
-    """
-    from botocore.exceptions import ClientError
-
-    stacks = account.items("cloudformation.describe_stacks", "Stacks")
-    try:
-        roots = [parse_stack(stack) for stack in stacks if not stack.get("ParentId")]
-    except ClientError as error:
-        # A caller who is only allowed to use certain stacks may not describe all stacks.
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
-        return ()
-    return tuple(sorted(root.name for root in roots if root.cluster == cluster and _conflicts(root, besides)))
-
-
-def _conflicts(stack: StackView, besides: str) -> bool:
-    """Return whether a stack may have resources of its cluster, and is not the stack with the name or ARN `besides`."""
-    is_in_use = stack.status.exists and stack.status.health is not StackHealth.EMPTY
-    return is_in_use and stack.status.name not in EMPTY_STACK_STATUSES and besides not in (stack.name, stack.id)
 
 
 def find_deleted_stacks(account: Account, stack_name: str, cluster: str) -> Iterator[StackView]:

@@ -10,8 +10,16 @@ from typing import NamedTuple
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.checked_answers import read_document
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
-from cfngen.deploy.aws.stacks import NESTED_STACK, StackTree, StackView
+from cfngen.deploy.aws.stacks import (
+    CA_SECRET_OUTPUT,
+    ENDPOINT_OUTPUT,
+    NESTED_STACK,
+    StackTree,
+    StackView,
+    parse_stack,
+)
 from cfngen.deploy.aws.types import TemplatePart
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.templates.document import STANDALONE, Document, root_of
 from cfngen.templates.expressions import known_ending
@@ -234,3 +242,46 @@ def read_template_cluster(account: Account, stack: StackView) -> str:
     if not isinstance(metadata, dict) or metadata.get("stack") not in ("cluster", STANDALONE):
         return ""
     return str(metadata.get("cluster", ""))
+
+
+# Names in every root template of a cluster; before the end of a creation, a stack has no outputs.
+_ROOT_NAMES = frozenset({"MasterInstanceType", ENDPOINT_OUTPUT, CA_SECRET_OUTPUT})
+# Such a stack still exists but has no resources: its creation was rolled back completely.
+_STATUSES_WITHOUT_RESOURCES = frozenset({"ROLLBACK_COMPLETE"})
+
+
+def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tuple[str, ...]:
+    """Return the names of the root stacks that contain a cluster of this name, whatever made them.
+
+    Those that the caller has no permission to read are left out.
+
+    Args:
+        besides: name or ARN of a root stack that is ignored: the one that the cluster itself uses.
+    """
+    try:
+        stacks = [parse_stack(stack) for stack in account.items("cloudformation.describe_stacks", "Stacks")]
+    except _client_error() as error:
+        # A caller who is only allowed to use certain stacks may not describe all stacks.
+        if error_code(error) not in ACCESS_DENIED_CODES:
+            raise
+        return ()
+    roots = [stack for stack in stacks if not stack.parent_id and _conflicts(stack, besides)]
+    return tuple(sorted(root.name for root in roots if _find_cluster(account, root) == cluster))
+
+
+def _conflicts(stack: StackView, besides: str) -> bool:
+    """Return whether a stack may have resources of its cluster, and is not the stack with the name or ARN `besides`."""
+    is_in_use = stack.status.exists and stack.status.health is not StackHealth.EMPTY
+    return is_in_use and stack.status.name not in _STATUSES_WITHOUT_RESOURCES and besides not in (stack.name, stack.id)
+
+
+def _find_cluster(account: Account, root: StackView) -> str:
+    """Return the cluster of a root stack: by its tag, or by its template if the CLI or the CDK may have made it."""
+    if root.cluster or not _ROOT_NAMES & {*root.parameters, *root.outputs}:
+        return root.cluster
+    try:
+        return read_template_cluster(account, root)
+    except _client_error() as error:
+        if error_code(error) not in ACCESS_DENIED_CODES:
+            raise
+        return ""

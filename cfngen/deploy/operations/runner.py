@@ -25,6 +25,12 @@ from cfngen.errors import CfngenError
 _Outcome = TypeVar("_Outcome")
 
 
+class OperationInterruptedError(CfngenError):
+    """The command was interrupted; what it has begun in AWS continues."""
+
+    code = "interrupted"
+
+
 @dataclass
 class Operation:
     """One run of an operation on a cluster; a subclass has its plan and its steps.
@@ -78,7 +84,7 @@ class Operation:
         self.started = self.account.clock.now()  # without the time the user took to answer
         try:
             return take_steps()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, OperationInterruptedError):
             raise interrupted from None
 
 

@@ -9,6 +9,8 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
 
 from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.aws.types import TemplatePart
@@ -47,6 +49,24 @@ def find_keyed_list(resource_change: ResourceChange, value_path: str) -> KeyedLi
     return None
 
 
+def with_tags_in_order_of(old: Any, new: Any) -> Any:
+    """Return the new definition; lists in it that have the tags of the old one have them in the order of the old one.
+
+    Tags are a set: tools such as the CDK sort them, which changes no resource.
+    """
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return {key: with_tags_in_order_of(old.get(key), value) for key, value in new.items()}
+    if not isinstance(old, list) or not isinstance(new, list):
+        return new
+    if _tags_by_key(new) and sorted(map(_as_text, old)) == sorted(map(_as_text, new)):
+        return old
+    return [with_tags_in_order_of(*pair) for pair in zip_longest(old[: len(new)], new)]
+
+
+def _as_text(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
 def _list_at(definition: TemplatePart, path: str) -> object:
     """Return the list at a path, an empty one if the definition has none; a text if a function makes it."""
     value = with_placeholders(value_at(definition, path.split("/")[1:]))
@@ -77,7 +97,7 @@ def _statements_by_sid(value: object) -> dict[str, str] | None:
         isinstance(statement, Mapping) and statement.get("Sid") for statement in statements
     ):
         return None
-    texts_by_sid = {str(statement["Sid"]): json.dumps(statement, sort_keys=True) for statement in statements}
+    texts_by_sid = {str(statement["Sid"]): _as_text(statement) for statement in statements}
     return texts_by_sid if len(texts_by_sid) == len(statements) else None
 
 

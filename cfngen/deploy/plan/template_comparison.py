@@ -19,6 +19,7 @@ from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.stacks import NESTED_STACK, ResourceView, StackResource, StackTree, stack_name
 from cfngen.deploy.aws.templates import read_deployed, templates_by_stack
 from cfngen.deploy.messages.message import Notice, Report
+from cfngen.deploy.plan.keyed_lists import with_tags_in_order_of
 from cfngen.deploy.plan.plan import PlanRequest
 from cfngen.deploy.plan.publishing.publish import with_template_urls
 from cfngen.templates.document import root_of
@@ -197,6 +198,12 @@ class _Resource:
     @cached_property
     def _definitions(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The old and the new definition, without what an update does not compare, or lists elsewhere."""
+        old, new = self._as_written
+        return old, with_tags_in_order_of(old, new)
+
+    @cached_property
+    def _as_written(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The same, with tags in the order in which each of the templates has them."""
         old, new = (_compared(template.resources[self.logical_id]) for template in (self.old, self.new))
         return old, new
 
@@ -246,8 +253,14 @@ class _Resource:
         is_known = not contains_call(values)
         is_documented = any(_is_within(path, detail.value_path) for path in documented_paths)
         if detail.shows_values:
-            return is_known and is_documented
+            return is_known and (is_documented or self._is_reordered(detail))
         return is_known or (is_documented and all(map(self._is_judged, references(values))))
+
+    def _is_reordered(self, detail: ChangeDetail) -> bool:
+        """Return whether CloudFormation shows at a place what another order of the same tags has put there."""
+        path = detail.value_path.split("/")[1:]
+        written = [_shown(value_at(definition, path)) for definition in self._as_written]
+        return written == [detail.before, detail.after] and not list(differences(*self._values_at(detail)))
 
     def only_in_change_set(self, detail: ChangeDetail) -> str:
         """Return `change set` if CloudFormation shows a change that the templates deny; else an empty text."""

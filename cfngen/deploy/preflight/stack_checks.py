@@ -15,8 +15,8 @@ from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.kubernetes_made import find_instances_of_same_name
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
-from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView, find_live_stacks, require_stack, stack_name
-from cfngen.deploy.aws.templates import read_template_cluster
+from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView, require_stack, stack_name
+from cfngen.deploy.aws.templates import find_live_stacks, read_template_cluster
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, Hint, suggest

@@ -84,6 +84,16 @@ class Boots:
         return _minutes(self._age_seconds(instance))
 
 
+def advise_unready_node(reason: str, otherwise: Hint) -> Hint:
+    """Return what to do about a Node that is not Ready for a reason: install a network plug-in, or `otherwise`."""
+    if "NetworkPluginNotReady" not in reason:
+        return otherwise
+    return (
+        "no network plug-in runs on it: kubectl get pods -A -o wide; if network.plugin is none, install one, or list "
+        "its chart in addons.charts"
+    )
+
+
 def read_boots(account: Account, groups: Iterable[GroupView], node_ids: Iterable[str] | None) -> Boots:
     """Read the consoles of instances that are not Nodes; of masters only, if the Nodes are not known (None)."""
     known_ids = set(node_ids or ())

@@ -15,7 +15,7 @@ from cfngen.deploy.aws.private_network import PrivateNetwork
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.next_steps import as_hint, next_steps, replace_command
 from cfngen.deploy.messages.stack_status import StackHealth
-from cfngen.deploy.status.boots import Boots
+from cfngen.deploy.status.boots import Boots, advise_unready_node
 from cfngen.hints import CommandText, Hint, SuggestedCommand, suggest
 from cfngen.releases import exact_version
 
@@ -137,7 +137,7 @@ def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem
 
     Problems of Nodes, pods and routes are only found if the Kubernetes API could be read.
     """
-    problems = [*_stack_problems(state.stack), *_size_problems(state)]
+    problems = [*_stack_problems(state.stack), *_size_problems(state, cluster.region)]
     if isinstance(state.kubernetes, Problem):
         masters = sum(group.role == "master" for group in state.groups)
         hint = state.boots.explain_silence(state.groups, etcd_quorum(masters)) or state.kubernetes.hint
@@ -163,10 +163,10 @@ def _stack_problems(stack: StackView) -> Iterator[Problem]:
         yield Problem("stack", stack.name, f"is {stack.status}", detail=stack.reason, hint=hint)
 
 
-def _size_problems(state: ClusterState) -> Iterator[Problem]:
+def _size_problems(state: ClusterState, region: str) -> Iterator[Problem]:
     if state.stack.status.in_progress:
         return  # the update changes sizes itself
-    for resized in find_resized_groups(state.groups, state.stack.values):
+    for resized in find_resized_groups(region, state.groups, state.stack.values):
         yield Problem("size", resized.group.title, resized.text, hint=resized.hint)
 
 
@@ -250,7 +250,7 @@ def _node_problems(group: GroupView, instance: InstanceView, node: Node | None, 
         text = f"of {group.title} is in service, but has no Node in the cluster"
         yield Problem("instance", instance.id, text, detail=boots.describe(instance), hint=hint)
     elif not node.ready:
-        hint = CommandText("on it: journalctl -u kubelet -u containerd", new_instance)
+        hint = advise_unready_node(node.reason, CommandText("on it: journalctl -u kubelet -u containerd", new_instance))
         yield Problem("node", node.name, f"of {group.title} is not Ready", detail=node.reason, hint=hint)
     elif not node.initialised:
         hint = "kubectl -n kube-system logs daemonset/cloud-controller-manager"

@@ -178,7 +178,7 @@ def read_or_unknown(read: Callable[[], Value]) -> Value | Unknown:
         with translate_aws_errors():
             return read()
     except CfngenError as error:
-        return Unknown(str(error), error.hint)
+        return Unknown(str(error), error.hint, error.code)
 
 
 def require(value: Value | Unknown) -> Value:

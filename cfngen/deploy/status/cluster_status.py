@@ -30,10 +30,12 @@ class Unknown:
     Attributes:
         unknown: why it could not be read.
         hint: what to do about it; may be empty.
+        code: `code` of the error that prevented it; empty if none did.
     """
 
     unknown: str
     hint: Hint = ""
+    code: str = ""
 
 
 @dataclass(frozen=True)

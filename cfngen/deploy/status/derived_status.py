@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -64,14 +64,15 @@ def read_status(
     cluster: Cluster,
     *,
     find_url_override: FindApiUrlOverride = cluster_access.no_api_url_override,
-    file_values: Mapping[str, str] | None = None,
+    file_values: Callable[[], Mapping[str, str]] = dict,
     detect_drift: bool = False,
     report: Report = lambda message: None,
 ) -> ClusterStatus:
     """Return the status of a cluster.
 
     Args:
-        file_values: what the cluster file says about the root's parameters; None without a file.
+        file_values: returns what the cluster file says about the root's parameters, nothing without a file; called
+            only where there is a stack to compare it with.
         detect_drift: whether to let CloudFormation detect drift, which takes some time.
 
     Raises:
@@ -86,7 +87,7 @@ def read_status(
         account=account.id,
         time=account.clock.now(),
         target_version=target_version(cluster),
-        differing_values=find_differing_values(stack, file_values or {}) or None if stack else None,
+        differing_values=find_differing_values(stack, file_values()) or None if stack and stack.parameters else None,
     )
     if stack is None:
         return make_status(stack=StackState(name=stack_name), next_command=next_command(StackStatus("")))

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.deploy.access.api_connection import (
+    ApiUnreachableError,
+    CertificateRefusedError,
+    ForbiddenError,
+    KubernetesError,
+    WrongServerError,
+)
 from cfngen.deploy.aws.groups import IN_SERVICE
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.status.cluster_problems import etcd_quorum
@@ -17,6 +24,12 @@ from cfngen.deploy.status.cluster_status import (
     Unknown,
 )
 from cfngen.text import pluralize
+
+_API_ERROR_CODES = frozenset(
+    error.code
+    for error in (KubernetesError, ApiUnreachableError, CertificateRefusedError, ForbiddenError, WrongServerError)
+)
+"""The codes of errors whose texts begin with the Kubernetes API: it was asked, or does not answer."""
 
 
 def find_status_problems(status: ClusterStatus) -> Iterator[str]:
@@ -38,8 +51,8 @@ def _is_being_created(stack: StackState) -> bool:
 def _api_problems(status: ClusterStatus) -> Iterator[str]:
     api = status.api
     if isinstance(api, Unknown):
-        is_silent = api.unknown.startswith("the Kubernetes API")
-        yield api.unknown if is_silent else f"the Kubernetes API could not be asked: {api.unknown}"
+        is_its_own_answer = api.code in _API_ERROR_CODES
+        yield api.unknown if is_its_own_answer else f"the Kubernetes API could not be asked: {api.unknown}"
     elif isinstance(api, ApiState) and not api.ready:
         yield f"the API is not ready{': ' if api.failing else ''}{', '.join(api.failing)}"
 

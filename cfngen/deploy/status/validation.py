@@ -115,12 +115,13 @@ def validate(
     cluster: Cluster,
     *,
     find_url_override: FindApiUrlOverride = cluster_access.no_api_url_override,
-    file_values: Mapping[str, str] | None = None,
+    file_values: Callable[[], Mapping[str, str]] = dict,
 ) -> Validation:
     """Validate a cluster once.
 
     Args:
-        file_values: what the cluster file says about the root's parameters; None without a file.
+        file_values: returns what the cluster file says about the root's parameters, nothing without a file; called
+            only where there is a stack to compare it with.
 
     Raises:
         NoStackError: there is no such stack.
@@ -128,7 +129,7 @@ def validate(
     """
     state = read_cluster_state(account, stack_name, cluster, find_url_override)
     validation = validate_state(state, cluster, account.clock.now())
-    return replace(validation, differing_values=find_differing_values(state.stack, file_values or {}))
+    return replace(validation, differing_values=find_differing_values(state.stack, file_values()))
 
 
 def wait_until_valid(

@@ -18,11 +18,10 @@ from moto.core.utils import get_service_model
 from werkzeug.exceptions import NotFound
 
 from cfngen.sandbox import request_parameters
+from cfngen.sandbox.cloudformation.handlers.handler import EMULATOR_ACCESS_KEY
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
-# The access key of `cfngen.sandbox.cloudformation.client`, by which calls of the emulator itself are recognized.
-EMULATOR_ACCESS_KEY = "testing"
 # The credential in a signature, KEY/DATE/REGION/SERVICE/: access key, region and service.
 CREDENTIAL_PATTERN = re.compile(r"Credential=([^/,]*)/[^/]*/([^/]*)/([^/]*)/")
 # botocore's names of services, where the name in the signature is another one.
@@ -158,7 +157,8 @@ def render(call: Call, refusal: Refusal) -> Answer:
     return refusal.status, headers, body
 
 
-PAGE_SIZE = 8  # items on a page of a list; small, so that clients have to follow `NextToken`
+# Reported for DescribeStackEvents (ansible/ansible#41840); the API reference says 1 MB. Assumed for the other lists.
+PAGE_SIZE = 100
 
 
 class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a service)

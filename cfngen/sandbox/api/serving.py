@@ -7,6 +7,7 @@ wrapped here, as no single function inside moto sees the requests of all service
 from __future__ import annotations
 
 import contextlib
+import functools
 import http
 import io
 import logging
@@ -18,6 +19,7 @@ from unittest import mock
 
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ConnectionClosedError, EndpointConnectionError
+from moto.core import botocore_stubber
 from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.request import Request, normalize_request
 
@@ -113,6 +115,7 @@ class Gate:
     def in_process(self) -> Iterator[None]:
         """Put the gate in front of moto in this process."""
         process_with_moto = BotocoreStubber.process_request
+        normalize_once = functools.lru_cache(maxsize=1)(normalize_request)  # the gate and moto ask for the same one
 
         def process_request(stubber: BotocoreStubber, request: AWSPreparedRequest) -> object:
             url = str(request.url)
@@ -123,9 +126,11 @@ class Gate:
             if hasattr(request.body, "read"):
                 stream, request.body = request.body, request.body.read()
                 stream.seek(0)
+            normalized = normalize_once(request)
+            normalized.get_data()  # whoever reads it as a form first would leave nothing to others
             try:
                 response: object = self.pass_through(
-                    normalize_request(request),
+                    normalized,
                     call_moto=lambda: process_with_moto(stubber, request),
                     to_result=lambda answer: answer,
                 )
@@ -134,7 +139,10 @@ class Gate:
                 raise error(endpoint_url=url, error=disconnected) from disconnected
             return response
 
-        with mock.patch.object(BotocoreStubber, "process_request", process_request):
+        with (
+            mock.patch.object(BotocoreStubber, "process_request", process_request),
+            mock.patch.object(botocore_stubber, "normalize_request", normalize_once),
+        ):
             yield
 
     def wsgi(self, application: Application) -> Application:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail, ValidationFinding
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail
 from cfngen.sandbox.cloudformation.errors import (
     AlreadyExistsError,
     ApiError,
@@ -35,6 +35,5 @@ __all__ = [
     "Stack",
     "StackEvent",
     "ValidationError",
-    "ValidationFinding",
     "client",
 ]

@@ -5,6 +5,7 @@ They concern the template's source, resource types and Rules section, the parame
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import urllib.parse
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import TypedDict
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation import parameters, property_schemas, template
+from cfngen.sandbox.cloudformation import early_validation, parameters, property_schemas, template
 from cfngen.sandbox.cloudformation.errors import (
     InsufficientCapabilitiesError,
     NotModelledError,
@@ -26,7 +27,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, NESTED_STACK
-from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
+from cfngen.text_limits import of_service
 
 MAX_BODY_BYTES = 51_200  # for a template that the call contains (TemplateBody)
 # Guide, "Acknowledging IAM resources in CloudFormation templates".
@@ -157,8 +158,10 @@ def _check_tags_and_capabilities(submission: Submission) -> None:
             f"than or equal to {MAX_TAGS}"
         )
     for key, value in tags.items():
-        if fault := TAG_KEY.fault(key) or STACK_TAG_VALUE.fault(value):
-            raise ValidationError(f"Tag {key} is not valid: {fault}")
+        for part, text in (("Key", key), ("Value", value)):
+            limit = of_service(NESTED_STACK, ("Tags", 0, part))
+            if limit and (fault := limit.fault(text)):
+                raise ValidationError(f"Tag {key} is not valid: {fault}")
 
 
 def check_revision(
@@ -181,6 +184,7 @@ def check_revision(
 
     Raises:
         ApiError: one of them is refused
+        NotModelledError: the emulator does not support one of the resource types or properties
     """
     parsed_template = parsed_template or template.parse(template_text)
     check_types(cloud, parsed_template)
@@ -200,6 +204,9 @@ def check_revision(
     _check_rules(cloud, revision, stack_name)
     _check_conditions(cloud, revision, stack_name)
     _check_capabilities(parsed_template, capabilities)
+    if invalid_properties := early_validation.invalid_properties(cloud, revision, stack_name):
+        reason = revision.failure_reason or early_validation.FAILURE_REASON
+        return dataclasses.replace(revision, failure_reason=reason, invalid_properties=invalid_properties)
     return revision
 
 

@@ -13,6 +13,7 @@ from cfngen.sandbox.cloudformation.errors import (
     NotModelledError,
     ResourceError,
     ValidationError,
+    status_reason,
 )
 from cfngen.sandbox.cloudformation.region import MAX_NAME_LENGTH, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
@@ -143,31 +144,25 @@ def _finish_creation(cloud: Region, change_set: ChangeSet) -> None:
 
 
 def _compute_changes(cloud: Region, change_set: ChangeSet) -> None:
-    """Set the changes and validation findings of a change set, and fail it where CloudFormation would.
+    """Set the changes of a change set, and fail it where CloudFormation would.
 
     One without a revision, whose nested template was refused, stays as it is.
     """
     revision = change_set.revision
     if revision is None:
         return
-    compare_nested = functools.partial(_create_nested, cloud, change_set) if change_set.nested else None
-    try:
-        comparison = Comparer(cloud, change_set.stack, revision, compare_nested=compare_nested).compare()
-    except ResourceError as error:
-        _fail(change_set, str(error))
-        return
-    except NotModelledError as error:
-        _fail(change_set, f"This emulator does not support {error}.")
-        return
-    change_set.changes, change_set.validation_findings = comparison.changes, comparison.validation_findings
-    change_set.warnings = comparison.warnings
     if revision.failure_reason:
         _fail(change_set, revision.failure_reason)
-    elif comparison.validation_findings:
-        names = ", ".join(dict.fromkeys(finding.validation_name for finding in comparison.validation_findings))
-        _fail(change_set, f"The following hook(s)/validation failed: [{names}]. To troubleshoot Early Validation "
-                          "errors, use the DescribeEvents API for detailed failure information.")  # fmt: skip
-    elif failed := next((child for child in change_set.children if child.status == "FAILED"), None):
+        return
+    compare_nested = functools.partial(_create_nested, cloud, change_set) if change_set.nested else None
+    failures: tuple[type[Exception], ...] = (NotModelledError, *cloud.resource_errors)
+    try:
+        comparison = Comparer(cloud, change_set.stack, revision, compare_nested=compare_nested).compare()
+    except failures as error:
+        _fail(change_set, status_reason(error))
+        return
+    change_set.changes, change_set.warnings = comparison.changes, comparison.warnings
+    if failed := next((child for child in change_set.children if child.status == "FAILED"), None):
         _fail(change_set, f"Nested change set {failed.id} was not successfully created: Currently in FAILED.")
 
 
@@ -216,7 +211,7 @@ def no_updates_message(cloud: Region, stack: Stack, revision: Revision) -> str:
         comparison = Comparer(cloud, stack, revision, compare_nested=None).compare()
     except ResourceError:
         return ""
-    if comparison.changes or comparison.validation_findings or not has_same_outputs_and_tags(stack.revision, revision):
+    if comparison.changes or not has_same_outputs_and_tags(stack.revision, revision):
         return ""
     return NO_UPDATES_MESSAGE
 

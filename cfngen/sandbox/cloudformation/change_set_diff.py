@@ -14,11 +14,10 @@ from cfngen.sandbox.cloudformation.change_sets import (
     ChangeSet,
     ResourceChange,
     ResourceChangeDetail,
-    ValidationFinding,
     replacement_by,
     text_in_api,
 )
-from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
+from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.properties import POLICY_ATTRIBUTES, enabled_resources, resolve_and_validate
 from cfngen.sandbox.cloudformation.region import Region
@@ -34,10 +33,9 @@ CompareNested = Callable[[str, Resource | None, Properties], ChangeSet | None]
 
 @dataclass
 class Comparison:
-    """The changes of a stack's resources, the findings of early validation, and warnings of what is not known."""
+    """The changes of a stack's resources, and warnings of what is not known."""
 
     changes: list[ResourceChange] = field(default_factory=list)
-    validation_findings: list[ValidationFinding] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -86,7 +84,7 @@ class Comparer:
         }
 
     def compare(self) -> Comparison:
-        """Return the changes of all resources, removed ones last, and the findings of early validation.
+        """Return the changes of all resources, removed ones last.
 
         Raises:
             ResourceError: the new template cannot be resolved
@@ -100,11 +98,7 @@ class Comparer:
                 dependencies = definitions[logical_id].dependencies & set(logical_ids)
                 if all(dependency in self._changes for dependency in dependencies):
                     self._compared = logical_id
-                    try:
-                        self._record(logical_id, self._change(logical_id, definitions[logical_id]))
-                    except PropertyError as error:
-                        result.validation_findings.append(_finding(logical_id, definitions[logical_id], error))
-                        self._record(logical_id, None)
+                    self._record(logical_id, self._change(logical_id, definitions[logical_id]))
         result.changes = [change for logical_id in definitions if (change := self._changes.get(logical_id))]
         result.changes += [
             self._removal(resource) for logical_id, resource in self._existing.items() if logical_id not in logical_ids
@@ -315,14 +309,3 @@ def _expression_at(template_value: Expression, path: str) -> Expression:
 def _contains_unknown(value: object) -> bool:
     """Whether a value is known only after execution, as a whole or in part."""
     return UNKNOWN in (value if isinstance(value, str) else json.dumps(value))
-
-
-def _finding(logical_id: str, definition: ResourceDefinition, error: PropertyError) -> ValidationFinding:
-    path = f"/Resources/{logical_id}/Properties{error.path.removeprefix('#')}"
-    return ValidationFinding(
-        logical_id=logical_id,
-        type=definition.type,
-        validation_name="AWS::EarlyValidation::PropertyValidation",
-        path=path,
-        reason=error.message,
-    )

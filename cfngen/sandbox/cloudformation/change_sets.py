@@ -100,16 +100,21 @@ class ResourceChange:
 
 
 @dataclass(frozen=True)
-class ValidationFinding:
-    """A failed early validation of a resource, as DescribeEvents returns it."""
+class FailedValidation:
+    """An operation that early validation fails, for the properties that its revision has as invalid.
 
-    logical_id: str
-    type: str
-    validation_name: str
-    path: str
-    reason: str
-    status: str = "FAILED"
-    failure_mode: str = "FAIL"
+    Attributes:
+        revision: the new revision of the stack; None for a change set of a nested template that was refused.
+        operation_type: the OperationType of the API: CREATE_CHANGESET, CREATE_STACK or UPDATE_STACK.
+        token: the ClientRequestToken of the call, or "".
+    """
+
+    stack: Stack
+    revision: Revision | None
+    operation_id: str
+    operation_type: str
+    time: datetime.datetime
+    token: str
 
 
 @dataclass(eq=False)
@@ -125,7 +130,6 @@ class ChangeSet:
         on_failure: what the execution does with the stack if it fails: ROLLBACK, DELETE, DO_NOTHING or "".
         express: whether its execution skips waiting until resources are ready.
         revision: the new revision of the stack; None if a nested template was refused.
-        validation_findings: failed early validations.
         warnings: why its values are not all known.
         operation_id: the id of the operation that creates the change set.
         token: the ClientRequestToken of the call, or "".
@@ -150,7 +154,6 @@ class ChangeSet:
     notification_arns: tuple[str, ...] = ()
     role_arn: str = ""
     revision: Revision | None = None
-    validation_findings: list[ValidationFinding] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     operation_id: str = ""
     token: str = ""

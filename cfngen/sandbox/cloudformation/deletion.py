@@ -28,6 +28,7 @@ def delete(
         force: retain all resources that cannot be deleted
     """
     previous_status = stack.status
+    stack.force_deletion = force
     cloud.record_event(stack, None, "DELETE_IN_PROGRESS", reason)
     for export_name in stack.exports:
         if importers := importing_stacks(cloud, export_name):
@@ -235,4 +236,5 @@ def clean_up(cloud: Region, stack: Stack, final_status: str) -> Operation:
 
 def _awaits_cleanup(child: Stack) -> bool:
     """Whether a nested stack took part in the update of its parent, and waits for its cleanup."""
-    return child.stable_state is not None or child.status == UPDATE_CLEANUP_STATUS
+    has_changed = child.stable_state is not None or child.status == UPDATE_CLEANUP_STATUS
+    return child.led_by is not None and has_changed

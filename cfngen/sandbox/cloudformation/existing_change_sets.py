@@ -104,7 +104,7 @@ def execute(cloud: Region, change_set: ChangeSet, *, disable_rollback: bool, tok
         creation.start(cloud, stack, on_failure=on_failure, token=token, express=change_set.express)
     else:
         disabled, express = on_failure == "DO_NOTHING", change_set.express
-        updating.start_root(cloud, stack, revision, token=token, disable_rollback=disabled, express=express)
+        updating.start_alone(cloud, stack, revision, token=token, disable_rollback=disabled, express=express)
     return stack
 
 

@@ -91,7 +91,11 @@ class Scope:
         function = getattr(self, f"_fn_{name.lower()}", None)
         if function is None:
             raise NotModelledError(f"Fn::{name}")
-        return function(argument)
+        try:
+            return function(argument)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # `function_arguments` has checked the arguments; what they resolve to may be of the wrong kind.
+            raise ResourceError(f"Template error: Fn::{name} cannot be resolved: {error}") from error
 
     def _ref(self, name: str) -> Expression:
         if name == "AWS::NoValue":
@@ -122,7 +126,8 @@ class Scope:
 
     def _fn_join(self, argument: Expression) -> str:
         delimiter, items = argument
-        return _known_or_unknown(str(delimiter).join(map(as_text, self.resolve(items))))
+        items = self.resolve(items)
+        return UNKNOWN if items == UNKNOWN else _known_or_unknown(str(delimiter).join(map(as_text, items)))
 
     def _fn_select(self, argument: Expression) -> Expression:
         index, items = self.resolve(argument)

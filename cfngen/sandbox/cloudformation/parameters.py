@@ -17,12 +17,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from botocore.exceptions import ClientError
-from moto.ssm.models import ssm_backends
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import as_text
-from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
+from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.template import Template
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
@@ -56,7 +55,7 @@ def resolve_values(cloud: Region, template: Template, parameter_values: Mapping[
         _check_constraints(name, definition, text)
         parameter_type = definition["Type"]
         if match := PARAMETER_STORE_TYPE.fullmatch(parameter_type):
-            stored = _stored_value(cloud, text)
+            stored = cloud.stored_value(text)
             if stored is None:
                 raise ValidationError(f"Unable to fetch parameters [{text}] from parameter store for this account.")
             parameter_type, text = match.group(1), stored
@@ -188,20 +187,3 @@ def _hosted_zone_exists(region: str, zone_id: str) -> bool:
     except ClientError:
         return False
     return True
-
-
-def _stored_value(cloud: Region, name: str) -> str | None:
-    """The value of a parameter: of a public one, or of one that the account has; None if there is none.
-
-    Raises:
-        ValidationError: it is a SecureString, which CloudFormation does not support for parameters ("Unsupported
-            Systems Manager parameter types", CloudFormation User Guide)
-    """
-    if name in cloud.parameter_store:
-        return cloud.parameter_store[name]
-    parameter = ssm_backends[ACCOUNT_ID][cloud.region].get_parameter(name)
-    if parameter is None:
-        return None
-    if parameter.parameter_type == "SecureString":
-        raise ValidationError(f"Parameters [{name}] referenced by template have types not supported by CloudFormation.")
-    return str(parameter.value)

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from cfngen.sandbox.cloudformation import property_schemas, string_checks
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, HandlerCall
-from cfngen.sandbox.cloudformation.intrinsics import Scope
+from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN, Scope
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import importing_stacks, scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, ResourceDefinition
-from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.json_types import Expression, JsonDict
 
 NESTED_STACK_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
@@ -43,8 +43,9 @@ def resolve_and_validate(
     """
     resolved = scope.resolve(definition.body.get("Properties", {}))
     tag_property = property_schemas.tag_property(region, definition.type)
-    if tag_property == "Tags" and stack_tags:
-        resolved["Tags"] = _with_stack_tags(stack_tags, definition.type, resolved.get("Tags", []))
+    tags = resolved.get("Tags", [])
+    if tag_property == "Tags" and stack_tags and isinstance(tags, list):
+        resolved["Tags"] = _with_stack_tags(stack_tags, definition.type, tags)
     properties = property_schemas.validate_and_convert(region, definition.type, resolved)
     if definition.type in HANDLERS:
         supported = HANDLERS[definition.type].supported_properties
@@ -52,12 +53,21 @@ def resolve_and_validate(
         supported = NESTED_STACK_PROPERTIES
     if unsupported := set(properties) - supported:
         raise NotModelledError(f"properties {sorted(unsupported)} of {definition.type}")
+    if definition.type in HANDLERS:
+        HANDLERS[definition.type].refuse_not_modelled(_known(properties))
     return properties
+
+
+def _known(value: Expression) -> Expression:
+    """A value without what is not known yet, at any depth."""
+    if isinstance(value, dict):
+        return {key: _known(item) for key, item in value.items() if item != UNKNOWN}
+    return [_known(item) for item in value if item != UNKNOWN] if isinstance(value, list) else value
 
 
 def _with_stack_tags(stack_tags: Mapping[str, str], resource_type: str, tags: list[JsonDict]) -> list[JsonDict]:
     """A resource's own tags, followed by those stack tags whose keys the resource does not set itself."""
-    own_keys = {tag["Key"] for tag in tags}
+    own_keys = {tag.get("Key") for tag in tags if isinstance(tag, dict)}  # not validated yet
     inherited_tags: list[JsonDict] = []
     for key, value in stack_tags.items():
         if key not in own_keys:

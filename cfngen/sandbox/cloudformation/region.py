@@ -9,7 +9,9 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 
-from cfngen.sandbox.cloudformation.change_sets import ChangeSet
+from moto.ssm.models import ssm_backends
+
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet, FailedValidation
 from cfngen.sandbox.cloudformation.descriptions import Answers
 from cfngen.sandbox.cloudformation.errors import RESOURCE_ERRORS, LimitExceededError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.simulation import (
@@ -31,7 +33,7 @@ from cfngen.sandbox.cloudformation.stack import (
 )
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, WAIT_CONDITION
 from cfngen.sandbox.moto_patches import all_patches, speedups
-from cfngen.sandbox.services import capacity, resource_tags, scaling_activities, set_clock
+from cfngen.sandbox.services import capacity, launch, resource_tags, scaling_activities, set_clock
 from cfngen.sandbox.services.schedule import set_schedule
 
 ACCOUNT_ID = "123456789012"  # the account that moto emulates
@@ -93,6 +95,7 @@ class Region(abc.ABC):
         # The groups with a rolling update in progress: by group name, the desired capacity before the update.
         self.capacities_before_update: dict[str, int] = {}
         self.drift_detections: list[DriftDetection] = []
+        self.failed_validations: list[FailedValidation] = []  # of operations on stacks
         self._stacks: list[Stack] = []
         self._change_sets: list[ChangeSet] = []
         self._sequence = itertools.count()
@@ -104,6 +107,7 @@ class Region(abc.ABC):
         set_schedule(self.region, self.clock.schedule, self.durations)
         capacity.reset(self.region)
         resource_tags.set_tags_in_metadata(self.region, False)
+        launch.set_stored_values(self.region, self.stored_value)
         scaling_activities.set_observer(
             self.region,
             scaling_activities.Observer(
@@ -122,6 +126,24 @@ class Region(abc.ABC):
     @metadata_tags.setter
     def metadata_tags(self, enabled: bool) -> None:
         resource_tags.set_tags_in_metadata(self.region, enabled)
+
+    def stored_value(self, name: str) -> str | None:
+        """The value of a parameter of Parameter Store: a public one, or one of the account's; None if there is none.
+
+        Raises:
+            ValidationError: it is a SecureString, which CloudFormation does not support for parameters ("Unsupported
+                Systems Manager parameter types", CloudFormation User Guide)
+        """
+        if name in self.parameter_store:
+            return self.parameter_store[name]
+        parameter = ssm_backends[ACCOUNT_ID][self.region].get_parameter(name)
+        if parameter is None:
+            return None
+        if parameter.parameter_type == "SecureString":
+            raise ValidationError(
+                f"Parameters [{name}] referenced by template have types not supported by CloudFormation."
+            )
+        return str(parameter.value)
 
     def stacks(self) -> list[Stack]:
         """All stacks in the order of creation, including nested and deleted ones."""
@@ -214,7 +236,7 @@ class Region(abc.ABC):
         if len(existing_stacks) >= STACK_QUOTA:
             raise LimitExceededError(f"Limit for stack has been exceeded ({STACK_QUOTA})")
         stack_id = f"arn:aws:cloudformation:{self.region}:{ACCOUNT_ID}:stack/{name}/{self.uuid()}"
-        stack = Stack(name, stack_id, revision, parent, created=self.clock.time)
+        stack = Stack(name, stack_id, revision, parent, created=self.clock.time, led_by=parent)
         self.add_stack(stack)
         return stack
 
@@ -228,6 +250,9 @@ class Region(abc.ABC):
         stack.generation += 1
         stack.token = token
         stack.operations.append((self.uuid(), operation_type))
+        if operation_type in ("CREATE_STACK", "UPDATE_STACK") and stack.revision.invalid_properties:
+            failed = FailedValidation(stack, stack.revision, *stack.operations[-1], self.clock.time, token)
+            self.failed_validations.append(failed)
         return stack.generation
 
     def physical_name(

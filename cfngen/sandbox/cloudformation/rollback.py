@@ -69,7 +69,7 @@ def restore_resources(cloud: Region, stack: Stack) -> Operation:
     stable_state = _require_stable_state(stack)
     stack.outputs, stack.exports = dict(stable_state.outputs), dict(stable_state.exports)
     cloud.record_event(stack, None, ROLLBACK_CLEANUP_STATUS)
-    if stack.parent is None:
+    if stack.led_by is None:
         yield from clean_up(cloud, stack, "UPDATE_ROLLBACK_COMPLETE")
 
 
@@ -104,7 +104,7 @@ def _restore_resource(cloud: Region, stack: Stack, resource: Resource) -> Operat
         if resource.is_superseded(generation):
             return
         cloud.record_event(stack, resource, "UPDATE_FAILED", status_reason(error))
-        if stack.root.force_rollback:
+        if stack.leader.force_rollback:
             skip(cloud, stack, resource)
         else:
             resource.progress, resource.rollback_failed = "failed", True
@@ -134,7 +134,7 @@ def _roll_back_nested(cloud: Region, resource: Resource, nested_stack: Stack) ->
     generation = resource.generation
     if nested_stack.stable_state is not None:
         if nested_stack.status == "UPDATE_ROLLBACK_FAILED":
-            _, operation_type = nested_stack.root.operations[-1]
+            _, operation_type = nested_stack.leader.operations[-1]
             if operation_type == "CONTINUE_ROLLBACK":
                 continue_rollback(cloud, nested_stack)
         elif nested_stack.status not in ("UPDATE_ROLLBACK_IN_PROGRESS", ROLLBACK_CLEANUP_STATUS):
@@ -161,9 +161,9 @@ def nested_failure(nested_stack: Stack) -> str:
 
 
 def continue_rollback(cloud: Region, stack: Stack, token: str = "") -> None:
-    """Continue the failed rollback of a root stack or, as a part of that, of a nested one."""
+    """Continue the failed rollback of a stack or, as a part of that, of one that it nests."""
     cloud.start_operation(stack, "CONTINUE_ROLLBACK", token)
-    cloud.record_event(stack, None, "UPDATE_ROLLBACK_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
+    cloud.record_event(stack, None, "UPDATE_ROLLBACK_IN_PROGRESS", "" if stack.led_by else "User Initiated")
     cloud.simulation.start(restore_resources(cloud, stack))
 
 
@@ -174,7 +174,7 @@ def cancel(cloud: Region, stack: Stack, reason: str) -> None:
     """
     stack.generation += 1
     creation.cancel_resources(cloud, stack)
-    if stack.stable_state is None or (stack.root.disable_rollback and stack.parent is not None):
+    if stack.stable_state is None or (stack.leader.disable_rollback and stack.led_by is not None):
         cloud.record_event(stack, None, "UPDATE_FAILED", reason)
     else:
         cloud.simulation.start(roll_back(cloud, stack, reason))

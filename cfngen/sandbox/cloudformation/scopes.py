@@ -41,6 +41,7 @@ def scope_of_revision(
     physical_ids: Mapping[str, str] | None = None,
     attribute: Callable[[str, str], Expression] | None = None,
     imported: Callable[[str], str] | None = None,
+    scope_class: type[Scope] = Scope,
 ) -> Scope:
     """The scope in which a revision's expressions are resolved.
 
@@ -61,7 +62,7 @@ def scope_of_revision(
         **revision.parameters,
         **(physical_ids or {}),
     }
-    return Scope(
+    return scope_class(
         revision.template.body,
         ref_values,
         attribute=attribute or _refuse_attribute,

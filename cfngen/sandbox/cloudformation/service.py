@@ -102,7 +102,7 @@ class CloudFormation(Region):
         for change_set in self.change_sets(stack.id):
             if change_set.execution_status == "AVAILABLE":
                 change_set.execution_status = "OBSOLETE"
-        updating.start_root(self, stack, revision, token=token, disable_rollback=disable_rollback)
+        updating.start_alone(self, stack, revision, token=token, disable_rollback=disable_rollback)
         return stack
 
     def cancel_update(self, name: str, *, token: str = "") -> None:
@@ -130,7 +130,7 @@ class CloudFormation(Region):
         """Continue a failed rollback of an update.
 
         Args:
-            name: a root stack
+            name: the name or id of the stack that was updated
             skip: resources to skip: logical ids, or "NestedStackName.LogicalId"
             force: skip all resources that fail
 
@@ -162,7 +162,7 @@ class CloudFormation(Region):
         """Start to delete a stack, after its change sets.
 
         Args:
-            name: a stack that is not nested
+            name: the name or id of a stack
             retain: logical ids of resources to retain; only in status DELETE_FAILED
             force: retain all resources that cannot be deleted; only in status DELETE_FAILED
         """

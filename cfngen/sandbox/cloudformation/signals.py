@@ -62,7 +62,7 @@ def signals_to_await(cloud: Region, stack: Stack, resource: Resource) -> tuple[i
     count = int(signal.get("Count", 1))
     if count < 0:
         raise ResourceError(f"CreationPolicy Count {count} is negative")
-    return (0, 0) if stack.root.express else (count, seconds)
+    return (0, 0) if stack.leader.express else (count, seconds)
 
 
 def group_instance_ids(cloud: Region, group: str) -> list[str]:

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cfngen.sandbox.cloudformation.errors import PropertyError
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
@@ -62,6 +63,7 @@ class Revision:
         notification_arns: the SNS topics of the call; the emulator sends no notifications.
         role_arn: the service role of the call, or ""; the emulator does not assume it.
         failure_reason: why the stack must fail before its first resource, or "".
+        invalid_properties: the properties that early validation refused, by logical id.
     """
 
     body: str
@@ -73,6 +75,7 @@ class Revision:
     notification_arns: tuple[str, ...] = ()
     role_arn: str = ""
     failure_reason: str = ""
+    invalid_properties: Mapping[str, PropertyError] = field(default_factory=dict)
 
     def is_same_as(self, other: Revision) -> bool:
         """Whether another revision has the same template, parameters and tags."""
@@ -100,6 +103,7 @@ class Stack:
 
     Attributes:
         parent: the stack that nests this one; None for a root stack.
+        led_by: the parent whose operation the current one is a part of; None if the call was for this stack itself.
         resources: the stack's resources by logical id, also deleted ones.
         outputs: the values of the outputs by name, set when a creation or an update is complete.
         exports: the values of the exports by export name.
@@ -115,6 +119,7 @@ class Stack:
             never was.
         express: whether the current operation skips waiting for signals of instances.
         force_rollback: whether the current rollback skips resources that fail.
+        force_deletion: whether the last deletion retains resources that cannot be deleted.
         obsolete_resources: (resource, deletion policy) of each resource that the cleanup phase deletes.
         stacks_in_review: nested stacks (by logical id) that the executed change set created in REVIEW_IN_PROGRESS.
         generation: incremented for every operation; see `is_superseded`.
@@ -145,9 +150,11 @@ class Stack:
     stable_state: StableState | None = None
     express: bool = False
     force_rollback: bool = False
+    force_deletion: bool = False
     obsolete_resources: list[tuple[Resource, str]] = field(default_factory=list)
     stacks_in_review: dict[str, Stack] = field(default_factory=dict)
     generation: int = 0
+    led_by: Stack | None = None
 
     @property
     def template(self) -> Template:
@@ -186,6 +193,11 @@ class Stack:
     def root(self) -> Stack:
         """The root stack: this stack, or the outermost one that nests it."""
         return self.parent.root if self.parent else self
+
+    @property
+    def leader(self) -> Stack:
+        """The stack for which the current operation was called: this one, or one that nests it."""
+        return self.led_by.leader if self.led_by else self
 
     @property
     def protected(self) -> bool:

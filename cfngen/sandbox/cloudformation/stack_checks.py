@@ -16,9 +16,11 @@ DELETION_STATUSES = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_
 
 
 def check_update_is_allowed(stack: Stack) -> None:
-    """Refuse an update, or a change set for an update, of a nested stack or in a status that allows none."""
-    if stack.parent:
-        raise ValidationError(f"Stack {stack.name} is a nested stack; update its root {stack.root.name}")
+    """Refuse an update, or a change set for an update, in a status that allows none.
+
+    A nested stack may be updated for itself: "We strongly recommend that updates to nested stacks are run from the
+    parent stack" (template reference, AWS::CloudFormation::Stack).
+    """
     if stack.status not in UPDATABLE_STATUSES:
         raise ValidationError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
 
@@ -34,18 +36,18 @@ def check_rollback_stays_disabled(stack: Stack, *, disable_rollback: bool) -> No
 
 
 def check_update_can_be_cancelled(stack: Stack) -> None:
-    """Refuse to cancel an update of a nested stack, or if none is in progress."""
-    if stack.parent or stack.status != "UPDATE_IN_PROGRESS":
+    """Refuse to cancel an update that a parent leads, or if none is in progress."""
+    if stack.led_by or stack.status != "UPDATE_IN_PROGRESS":
         raise ValidationError(f"CancelUpdateStack cannot be called from current stack status ({stack.status})")
 
 
 def check_rollback_can_be_started(stack: Stack) -> None:
-    """Refuse to roll back a nested stack, or one that has not failed with rollback disabled.
+    """Refuse to roll back a stack without the parent that led it, or one that has not failed with rollback disabled.
 
     A stack that was never stable (its creation failed) has no state to return to, so the call deletes it (API:
     RollbackStack). Whether termination protection prevents this deletion is not documented; here it does.
     """
-    if stack.parent or stack.status not in FAILED_WITHOUT_ROLLBACK:
+    if stack.led_by or stack.status not in FAILED_WITHOUT_ROLLBACK:
         raise ValidationError(f"RollbackStack cannot be called from current stack status ({stack.status})")
     was_ever_stable = stack.stable_state is not None
     if not was_ever_stable:
@@ -53,8 +55,8 @@ def check_rollback_can_be_started(stack: Stack) -> None:
 
 
 def check_rollback_can_be_continued(stack: Stack) -> None:
-    """Refuse to continue the rollback of a nested stack, or a rollback that has not failed."""
-    if stack.parent:
+    """Refuse to continue a rollback without the parent that led it, or a rollback that has not failed."""
+    if stack.led_by:
         raise ValidationError(
             f"Stack {stack.name} is nested; ContinueUpdateRollback goes to its root {stack.root.name}"
         )
@@ -99,13 +101,14 @@ def check_termination_protection_can_be_set(stack: Stack) -> None:
 
 
 def check_deletion_is_allowed(stack: Stack, *, retaining: bool) -> None:
-    """Refuse to delete a stack that is nested, protected or in a status that does not allow it.
+    """Refuse to delete a stack that is protected or in a status that does not allow it.
+
+    A nested stack may be deleted for itself: "It's strongly recommended that you don't delete nested stacks directly"
+    (CloudFormation User Guide, "Troubleshooting").
 
     Args:
         retaining: whether the call asks to retain resources, which only the status DELETE_FAILED allows
     """
-    if stack.parent:
-        raise ValidationError(f"Stack {stack.name} is nested; delete its root {stack.root.name}")
     _check_termination_protection_disabled(stack)
     if not stack.finished and stack.status not in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS"):
         raise ValidationError(f"Stack [{stack.id}] cannot be deleted while in status {stack.status}")

@@ -17,7 +17,7 @@ from cfngen.text_limits import (
     SECTIONS_OF_LOGICAL_IDS,
     TEMPLATE_LIMITS,
     TextLimit,
-    of_property,
+    of_service,
     same_but_for_case,
 )
 
@@ -30,7 +30,7 @@ def check_properties(resource_type: str, properties: Properties) -> None:
             IAM resource differ only in case.
     """
     for path, text in _strings(properties):
-        limit = of_property(resource_type, path)
+        limit = of_service(resource_type, path)
         if limit and (fault := limit.fault(text)):
             raise ResourceError(_error_message(limit, text, fault))
     if resource_type.startswith("AWS::IAM::"):
@@ -51,6 +51,8 @@ def check_template(body: TemplateBody) -> None:
                 raise ValidationError(f"Template format error: {_error_message(LOGICAL_ID, name, fault)}")
     for path_pattern, limit in TEMPLATE_LIMITS.items():
         for text in _values_at(body, path_pattern):
+            if path_pattern[-1] == "Description" and not isinstance(text, str):
+                raise ValidationError("Template format error: Every Description member must be a string.")
             if isinstance(text, str) and (fault := limit.fault(text)):
                 raise ValidationError(f"Template format error: {_error_message(limit, text, fault)}")
 

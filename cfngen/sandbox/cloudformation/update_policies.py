@@ -82,7 +82,7 @@ def rolling_policy(cloud: Region, stack: Stack, resource: Resource) -> RollingPo
     if "AutoScalingRollingUpdate" not in update_policy:
         return None
     policy = update_policy["AutoScalingRollingUpdate"]
-    is_express = stack.root.express  # express mode waits for nothing
+    is_express = stack.leader.express  # express mode waits for nothing
     waits_for_signals = _boolean(policy, "WaitOnResourceSignals") and not is_express
     pause_seconds = _pause_seconds(policy.get("PauseTime", "PT5M" if waits_for_signals else "PT0S"))
     max_batch_size = _number(policy, "MaxBatchSize", default=1, allowed=range(1, MAX_BATCH_SIZE + 1))

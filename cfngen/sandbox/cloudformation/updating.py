@@ -25,10 +25,11 @@ from cfngen.sandbox.json_types import JsonDict, Properties
 REPLACEMENT_REASON = "Requested update requires the creation of a new physical resource; hence creating one."
 
 
-def start_root(
+def start_alone(
     cloud: Region, stack: Stack, revision: Revision, *, token: str, disable_rollback: bool, express: bool = False
 ) -> None:
-    """Start to update a root stack to a revision that has been accepted."""
+    """Start to update a stack for itself, not with its parent, to a revision that has been accepted."""
+    stack.led_by = None
     stack.disable_rollback, stack.express, stack.force_rollback = disable_rollback, express, False
     start(cloud, stack, revision, token)
 
@@ -56,7 +57,7 @@ def start(cloud: Region, stack: Stack, revision: Revision, token: str = "") -> N
 def update(cloud: Region, stack: Stack) -> Operation:
     """Update a stack to its new revision, which is set already; if that fails, roll it back."""
     generation = stack.generation
-    cloud.record_event(stack, None, "UPDATE_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
+    cloud.record_event(stack, None, "UPDATE_IN_PROGRESS", "" if stack.led_by else "User Initiated")
     for resource in stack.resources.values():
         resource.progress = ""
     logical_ids = properties.enabled_resources(scope_of_stack(cloud, stack), stack.template.resources)
@@ -83,7 +84,7 @@ def update(cloud: Region, stack: Stack) -> Operation:
         return
     _set_removed_resources_aside(stack, logical_ids)
     cloud.record_event(stack, None, UPDATE_CLEANUP_STATUS)
-    if stack.parent is None:
+    if stack.led_by is None:
         yield from clean_up(cloud, stack, "UPDATE_COMPLETE")
 
 
@@ -95,7 +96,7 @@ def _fail(cloud: Region, stack: Stack, failure_reason: str) -> Operation:
     """
     creation.cancel_resources(cloud, stack)
     reason = failure_reason or _failed_resources_message(stack)
-    if stack.root.disable_rollback or stack.stable_state is None:
+    if stack.leader.disable_rollback or stack.stable_state is None:
         cloud.record_event(stack, None, "UPDATE_FAILED", reason)
         for child in stack.children.values():
             if child.status == UPDATE_CLEANUP_STATUS:
@@ -244,7 +245,7 @@ def _update_action(cloud: Region, stack: Stack, resource: Resource, new_type: st
 
 def _check_replacement(cloud: Region, stack: Stack, resource: Resource, new_properties: Properties) -> None:
     """Refuse a replacement with rollback disabled, or if both resources would have the same name in the template."""
-    if stack.root.disable_rollback:
+    if stack.leader.disable_rollback:
         raise ResourceError("Replacement type updates not supported on stack with disable-rollback.")
     identifiers = property_schemas.schema(cloud.region, resource.type).get("primaryIdentifier", [])
     for identifier in identifiers:
@@ -295,6 +296,11 @@ def _update_nested(cloud: Region, stack: Stack, resource: Resource, old_properti
     new_revision = creation.nested_revision(cloud, stack, resource, nested_stack.name)
     if nested_stack.status in STABLE_STATUSES and nested_stack.revision.is_same_as(new_revision):
         return
+    if nested_stack.status == "DELETE_COMPLETE":
+        raise ResourceError(f"Stack with id {nested_stack.id} does not exist")
+    if nested_stack.led_by is None and not nested_stack.finished:
+        raise ResourceError(f"Stack:{nested_stack.id} is in {nested_stack.status} state and can not be updated.")
+    nested_stack.led_by = stack
     start(cloud, nested_stack, new_revision)
     yield lambda: nested_stack.status != "UPDATE_IN_PROGRESS" or resource.is_superseded(generation)
     if resource.is_superseded(generation):

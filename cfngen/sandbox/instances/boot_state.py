@@ -187,6 +187,11 @@ class BootState:
         register_node(cluster.state, node)
         cluster.controllers.add_pod_route(node.name, node.pod_cidr)
 
+    def make_node_ready(self, cluster: KubernetesCluster) -> bool:
+        """Make the instance's node Ready, unless its user installs the network plug-in later; return whether it is."""
+        awaits_plugin = self.configuration.get("podNetwork", {}).get("awaited", True)  # older ones do not say
+        return cluster.controllers.make_ready(self.instance.id, awaits_plugin=awaits_plugin)
+
     def read_join_information(self) -> Mapping[str, str]:
         """Return the join information; empty if no master has published it yet."""
         return self.read_secret(self.references["joinSecretArn"])

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field
 
-from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
 
-from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.user_data import BootData
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoModel
+from cfngen.sandbox.services.iam import role_of_profile
+from cfngen.sandbox.services.launch import launch_template_data
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,6 @@ def kernel_console_lines(instance: Instance) -> list[str]:
     ]
 
 
-# The tags by which an instance of a group names its launch template.
-TEMPLATE_ID_TAG, TEMPLATE_VERSION_TAG = "aws:ec2launchtemplate:id", "aws:ec2launchtemplate:version"
-
-
 def attach_interface(region: str, instance_id: str) -> None:
     """Attach the primary interface that an instance's launch template names, if it names one that is free.
 
@@ -105,7 +101,7 @@ def attach_interface(region: str, instance_id: str) -> None:
     """
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: MotoModel = backend.get_instance(instance_id)
-    template_interface = _template_interface(region, instance)
+    template_interface = _template_interface(instance)
     interface_id = template_interface.get("NetworkInterfaceId", "")
     if not interface_id:
         _assign_public_address(instance.nics[0], template_interface)
@@ -125,7 +121,7 @@ def release_interface(region: str, instance_id: str) -> None:
     """Detach the interface of a terminated instance, or delete it if it was created for this instance."""
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: MotoModel = backend.get_instance(instance_id)
-    template_interface_id = _template_interface(region, instance).get("NetworkInterfaceId", "")
+    template_interface_id = _template_interface(instance).get("NetworkInterfaceId", "")
     for interface in [candidate for candidate in backend.enis.values() if candidate.instance is instance]:
         interface.instance = interface.attachment_id = interface.attach_time = None
         interface.status = "available"
@@ -141,17 +137,16 @@ def _assign_public_address(interface: MotoModel, template_interface: JsonObject)
         interface.check_auto_public_ip()
 
 
-def _template_interface(region: str, instance: MotoModel) -> JsonObject:
+def role_of_instance(region: str, instance_id: str) -> str:
+    """Return the ARN of the role in the instance profile that an instance's launch template names; empty if none."""
+    instance: MotoModel = ec2_backends[DEFAULT_ACCOUNT_ID][region].get_instance(instance_id)
+    return role_of_profile(region, launch_template_data(instance).get("IamInstanceProfile") or {})
+
+
+def _template_interface(instance: MotoModel) -> JsonObject:
     """Return the description of the primary interface in an instance's launch template; empty if it has none."""
-    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
-    template_id, version = tags.get(TEMPLATE_ID_TAG, ""), tags.get(TEMPLATE_VERSION_TAG, "")
-    if not template_id:
-        return {}
     try:
-        [template_version] = client("ec2", region).describe_launch_template_versions(
-            LaunchTemplateId=template_id, Versions=[version]
-        )["LaunchTemplateVersions"]
-    except ClientError:
-        return {}
-    interfaces: list[JsonObject] = template_version["LaunchTemplateData"].get("NetworkInterfaces", [])
+        interfaces: list[JsonObject] = launch_template_data(instance).get("NetworkInterfaces", [])
+    except EC2ClientError:
+        return {}  # the version is gone
     return next((interface for interface in interfaces if not int(interface.get("DeviceIndex", 0))), {})

@@ -9,7 +9,6 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
@@ -23,6 +22,7 @@ from cfngen.sandbox.instances.instance import BootFault, Instance, attach_interf
 from cfngen.sandbox.instances.terminations import delay_termination
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
+from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import spot_interruptions
 
 # Seconds after an instance has stopped. The controller manager then marks its node not Ready (the default since
@@ -103,25 +103,23 @@ class Machines:
             return
         self._note_stopped(self.running_ids())
         attach_interface(self.region, launched.instance_id)
-        ec2 = client("ec2", self.region)
-        response = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
-        boot_data = user_data.read(response.get("UserData", {}).get("Value", ""))
+        ec2_instance: MotoModel = ec2_backends[DEFAULT_ACCOUNT_ID][self.region].get_instance(launched.instance_id)
+        boot_data = user_data.read(str(ec2_instance.user_data or ""))
         if boot_data is None:
             self._foreign_ids.add(launched.instance_id)
             return
-        [description] = ec2.describe_instances(InstanceIds=[launched.instance_id])["Reservations"][0]["Instances"]
         instance = Instance(
             id=launched.instance_id,
-            zone=description["Placement"]["AvailabilityZone"],
-            type=description["InstanceType"],
-            address=description.get("PrivateIpAddress", ""),
-            public_address=description.get("PublicIpAddress", ""),
-            image=self._image_name(description["ImageId"]),
+            zone=ec2_instance.placement.zone,
+            type=ec2_instance.instance_type,
+            address=ec2_instance.private_ip_address or "",
+            public_address=ec2_instance.public_ip_address or "",
+            image=self._image_name(ec2_instance.image_id),
             boot_data=boot_data,
             group=launched.group,
             number=len(self.instances),
             launched=self.cloud.clock.now,
-            name=group_name({tag["Key"]: tag["Value"] for tag in description.get("Tags", [])}),
+            name=group_name({tag["key"]: tag["value"] for tag in ec2_instance.get_tags()}),
         )
         self.instances[instance.id] = instance
         self._run_next_step(instance, BootProgram(self, instance).run())
@@ -250,6 +248,7 @@ class Machines:
         for name, cluster in self.clusters.items():
             if self.has_quorum(cluster):
                 self._update_nodes(cluster, self._working_since.setdefault(name, self.cloud.clock.now))
+                cluster.controllers.volumes.reconcile()
                 cluster.back_up()
             else:
                 self._working_since.pop(name, None)
@@ -291,11 +290,8 @@ class Machines:
 
     def _image_name(self, image_id: str) -> str:
         """Return the description or the name of an image; empty if it does not exist."""
-        try:
-            images = client("ec2", self.region).describe_images(ImageIds=[image_id])["Images"]
-        except ClientError:
-            return ""
-        return str(images[0].get("Description") or images[0].get("Name") or "") if images else ""
+        image = ec2_backends[DEFAULT_ACCOUNT_ID][self.region].amis.get(image_id)
+        return str(image.description or image.name or "") if image else ""
 
 
 class Notice(enum.Enum):

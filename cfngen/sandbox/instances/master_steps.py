@@ -9,15 +9,16 @@ import datetime
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.boot_state import Boot, BootFailure, BootState, StepRun
+from cfngen.sandbox.instances.instance import role_of_instance
 from cfngen.sandbox.instances.routine_steps import disks
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
+from cfngen.sandbox.kubernetes.ebs_driver import installed_driver
 from cfngen.sandbox.kubernetes.state import uid
 from cfngen.sandbox.kubernetes.system_objects import (
     addon_pods,
     remove_addon,
-    schedule_pending_pods,
     start_addons,
     start_control_plane,
 )
@@ -227,12 +228,14 @@ class MasterSteps:
         return f"restored {snapshot} for request {request_id}; the previous data is in {previous_data}"
 
     def apply_addons(self) -> StepRun:
-        """Start the essential add-ons, which make the master's node Ready."""
+        """Start the essential add-ons; with a network plug-in, the master's node is Ready."""
         yield 9.2
         configuration, instance_id = self.boot.configuration, self.boot.instance.id
         start_addons(self._cluster.state, instance_id, configuration["manifests"])
-        self._cluster.state.set_ready(instance_id, True)
-        schedule_pending_pods(self._cluster.state)
+        region = self.boot.environment.cloud.region
+        driver = installed_driver(region, configuration["addons"], role_of_instance(region, instance_id))
+        self._cluster.controllers.volumes.install(driver)
+        self.boot.make_node_ready(self._cluster)
         essential_charts = [release["name"] for release in configuration["addons"] if release["essential"]]
         components = " and ".join(["the cloud controller manager", *essential_charts])
         return f"{components} running; {len(configuration['addons']) - len(essential_charts)} charts follow"

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from cfngen.sandbox.instances.boot_state import BootFailure, BootState, StepRun
 from cfngen.sandbox.instances.routine_steps import gpus
-from cfngen.sandbox.kubernetes.system_objects import schedule_pending_pods
 
 PAUSE_INTERVAL_SECONDS = 60.0  # between two looks at the group's status
 MASTER_UPGRADE_MINUTES = 60  # minutes that a node waits for the masters' upgrade if an older boot program does not say
@@ -99,12 +98,12 @@ class NodeSteps:
         return self._why_masters_too_old()
 
     def await_node_ready(self) -> StepRun:
-        """Make the node Ready, which lets pending pods run on it."""
+        """Make the node Ready, which lets pending pods run on it, or find that its network plug-in is the user's."""
         yield 13.5 + self.boot.jitter_seconds
         cluster = self.boot.environment.clusters[self.boot.references["joinSecretArn"]]
-        cluster.state.set_ready(self.boot.instance.id, True)
-        schedule_pending_pods(cluster.state)
-        return f"node {self.boot.instance.id} is Ready"
+        if self.boot.make_node_ready(cluster):
+            return f"node {self.boot.instance.id} is Ready"
+        return f"node {self.boot.instance.id} has joined; it becomes Ready once you install a network plug-in"
 
     def run_first_pod(self) -> StepRun:
         """Run a pod of the pause image, for which the registry or a mirror of it is needed."""

@@ -6,6 +6,7 @@ and the instance.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 
 from cfngen.sandbox.cloudformation import client
@@ -93,20 +94,21 @@ LINES: Mapping[str, Callable[[JsonObject, Instance], str]] = {
 
 def gpus(instance: Instance) -> list[str]:
     """Return the NVIDIA GPUs of an instance, equal ones with their number, as the driver names them."""
-    gpu_kinds = _describe_type(instance).get("GpuInfo", {}).get("Gpus", [])
+    gpu_kinds = _describe_type(instance.zone, instance.type).get("GpuInfo", {}).get("Gpus", [])
     counted = [(kind["Count"], " ".join((kind["Manufacturer"], kind["Name"]))) for kind in gpu_kinds]
     return [f"{count} x {name}" for count, name in counted if name.startswith("NVIDIA")]
 
 
 def disks(instance: Instance) -> list[str]:
     """Return the devices of the instance store disks; on Nitro they follow the root volume, which is NVMe disk 0."""
-    storage = _describe_type(instance).get("InstanceStorageInfo", {}).get("Disks", [])
+    storage = _describe_type(instance.zone, instance.type).get("InstanceStorageInfo", {}).get("Disks", [])
     disk_count = sum(disk_kind["Count"] for disk_kind in storage)
     return [f"/dev/nvme{number}n1" for number in range(1, disk_count + 1)]
 
 
-def _describe_type(instance: Instance) -> JsonObject:
-    region = instance.zone.rstrip("abcdefgh")
-    [description] = client("ec2", region).describe_instance_types(InstanceTypes=[instance.type])["InstanceTypes"]
-    instance_type: JsonObject = description
-    return instance_type
+@functools.cache
+def _describe_type(zone: str, instance_type: str) -> JsonObject:
+    ec2 = client("ec2", zone.rstrip("abcdefgh"))
+    description: JsonObject
+    [description] = ec2.describe_instance_types(InstanceTypes=[instance_type])["InstanceTypes"]
+    return description

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import hashlib
 import json
 import lzma
@@ -138,8 +139,13 @@ def _unpack(packed: str) -> dict[str, str]:
 
     A packed program is alternating paths and contents, separated by null characters, compressed, in base85.
     """
-    paths_and_contents = lzma.decompress(base64.b85decode(packed)).decode().split("\0")
+    paths_and_contents = _decompress(packed).split("\0")
     return dict(zip(paths_and_contents[::2], paths_and_contents[1::2], strict=True))
+
+
+@functools.lru_cache(maxsize=32)  # all instances of a group have the same program, and decoding base85 is slow
+def _decompress(packed: str) -> str:
+    return lzma.decompress(base64.b85decode(packed)).decode()
 
 
 def substitute(value: Json, facts: Mapping[str, str]) -> Json:

@@ -33,7 +33,7 @@ class KubernetesCluster:
 
     Attributes:
         references: physical ids and addresses that CloudFormation filled into the user data of the newest master.
-        controllers: the cluster's cloud controller manager and EBS CSI driver.
+        controllers: the cluster's controllers, which make load balancers, routes and volumes in AWS.
         token_issuer: what the API server of the newest master signs tokens of service accounts with.
         members: ids of the master instances by the id of their data volume.
         expires: when the bootstrap token of the join information expires; empty before `publish`.

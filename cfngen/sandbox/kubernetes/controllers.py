@@ -1,8 +1,7 @@
-"""A cluster's cloud controller manager and EBS CSI driver: the load balancers and volumes they create and delete.
+"""A cluster's controllers: the cloud controller manager with its load balancers and routes, and those of volumes.
 
-Names and tags are those of kubernetes/cloud-provider-aws (`aws_loadbalancer.go`, `tags.go`) and of
-kubernetes-sigs/aws-ebs-csi-driver (`constants.go`) with `--k8s-tag-cluster-id`. CloudFormation knows nothing of these
-load balancers and volumes, and a stack cannot be deleted while their network interfaces are in its subnets.
+Names and tags are those of kubernetes/cloud-provider-aws (`aws_loadbalancer.go`, `tags.go`). CloudFormation knows
+nothing of the load balancers, and a stack cannot be deleted while their network interfaces are in its subnets.
 """
 
 from __future__ import annotations
@@ -16,22 +15,25 @@ from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.json_types import AwsClient, JsonDict
+from cfngen.sandbox.kubernetes.persistent_volumes import PersistentVolumes
 from cfngen.sandbox.kubernetes.state import KubernetesState, Object
-from cfngen.sandbox.kubernetes.system_objects import delete_node
+from cfngen.sandbox.kubernetes.system_objects import delete_node, is_network_plugin, is_without_network_plugin
 
 BALANCER_TYPE_ANNOTATION = "service.beta.kubernetes.io/aws-load-balancer-type"
 CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
-DELETION_SECONDS = 15.0  # simulated time that the deletion of a load balancer or a volume takes
+NETWORK_PLUGIN_SECONDS = 25.0  # until a network plug-in that a user applies runs on all nodes: an estimate
+DELETION_SECONDS = 15.0  # simulated time that the deletion of a load balancer takes
 
 
 @dataclass
 class Controllers:
-    """Does in AWS what the cloud controller manager and the EBS CSI driver of one cluster do.
+    """Does in AWS what the controllers of one cluster do.
 
     Attributes:
         cluster: name of the cluster, for the tags of the resources.
         route_table_id: the route table with the routes to the pods; also used to find the cluster's VPC and subnets.
             Empty if the network plugin needs no routes.
+        volumes: the controllers of PersistentVolumes and of pods.
         schedule: called with a number of seconds and a function: calls the function after that simulated time.
     """
 
@@ -41,31 +43,51 @@ class Controllers:
     state: KubernetesState
     schedule: Callable[[float, Callable[[], None]], None]
 
+    def __post_init__(self) -> None:
+        self.volumes = PersistentVolumes(self.state, self.schedule)
+
     def on_created(self, plural: str, manifest: Object) -> None:
-        """Create the load balancer of a new Service of type LoadBalancer; ignore other objects."""
+        """Create the load balancer of a new Service, start a new network plug-in, see to pods and claims."""
         if plural == "services" and manifest["spec"].get("type") == "LoadBalancer":
             self._create_balancer(manifest)
+        if plural == "daemonsets" and is_network_plugin(manifest):
+            self.schedule(NETWORK_PLUGIN_SECONDS, self._connect_nodes)
+        self.volumes.reconcile()
 
     def delete_object(self, plural: str, manifest: Object) -> None:
         """Delete an object.
 
-        A Service with a load balancer, and a volume or its claim, have finalizers: such an object is deleted some
-        seconds later, after the load balancer or the EBS volume. Until then it has a `deletionTimestamp`.
+        A Service with a load balancer has a finalizer: it is deleted some seconds later, after the load balancer.
+        Claims and PersistentVolumes have finalizers, too. Until they go, such objects have a `deletionTimestamp`.
         """
         metadata = manifest["metadata"]
         name, namespace = metadata["name"], metadata.get("namespace", "")
-        clean_up: Callable[[], None] | None = None  # deletes the load balancer or the EBS volume
-        if plural == "services" and CLEANUP_FINALIZER in metadata.get("finalizers", []):
-            clean_up = functools.partial(self._delete_balancer, manifest)
-        elif plural == "persistentvolumeclaims" and (volume := self._find_volume(namespace, name)):
-            clean_up = functools.partial(self._delete_volume, volume)
-        elif plural == "persistentvolumes":
-            clean_up = functools.partial(self._delete_volume, manifest)
-        if clean_up is None:
+        if plural in ("persistentvolumeclaims", "persistentvolumes"):
+            self.volumes.delete(manifest)
+        elif plural != "services" or CLEANUP_FINALIZER not in metadata.get("finalizers", []):
             self.state.remove(plural, name, namespace)
+            self.volumes.reconcile()
         elif "deletionTimestamp" not in metadata:
             metadata["deletionTimestamp"] = self.state.time()
-            self.schedule(DELETION_SECONDS, lambda: self._finish_deletion(clean_up, plural, name, namespace))
+            self.schedule(DELETION_SECONDS, functools.partial(self._finish_deletion, manifest))
+
+    def make_ready(self, node: str, *, awaits_plugin: bool) -> bool:
+        """Make a node Ready, unless it has no network plug-in; return whether it is Ready.
+
+        Args:
+            awaits_plugin: whether the masters install a network plug-in; otherwise a user does.
+        """
+        is_ready = awaits_plugin or any(map(is_network_plugin, self.state.list("daemonsets")))
+        if is_ready:
+            self.state.set_ready(node, True)
+        self.volumes.reconcile()
+        return is_ready
+
+    def _connect_nodes(self) -> None:
+        """Make the nodes Ready that only had no network plug-in."""
+        for node in filter(is_without_network_plugin, self.state.list("nodes")):
+            self.state.set_ready(node["metadata"]["name"], True)
+        self.volumes.reconcile()
 
     def add_pod_route(self, node: str, pod_cidr: str) -> None:
         """Add the route to a node's pods to the cluster's route table."""
@@ -76,6 +98,7 @@ class Controllers:
         """Delete a node whose instance is gone, its pods, and the route to the pods."""
         node_object = self.state.get("nodes", node)
         delete_node(self.state, node)
+        self.volumes.reconcile()
         # If the stack has been deleted, the route table and its routes no longer exist.
         with contextlib.suppress(ClientError):
             if node_object and self.route_table_id:
@@ -173,45 +196,14 @@ class Controllers:
                 )
             self._ec2.delete_security_group(GroupId=security_group["GroupId"])
 
-    def _delete_volume(self, volume: Object) -> None:
-        """Delete the claim of a PersistentVolume, and its EBS volume unless the reclaim policy is Retain."""
-        claim = volume["spec"].get("claimRef", {})
-        self.state.remove("persistentvolumeclaims", claim.get("name", ""), claim.get("namespace", ""))
-        if volume["spec"].get("persistentVolumeReclaimPolicy") == "Retain":
-            volume["status"] = {"phase": "Released"}
-            return
-        self._ec2.delete_volume(VolumeId=volume["spec"]["csi"]["volumeHandle"])
-        self.state.remove("persistentvolumes", volume["metadata"]["name"])
-
-    def _finish_deletion(self, clean_up: Callable[[], None], plural: str, name: str, namespace: str) -> None:
-        """Delete the load balancer or EBS volume of an object, then the object.
-
-        Args:
-            clean_up: deletes the load balancer or the EBS volume; if it fails, the object stays.
-        """
+    def _finish_deletion(self, service: Object) -> None:
+        """Delete the load balancer of a Service, then the Service; it stays if the load balancer does."""
         try:
-            clean_up()
+            self._delete_balancer(service)
         except ClientError as error:
-            # As the real controller does: emit a Warning event and keep the object.
-            self.state.put(
-                "events",
-                {
-                    "metadata": {"name": f"{name}.failed", "namespace": namespace or "default"},
-                    "involvedObject": {"kind": plural, "name": name, "namespace": namespace},
-                    "reason": "SyncLoadBalancerFailed" if plural == "services" else "VolumeFailedDelete",
-                    "message": str(error),
-                    "type": "Warning",
-                },
-            )
+            self.state.record_event("services", service, "SyncLoadBalancerFailed", str(error), warning=True)
         else:
-            self.state.remove(plural, name, namespace)
-
-    def _find_volume(self, namespace: str, claim: str) -> Object | None:
-        for volume in self.state.list("persistentvolumes"):
-            bound_claim = volume["spec"].get("claimRef", {})
-            if bound_claim.get("namespace") == namespace and bound_claim.get("name") == claim:
-                return volume
-        return None
+            self.state.remove("services", service["metadata"]["name"], service["metadata"]["namespace"])
 
     def _vpc_and_subnets(self) -> tuple[str, list[str]]:
         """Return the ids of the cluster's VPC and subnets: those of its route table, or else of its nodes."""

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from cfngen.sandbox.json_types import Json
+from cfngen.sandbox.kubernetes.admission import check_unchanged, with_defaults
+from cfngen.sandbox.kubernetes.errors import RefusedError
 from cfngen.sandbox.kubernetes.selectors import field_value, matches_selector
 from cfngen.sandbox.kubernetes.state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
 from cfngen.sandbox.kubernetes.tables import make_table
@@ -30,19 +32,6 @@ MERGE_TYPES = ("application/merge-patch+json", STRATEGIC_MERGE)
 NAME_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LABEL_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 MAX_NAME_LENGTH, MAX_LABEL_LENGTH = 253, 63  # characters
-
-
-class RefusedError(Exception):
-    """The API refuses a request.
-
-    Args:
-        reason: machine-readable reason, e.g. `NotFound`.
-    """
-
-    def __init__(self, code: int, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -169,22 +158,12 @@ def _create(cluster: Cluster, request: ApiRequest) -> Object:
         metadata["namespace"] = namespace
     if state.get(path.plural, name, namespace):
         raise RefusedError(409, "AlreadyExists", f'{path.group_resource} "{name}" already exists')
-    new_item = _with_defaults(path.plural, {**item, "metadata": metadata})
+    new_item = with_defaults(state, path.plural, {**item, "metadata": metadata})
     if request.is_dry_run:
         return new_item
     created = state.put(path.plural, new_item)
     cluster.on_created(path.plural, created)
     return created
-
-
-def _with_defaults(plural: str, item: Object) -> Object:
-    if plural == "namespaces":
-        return {**item, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
-    if plural == "secrets":
-        texts = item.pop("stringData", {})
-        encoded_texts = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
-        return {"type": "Opaque", **item, "data": {**(item.get("data") or {}), **encoded_texts}}
-    return item
 
 
 def _check_kind(path: ObjectPath, item: Object) -> None:
@@ -236,6 +215,7 @@ def _update(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
         )
     if changed["metadata"].get("name") != path.name:
         raise RefusedError(400, "BadRequest", "the name of the object does not match the name on the URL")
+    check_unchanged(path.plural, current, changed)
     return changed if request.is_dry_run else cluster.state.put(path.plural, changed)
 
 

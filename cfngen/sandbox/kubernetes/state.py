@@ -16,6 +16,11 @@ from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 Object = JsonDict  # an object of the Kubernetes API, with its metadata, spec and status
 SYSTEM = "kube-system"  # the namespace of the system's pods
+# What a kubelet says of its node before a network plug-in has put its configuration on it.
+NO_NETWORK_PLUGIN = (
+    "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin "
+    "returns error: cni plugin not initialized"
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,7 @@ KINDS: Mapping[str, Kind] = {
     "services": Kind("", "v1", "Service", short_names=("svc",)),
     "daemonsets": Kind("apps", "v1", "DaemonSet", short_names=("ds",)),
     "deployments": Kind("apps", "v1", "Deployment", short_names=("deploy",)),
+    "storageclasses": Kind("storage.k8s.io", "v1", "StorageClass", namespaced=False, short_names=("sc",)),
 }
 
 
@@ -124,13 +130,17 @@ class KubernetesState:
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def set_ready(self, node: str, ready: bool, reason: str = "", message: str = "") -> None:
-        """Set the Ready condition of a node, and add or remove the taint `not-ready`."""
+        """Set the Ready condition of a node, and add or remove the taint `not-ready`.
+
+        Args:
+            message: by default, if the node is not ready, that it has no network plug-in.
+        """
         node_object = self._objects["nodes"]["", node]
         status = "True" if ready else "False"
         if reason == "NodeStatusUnknown":
             status = "Unknown"
         reason = reason or ("KubeletReady" if ready else "KubeletNotReady")
-        message = message or ("kubelet is posting ready status" if ready else "container runtime network not ready")
+        message = message or ("kubelet is posting ready status" if ready else NO_NETWORK_PLUGIN)
         taints = [
             taint for taint in node_object["spec"].get("taints", []) if taint["key"] != "node.kubernetes.io/not-ready"
         ]
@@ -154,26 +164,67 @@ class KubernetesState:
     ) -> Object:
         """Add a pod to kube-system: Running if `node` is set, otherwise Pending."""
         container = name.split("-" + node)[0] if node else name  # a static pod's name ends with its node's
-        status: Object = {"phase": "Pending", "conditions": [self._condition("PodScheduled", "False", "Unschedulable")]}
-        if node:
-            true_conditions = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
-            running: Object = {
-                "name": container, "ready": True, "started": True, "restartCount": 0, "image": image, "imageID": "",
-                "state": {"running": {"startedAt": self.time()}}, "lastState": {},
-            }  # fmt: skip
-            status = {
-                "phase": "Running",
-                "startTime": self.time(),
-                "conditions": [self._condition(condition_type, "True") for condition_type in true_conditions],
-                "containerStatuses": [running],
-            }
         spec: Object = {"containers": [{"name": container, "image": image}], "priorityClassName": priority}
         if tolerations:
             spec["tolerations"] = list(tolerations)
-        if node:
-            spec["nodeName"] = node
         metadata: Object = {"name": name, "namespace": SYSTEM, "labels": dict(labels or {})}
-        return self.put("pods", {"metadata": metadata, "spec": spec, "status": status})
+        pod = self.put("pods", {"metadata": metadata, "spec": spec})
+        if node:
+            self.run_pod(pod, node)
+        else:
+            self.set_unscheduled(pod)
+        return pod
+
+    def run_pod(self, pod: Object, node: str) -> None:
+        """Let a pod run on a node, with all its containers ready."""
+        true_conditions = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+        pod["spec"]["nodeName"] = node
+        pod["status"] = {
+            "phase": "Running",
+            "startTime": self.time(),
+            "conditions": [self._condition(condition_type, "True") for condition_type in true_conditions],
+            "containerStatuses": [
+                {
+                    "name": container["name"], "ready": True, "started": True, "restartCount": 0,
+                    "image": container.get("image", ""), "imageID": "",
+                    "state": {"running": {"startedAt": self.time()}}, "lastState": {},
+                }
+                for container in pod["spec"].get("containers") or ()
+            ],
+        }  # fmt: skip
+
+    def set_unscheduled(self, pod: Object, message: str = "") -> None:
+        """Let a pod be Pending, since it fits on no node."""
+        condition = self._condition("PodScheduled", "False", "Unschedulable", message)
+        pod["status"] = {"phase": "Pending", "conditions": [condition]}
+
+    def record_event(self, plural: str, item: Object, reason: str, message: str, *, warning: bool = False) -> None:
+        """Record an event about an object, unless there is the same one already.
+
+        Args:
+            plural: the resource of the object, e.g. `pods`.
+            reason: machine-readable reason, e.g. `FailedScheduling`.
+        """
+        metadata, kind = item["metadata"], KINDS[plural]
+        name = f"{metadata['name']}.{suffix(' '.join((metadata['uid'], reason, message)))}"
+        namespace = metadata.get("namespace") or "default"
+        if self.get("events", name, namespace):
+            return
+        involved_object = {"apiVersion": kind.api_version, "kind": kind.name, "uid": metadata["uid"]}
+        involved_object |= {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+        self.put(
+            "events",
+            {
+                "metadata": {"name": name, "namespace": namespace},
+                "involvedObject": involved_object,
+                "reason": reason,
+                "message": message,
+                "type": "Warning" if warning else "Normal",
+                "firstTimestamp": self.time(),
+                "lastTimestamp": self.time(),
+                "count": 1,
+            },
+        )
 
     def _condition(self, condition_type: str, status: str, reason: str = "", message: str = "") -> Object:
         """Return a condition of a node or pod that has this status from now on."""

@@ -5,11 +5,12 @@ Objects of users come in through `requests`; both write to `state`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cfngen.sandbox.kubernetes.state import SYSTEM, KubernetesState, Object, suffix, uid
+from cfngen.sandbox.kubernetes.state import NO_NETWORK_PLUGIN, SYSTEM, KubernetesState, Object, suffix, uid
 
+CNI_FOLDER = "/etc/cni/net.d"
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"  # the label and the taint of masters
 # Of the Deployment `coredns` of kubeadm (CoreDNSDeployment in cmd/kubeadm/app/phases/addons/dns/manifests.go).
 COREDNS_LABELS = {"k8s-app": "kube-dns"}
@@ -175,43 +176,21 @@ def remove_addon(state: KubernetesState, name: str) -> bool:
     return exists
 
 
-def schedule_pending_pods(state: KubernetesState) -> None:
-    """Run each Pending pod on a node whose taints it tolerates; without such a node, it stays Pending.
-
-    Of several nodes it is the one with the fewest pods of the same labels: CoreDNS prefers different nodes.
-    """
-    for pod in state.list("pods"):
-        if pod["status"]["phase"] != "Pending":
-            continue
-        labels, tolerations = pod["metadata"].get("labels"), pod["spec"].get("tolerations", ())
-        nodes = [
-            node["metadata"]["name"]
-            for node in state.list("nodes")
-            if all(_tolerates(tolerations, taint) for taint in node["spec"].get("taints", ()))
-        ]
-        if nodes:
-            siblings = [other for other in state.list("pods") if other["metadata"].get("labels") == labels]
-            used_nodes = [sibling["spec"].get("nodeName") for sibling in siblings]
-            state.add_pod(
-                pod["metadata"]["name"],
-                min(nodes, key=used_nodes.count),
-                labels=labels,
-                priority=pod["spec"]["priorityClassName"],
-                tolerations=tolerations,
-            )
+def is_network_plugin(daemon_set: Object) -> bool:
+    """Return whether a DaemonSet is a network plug-in's: its pods reach the folder of the nodes' CNI configuration."""
+    pod = daemon_set["spec"].get("template", {}).get("spec") or {}
+    paths = [str((volume.get("hostPath") or {}).get("path", "")) for volume in pod.get("volumes") or ()]
+    return any(path.rstrip("/") == CNI_FOLDER for path in paths)
 
 
-def _tolerates(tolerations: Sequence[Object], taint: Object) -> bool:
-    """Return whether one of a pod's tolerations is for a taint; the taints of the emulator have no values."""
-    return any(
-        toleration.get("key", taint["key"]) == taint["key"]
-        and toleration.get("effect", taint["effect"]) == taint["effect"]
-        for toleration in tolerations
-    )
+def is_without_network_plugin(node: Object) -> bool:
+    """Return whether a node is not Ready only because it has no network plug-in."""
+    conditions = {condition["type"]: condition.get("message") for condition in node["status"]["conditions"]}
+    return conditions.get("Ready") == NO_NETWORK_PLUGIN
 
 
 def delete_node(state: KubernetesState, node: str) -> None:
-    """Delete a node and its pods; CoreDNS's pods are created again, and are Pending until another node can run them."""
+    """Delete a node and its pods; CoreDNS's pods are created again, and are Pending."""
     state.remove("nodes", node)
     for pod in state.list("pods"):
         metadata = pod["metadata"]
@@ -219,4 +198,3 @@ def delete_node(state: KubernetesState, node: str) -> None:
             state.remove("pods", metadata["name"], metadata["namespace"])
             if metadata["name"].startswith("coredns-"):
                 _add_coredns_pod(state, metadata["name"])
-    schedule_pending_pods(state)

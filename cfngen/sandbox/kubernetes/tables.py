@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from cfngen.sandbox.json_types import Json
+from cfngen.sandbox.kubernetes.admission import DEFAULT_CLASS_ANNOTATION
 from cfngen.sandbox.kubernetes.state import Object
 
 TABLE_PARAMETERS = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
@@ -107,12 +108,17 @@ def _row_object(item: Object, include: str) -> Object:
 
 
 def _columns(plural: str, age: Callable[[Object], str]) -> list[Column]:
-    """Return the columns of a kind in kubectl's order: Name, most columns, Age, Version (of nodes), wide columns."""
+    """Return the columns of a kind in kubectl's order: Name, most columns, Age, Version (of nodes), wide columns.
+
+    Those of events begin with the age, and their name is among the wide ones.
+    """
     kind_columns = COLUMNS.get(plural, KindColumns())
     default_columns: list[Column] = [(name, cell, DEFAULT_PRIORITY) for name, cell in kind_columns.default.items()]
     wide_columns: list[Column] = [(name, cell, WIDE_PRIORITY) for name, cell in kind_columns.wide.items()]
+    if plural == "events":
+        return [("Last Seen", age, DEFAULT_PRIORITY), *default_columns, ("Name", _name, WIDE_PRIORITY)]
     return [
-        ("Name", lambda item: item["metadata"]["name"], DEFAULT_PRIORITY),
+        ("Name", _storage_class_name if plural == "storageclasses" else _name, DEFAULT_PRIORITY),
         *[column for column in default_columns if column[0] not in AFTER_AGE],
         ("Age", age, DEFAULT_PRIORITY),
         *[column for column in default_columns if column[0] in AFTER_AGE],
@@ -121,6 +127,16 @@ def _columns(plural: str, age: Callable[[Object], str]) -> list[Column]:
 
 
 AFTER_AGE = frozenset({"Version"})  # kubectl prints the version of a node after its age
+
+
+def _name(item: Object) -> str:
+    return str(item["metadata"]["name"])
+
+
+def _storage_class_name(item: Object) -> str:
+    """Return the name of a StorageClass, and whether it is the default."""
+    annotations = item["metadata"].get("annotations") or {}
+    return f"{_name(item)} (default)" if annotations.get(DEFAULT_CLASS_ANNOTATION) == "true" else _name(item)
 
 
 def _node_status(node: Object) -> str:
@@ -218,6 +234,28 @@ def _external_addresses(service: Object) -> str:
     return ",".join(entry.get("hostname") or entry.get("ip", "") for entry in entry_points) or "<pending>"
 
 
+ACCESS_MODES = {
+    "ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"
+}  # fmt: skip
+
+
+def _access_modes(item: Object) -> str:
+    return ",".join(ACCESS_MODES.get(mode, mode) for mode in item["spec"].get("accessModes") or ())
+
+
+def _claim_status(claim: Object) -> str:
+    return "Terminating" if claim["metadata"].get("deletionTimestamp") else str(claim["status"]["phase"])
+
+
+def _claim_of_volume(volume: Object) -> str:
+    return "/".join(volume["spec"]["claimRef"][key] for key in ("namespace", "name"))
+
+
+def _involved_object(event: Object) -> str:
+    involved = event.get("involvedObject") or {}
+    return f"{involved.get('kind', '').lower()}/{involved.get('name', '')}"
+
+
 def _ready_replicas(item: Object) -> str:
     """Return how many replicas are ready, e.g. `1/3`."""
     ready = _value_at("status", "readyReplicas", missing=0)(item)
@@ -272,6 +310,43 @@ COLUMNS: Mapping[str, KindColumns] = {
     ),
     "namespaces": KindColumns(default={"Status": _value_at("status", "phase", missing="")}),
     "configmaps": KindColumns(default={"Data": _data_count}),
+    "events": KindColumns(
+        default={
+            "Type": _value_at("type"),
+            "Reason": _value_at("reason"),
+            "Object": _involved_object,
+            "Message": _value_at("message"),
+        }
+    ),
+    "persistentvolumeclaims": KindColumns(
+        default={
+            "Status": _claim_status,
+            "Volume": _value_at("spec", "volumeName", missing=""),
+            "Capacity": _value_at("status", "capacity", "storage", missing=""),
+            "Access Modes": _access_modes,
+            "StorageClass": _value_at("spec", "storageClassName", missing=""),
+        },
+        wide={"VolumeMode": _value_at("spec", "volumeMode")},
+    ),
+    "persistentvolumes": KindColumns(
+        default={
+            "Capacity": _value_at("spec", "capacity", "storage"),
+            "Access Modes": _access_modes,
+            "Reclaim Policy": _value_at("spec", "persistentVolumeReclaimPolicy"),
+            "Status": _value_at("status", "phase"),
+            "Claim": _claim_of_volume,
+            "StorageClass": _value_at("spec", "storageClassName"),
+        },
+        wide={"VolumeMode": _value_at("spec", "volumeMode")},
+    ),
+    "storageclasses": KindColumns(
+        default={
+            "Provisioner": _value_at("provisioner"),
+            "ReclaimPolicy": _value_at("reclaimPolicy"),
+            "VolumeBindingMode": _value_at("volumeBindingMode"),
+            "AllowVolumeExpansion": _value_at("allowVolumeExpansion", missing=False),
+        },
+    ),
     "secrets": KindColumns(default={"Type": _value_at("type", missing="Opaque"), "Data": _data_count}),
     "services": KindColumns(
         default={

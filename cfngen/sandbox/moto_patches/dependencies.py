@@ -3,7 +3,7 @@
 Sources: Amazon VPC user guide, "Delete your VPC" and "Delete a security group"; re:Post knowledge center, "Why can't I
 delete my VPC?", which lists the dependencies and the error messages. The rules:
 
-- A subnet can be deleted when no network interface is in it.
+- A subnet can be deleted when no network interface and no load balancer is in it.
 - A security group can be deleted when no interface uses it and no rule of another group refers to it.
 - An internet gateway can be detached when no interface of the VPC has a public address.
 - A VPC can be deleted when only its main route table, default network ACL and default security group are left.
@@ -22,7 +22,7 @@ from unittest import mock
 from moto.ec2.exceptions import DependencyViolationError
 from moto.ec2.models import EC2Backend, ec2_backends
 from moto.elb.models import ELBBackend
-from moto.elbv2.models import ELBv2Backend
+from moto.elbv2.models import ELBv2Backend, elbv2_backends
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services.networks import is_true, live_interfaces
@@ -75,7 +75,11 @@ def _delete_security_group(
 
 
 def _delete_subnet(original: Original, backend: MotoBackend, subnet_id: str) -> MotoModel:
-    if any(interface.subnet.id == subnet_id for interface in live_interfaces(backend)):
+    # Load balancers that Kubernetes did not make have no interfaces in moto.
+    balancers = elbv2_backends[backend.account_id][backend.region_name].load_balancers.values()
+    used_ids = {interface.subnet.id for interface in live_interfaces(backend)}
+    used_ids |= {subnet.id for balancer in balancers for subnet in balancer.subnets}
+    if subnet_id in used_ids:
         raise DependencyViolationError(f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
     return original(backend, subnet_id)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moto.ec2.models.elastic_ip_addresses import ElasticAddressBackend
+from moto.ec2.models.managed_prefixes import ManagedPrefixListBackend
 from moto.ec2.models.route_tables import Route
 from moto.ec2.responses.dhcp_options import DHCPOptions
 from moto.elbv2.models import AvailabilityZone, ELBv2Backend
@@ -11,7 +12,42 @@ from moto.route53.models import HostedZoneIdentifier
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import patches, patches_property
-from cfngen.sandbox.moto_types import MotoModel, MotoResponse, Original
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
+
+# Of the prefix lists of S3, by region (aws-cloudformation/cloudformation-coverage-roadmap#453, Juniper/vSRX-AWS#14).
+S3_PREFIX_LISTS = {
+    "ap-northeast-1": "pl-61a54008",
+    "ap-northeast-2": "pl-78a54011",
+    "ap-south-1": "pl-78a54011",
+    "ap-southeast-1": "pl-6fa54006",
+    "ap-southeast-2": "pl-6ca54005",
+    "ca-central-1": "pl-7da54014",
+    "eu-central-1": "pl-6ea54007",
+    "eu-west-1": "pl-6da54004",
+    "eu-west-2": "pl-7ca54015",
+    "eu-west-3": "pl-23ad484a",
+    "sa-east-1": "pl-6aa54003",
+    "us-east-1": "pl-63a5400a",
+    "us-east-2": "pl-7ba54012",
+    "us-west-1": "pl-6ba54002",
+    "us-west-2": "pl-68a54001",
+}
+
+
+@patches(ManagedPrefixListBackend, "create_default_pls")
+def _give_the_list_of_s3_its_id(original: Original, self: MotoBackend) -> None:
+    """Give the prefix list of S3 the id that it has in the region: templates name it. moto 5.2.5 draws one."""
+    original(self)
+    region = self.region_name
+    drawn = next(
+        prefix_list
+        for prefix_list in self.managed_prefix_lists.values()
+        if prefix_list.prefix_list_name.endswith(f"{region}.s3")
+    )
+    del self.managed_prefix_lists[drawn.id]
+    drawn.id = S3_PREFIX_LISTS.get(region, drawn.id)
+    drawn.prefix_list_arn = drawn.arn(region, drawn.owner_id)
+    self.managed_prefix_lists[drawn.id] = drawn
 
 
 @patches_property(Route, "state")

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
+import xmltodict
 from moto.core import loaders, models, responses
 from moto.core import utils as core_utils
 from moto.core.base_backend import AccountSpecificBackend, BaseBackend
+from moto.core.constants import MISSING
+from moto.core.serialize import (
+    AttributePickerContext,
+    DefaultAttributePicker,
+    ResponseSerializer,
+    XFormedAttributePicker,
+)
 from moto.ec2.models.amis import AmiBackend
 from moto.ec2.models.core import TaggedEC2Resource
 from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix
@@ -80,3 +91,66 @@ def _find_tags_by_id(self: MotoModel) -> list[dict[str, str]]:
         {"resource_id": self.id, "key": key, "value": value, "resource_type": resource_type}
         for key, value in tags.items()
     ]
+
+
+@_SPEEDUPS.patches(ResponseSerializer, "get_value")
+def _get_value_by_known_keys(original: Original, self: MotoModel, value: object, key: str, shape: Any) -> object:
+    """Find an attribute of a result by the keys that are possible for objects of its class.
+
+    moto 5.2.5 lists the possible keys again for each attribute of each object, and compares each attribute's path with
+    those of all transformers of the service (moto/core/serialize.py, `AttributePicker`).
+    """
+    picker = self._value_picker
+    if type(picker) is DefaultAttributePicker:
+        return core_utils.get_value(value, key, None)
+    if type(picker) is not XFormedAttributePicker:
+        return original(self, value, key, shape)
+    known = vars(shape).setdefault("possible_keys_and_transformers", {})
+    if (type(value), key) not in known:
+        keys = tuple(dict.fromkeys(picker.get_possible_keys(AttributePickerContext(value, key, shape))))
+        transformers = picker.response_transformers.items()
+        known[type(value), key] = keys, [pair for pair in transformers if key.endswith(pair[0].rpartition(".")[2])]
+    possible_keys, transformers = known[type(value), key]
+    for possible_key in possible_keys:
+        attribute = core_utils.get_value(value, possible_key)
+        if attribute is not MISSING:
+            break
+    else:
+        attribute = None
+    for path, transform in transformers:
+        if ".".join((*self.path, key)).endswith(path):
+            return transform(attribute)
+    return attribute
+
+
+@_SPEEDUPS.patches(xmltodict, "unparse")
+def _write_xml(original: Original, document: Mapping[str, Any], **options: Any) -> str:
+    """Write a response as XML.
+
+    The library checks each character of each name, and writes each tag by several calls (xmltodict.py, `_emit`).
+    """
+    if options.get("pretty"):
+        return str(original(document, **options))
+    is_short, is_full = options.get("short_empty_elements", False), options.get("full_document", True)
+    declaration = '<?xml version="1.0" encoding="utf-8"?>\n' if is_full else ""
+    return declaration + "".join(_element(name, value, is_short) for name, value in document.items())
+
+
+def _element(name: str, value: object, is_short: bool) -> str:
+    """Return an element with its attributes, whose keys begin with `@`, and its content."""
+    attributes, texts = "", []
+    for key, child in value.items() if isinstance(value, dict) else (("#text", value),):
+        if key.startswith("@"):
+            attributes += f" {key[1:]}={quoteattr(str(child))}"
+        elif key == "#text":
+            texts.append(escape(_text(child)))
+        else:
+            texts += [_element(key, item, is_short) for item in (child if isinstance(child, list) else [child])]
+    content = "".join(texts)
+    return f"<{name}{attributes}/>" if is_short and not content else f"<{name}{attributes}>{content}</{name}>"
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)

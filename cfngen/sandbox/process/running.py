@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -128,10 +128,9 @@ class RunningSandbox:
 
         return SandboxSession(self.endpoint, region)
 
-    def make_existing_parts(self, region: str, network: JsonObject, roles: Sequence[str]) -> list[str]:
+    def make_existing_parts(self, region: str, parts: JsonObject) -> list[str]:
         """Make what a cluster file names as existing and is missing; see `cfngen.sandbox.existing_parts`."""
-        report = request_report(self.state, region=region, network=network, roles=list(roles))
-        return list(report["made"])
+        return list(request_report(self.state, region=region, parts=parts)["made"])
 
     def inject_failure(self, region: str, group: str, step: str, message: str, hint: str = "", times: int = 0) -> bool:
         """Make instances that are launched from now on fail to boot.

@@ -209,8 +209,8 @@ class Sandbox:
     def _carry_out(self, command: JsonObject) -> JsonDict:
         """Carry out a command; return what the methods of `RunningSandbox` read in the answer."""
         region = command["region"]
-        if "network" in command:
-            return {"made": make_existing_parts(region, command["network"], command["roles"])}
+        if "parts" in command:
+            return {"made": make_existing_parts(region, command["parts"])}
         if command.get("notice"):
             spot, on_demand = send_notice(
                 self.accounts[region].machines, command["resource"], Notice(command["notice"]), command.get("times", 0)

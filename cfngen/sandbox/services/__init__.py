@@ -9,6 +9,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing a module registe
     buckets,
     capacity_reservations,
     distributions,
+    dns,
     group_lifetime_and_reservation,
     iam,
     keys,

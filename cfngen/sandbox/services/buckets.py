@@ -38,6 +38,27 @@ NON_PUBLIC_CONDITIONS = frozenset(
 )  # fmt: skip
 
 
+# Those of S3 itself: "Actions, resources, and condition keys for Amazon S3", Service Authorization Reference; in lower
+# case, as they are compared, and without the tag's key, which follows a slash. Global keys begin with `aws:`.
+CONDITION_KEYS = frozenset(
+    {
+        "s3:accessgrantsinstancearn", "s3:accesspointnetworkorigin", "s3:accesspointtag", "s3:authtype", "s3:buckettag",
+        "s3:dataaccesspointaccount", "s3:dataaccesspointarn", "s3:delimiter", "s3:existingjoboperation",
+        "s3:existingjobpriority", "s3:existingobjecttag", "s3:if-match", "s3:if-none-match",
+        "s3:inventoryaccessibleoptionalfields", "s3:jobsuspendedcause", "s3:locationconstraint", "s3:max-keys",
+        "s3:object-lock-legal-hold", "s3:object-lock-mode", "s3:object-lock-remaining-retention-days",
+        "s3:object-lock-retain-until-date", "s3:objectcreationoperation", "s3:prefix", "s3:requestjoboperation",
+        "s3:requestjobpriority", "s3:requestobjecttag", "s3:requestobjecttagkeys", "s3:resourceaccount",
+        "s3:signatureage", "s3:signatureversion", "s3:tlsversion", "s3:versionid", "s3:x-amz-acl",
+        "s3:x-amz-content-sha256", "s3:x-amz-copy-source", "s3:x-amz-grant-full-control", "s3:x-amz-grant-read",
+        "s3:x-amz-grant-read-acp", "s3:x-amz-grant-write", "s3:x-amz-grant-write-acp", "s3:x-amz-metadata-directive",
+        "s3:x-amz-object-ownership", "s3:x-amz-server-side-encryption",
+        "s3:x-amz-server-side-encryption-aws-kms-key-id", "s3:x-amz-server-side-encryption-customer-algorithm",
+        "s3:x-amz-storage-class", "s3:x-amz-website-redirect-location",
+    }
+)  # fmt: skip
+
+
 @rule("s3", "CreateBucket")
 def check_name(call: PendingCall) -> None:
     """Refuse a name that breaks S3's rules."""
@@ -85,9 +106,13 @@ def _check_statement(statement: JsonDict, bucket: str) -> None:
     resources = policy_documents.as_list(statement.get("Resource", statement.get("NotResource")))
     if not all(_is_in_bucket(resource, bucket) for resource in resources):
         raise Refused(MALFORMED_POLICY, "Policy has invalid resource")
+    for key in policy_documents.condition_keys(statement):
+        if key.partition("/")[0] not in CONDITION_KEYS and not key.startswith("aws:"):
+            raise Refused(MALFORMED_POLICY, "Policy has an invalid condition key")
     actions = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     for action in actions:
-        if action != "*" and not fnmatch.filter(_s3_actions(), action.lower()):
+        is_of_s3 = action.lower().startswith("s3:") and fnmatch.filter(_s3_actions(), action.lower())
+        if action != "*" and not is_of_s3:
             raise Refused(MALFORMED_POLICY, "Policy has invalid action")
         # An ARN with a slash names objects, any other ARN the bucket itself.
         is_about_objects = _is_about_objects(action)
@@ -122,8 +147,7 @@ def _check_public_statements(call: PendingCall, statements: Iterable[JsonDict]) 
     if not blocks(_get_bucket(call), "block_public_policy", call.region):
         return
     for statement in statements:
-        condition_keys = {key.lower() for operator in statement.get("Condition", {}).values() for key in operator}
-        is_limited = bool(condition_keys & NON_PUBLIC_CONDITIONS)
+        is_limited = bool(policy_documents.condition_keys(statement) & NON_PUBLIC_CONDITIONS)
         if statement["Effect"] == "Allow" and policy_documents.names_everybody(statement) and not is_limited:
             raise Refused(
                 "AccessDenied",

@@ -27,6 +27,13 @@ MAX_ACCESS_CONTROL_NAME = 64
 CACHING_DISABLED = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"
 """Of the managed cache policies that every account has, the one that cfngen uses; the emulator makes no others."""
 
+# API reference, AllowedMethods: three choices, of which the first two can be cached.
+METHODS = (
+    {"GET", "HEAD"},
+    {"GET", "HEAD", "OPTIONS"},
+    {"GET", "HEAD", "OPTIONS", "PUT", "POST", "PATCH", "DELETE"},
+)
+
 # The bucket of an origin: <bucket>.s3.<region>.amazonaws.com, or the older <bucket>.s3.amazonaws.com.
 BUCKET_DOMAIN = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])\.s3(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?")
 
@@ -50,13 +57,21 @@ def find_distribution(region: str, domain_name: str) -> MotoModel | None:
 
 @rule("cloudfront", "CreateDistribution", "CreateDistributionWithTags", "UpdateDistribution")
 def check_configuration(call: PendingCall) -> None:
-    """Refuse a configuration whose origins or cache policy are missing or contradict each other."""
+    """Refuse a configuration whose origins, methods or cache policy are missing or contradict each other."""
     configuration: JsonObject = (
         call.get("DistributionConfig") or (call.get("DistributionConfigWithTags") or {}).get("DistributionConfig") or {}
     )
-    for origin in (configuration.get("Origins") or {}).get("Items") or []:
+    origins = (configuration.get("Origins") or {}).get("Items") or []
+    for origin in origins:
         _check_origin(call, origin)
+    ids = [origin.get("Id") for origin in origins]
+    if len(set(ids)) < len(ids):
+        raise Refused("InvalidArgument", "The Id of an origin must be unique within the distribution.")
     behavior = configuration.get("DefaultCacheBehavior") or {}
+    allowed = behavior.get("AllowedMethods") or {}
+    for methods, choices in ((allowed, METHODS), (allowed.get("CachedMethods") or {}, METHODS[:2])):
+        if methods and set(methods.get("Items") or ()) not in choices:
+            raise Refused("InvalidArgument", "The parameter Methods is none of the choices that CloudFront has.")
     cache_policy_id = behavior.get("CachePolicyId")
     if not cache_policy_id and not behavior.get("ForwardedValues"):
         raise Refused("InvalidArgument", "The parameter ForwardedValues is required.")

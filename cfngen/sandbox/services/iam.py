@@ -206,8 +206,7 @@ def check_profile(region: str, reference: Mapping[str, str], *, must_be_seen: bo
     if not key:
         return
     backend = policy_documents.iam_backend(region)
-    profiles = backend.get_instance_profiles()
-    profile = next((item for item in profiles if identifier == (item.arn if key == "Arn" else item.name)), None)
+    profile = _find_profile(region, key, identifier)
     if profile is None or (must_be_seen and not _has_propagated(region, backend, profile.name)):
         raise invalid_value(
             f"Value ({identifier}) for parameter iamInstanceProfile.{key.lower()} is invalid. Invalid IAM Instance "
@@ -215,6 +214,17 @@ def check_profile(region: str, reference: Mapping[str, str], *, must_be_seen: bo
         )
     if not profile.roles:
         raise invalid_value(f'IAM Instance Profile "{profile.arn}" has no associated IAM Roles')
+
+
+def role_of_profile(region: str, reference: Mapping[str, str]) -> str:
+    """Return the ARN of the role in an instance profile, named as in `check_profile`; empty if there is none."""
+    profiles = [_find_profile(region, key, value) for key, value in reference.items() if value]
+    return next((str(role.arn) for profile in profiles if profile for role in profile.roles), "")
+
+
+def _find_profile(region: str, key: str, identifier: str) -> MotoModel | None:
+    profiles = policy_documents.iam_backend(region).get_instance_profiles()
+    return next((item for item in profiles if identifier == (item.arn if key == "Arn" else item.name)), None)
 
 
 @rule("ec2", "RunInstances")

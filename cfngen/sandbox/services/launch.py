@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from moto.ec2.models.launch_templates import LaunchTemplateVersion
+
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from cfngen.sandbox.moto_patches.registry import patches_property
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services.rules import Refused
 
 DEFAULT_TYPE = "m1.small"  # EC2 API, RunInstances
+IMAGE_PARAMETER = "resolve:ssm:"  # EC2 API, RequestLaunchTemplateData: before the name of a parameter with the AMI id
+_STORED_VALUES: dict[str, Callable[[str], str | None]] = {}  # by region
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,8 @@ class Launch:
 
     Attributes:
         backend: moto's EC2 of the region.
-        data: as in RequestLaunchTemplateData: the launch template's data, overridden by the request's parameters.
+        data: as in RequestLaunchTemplateData: the launch template's data, overridden by the request's parameters; in
+            place of a parameter the AMI id that it has now.
         subnets: ids of the subnets in which the instances may be launched; empty for the default VPC's.
         zones: names of the zones in which they may be launched; empty if the subnets determine the zones, or EC2 may
             choose any.
@@ -30,6 +36,11 @@ class Launch:
     subnets: Sequence[str] = ()
     zones: Sequence[str] = ()
     count: int = 1
+
+    def __post_init__(self) -> None:
+        image = str(self.data.get("ImageId", ""))
+        if image.startswith(IMAGE_PARAMETER):
+            object.__setattr__(self, "data", {**self.data, "ImageId": resolved_image(self.region, image)})
 
     @property
     def interfaces(self) -> Sequence[JsonObject]:
@@ -81,6 +92,25 @@ class Launch:
             return None
         text = (self.data["InstanceMarketOptions"].get("SpotOptions") or {}).get("MaxPrice")
         return math.inf if text is None else float(text)
+
+
+def set_stored_values(region: str, stored_value: Callable[[str], str | None]) -> None:
+    """Set how the value of a parameter of Parameter Store is read in a region, by its name; replaces an earlier way."""
+    _STORED_VALUES[region] = stored_value
+
+
+def resolved_image(region: str, image: str) -> str:
+    """Return the AMI id that a launch template's ImageId stands for; itself if it is one, or no parameter has one."""
+    stored_value = _STORED_VALUES.get(region)
+    if not image.startswith(IMAGE_PARAMETER) or stored_value is None:
+        return image
+    return stored_value(image.removeprefix(IMAGE_PARAMETER)) or image
+
+
+@patches_property(LaunchTemplateVersion, "image_id")
+def _resolve_image(original: Original, self: MotoModel) -> str:
+    """Launch instances from the AMI of a parameter, which moto 5.2.5 takes for an AMI id."""
+    return resolved_image(self.template.ec2_backend.region_name, original(self))
 
 
 def launch_template_data(instance: MotoModel) -> JsonObject:

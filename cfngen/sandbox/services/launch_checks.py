@@ -77,6 +77,12 @@ def _check_network(launch: Launch) -> None:
     device_indices = [int(interface.get("DeviceIndex", 0)) for interface in launch.interfaces]
     if len(set(device_indices)) < len(device_indices):
         raise invalid_value("Each network interface requires a unique device index.")
+    if len(device_indices) > 1 and any("AssociatePublicIpAddress" in interface for interface in launch.interfaces):
+        raise Refused(
+            "InvalidParameterCombination",
+            "The associatePublicIPAddress parameter cannot be specified when launching with multiple network "
+            "interfaces",
+        )
     subnet = subnets[0] if subnets else None
     for specification in launch.interfaces:
         if specification.get("NetworkInterfaceId"):
@@ -181,7 +187,7 @@ def _check_free_interfaces(launch: Launch) -> None:
     """Refuse interfaces that are in use, and subnets without enough free addresses."""
     for interface in launch.existing_interfaces:
         if attached_instance(interface) or launch.count > 1:
-            raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
+            raise interface_in_use(interface)
     if not launch.existing_interfaces and launch.subnets:
         free = sum(free_addresses(launch.backend, launch.backend.get_subnet(subnet)) for subnet in launch.subnets)
         if free < launch.count:
@@ -189,6 +195,11 @@ def _check_free_interfaces(launch: Launch) -> None:
                 "InsufficientFreeAddressesInSubnet",
                 "There are not enough free addresses in subnet to satisfy the requested number of instances.",
             )
+
+
+def interface_in_use(interface: MotoModel) -> Refused:
+    """Return the refusal of a launch on an interface that another instance has."""
+    return Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
 
 
 def check_offered(region: str, instance_type: str, zone_names: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from moto.ec2.responses.launch_templates import LaunchTemplates
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_patches.registry import patches
 from cfngen.sandbox.moto_types import MotoBackend, MotoResponse, Original
-from cfngen.sandbox.services.launch import from_template
+from cfngen.sandbox.services.launch import IMAGE_PARAMETER, from_template
 from cfngen.sandbox.services.launch_checks import check_request, check_user_data
 from cfngen.sandbox.services.mixed_instances_policies import overrides_of, policy_in_effect, template_of
 from cfngen.sandbox.services.resource_tags import check_tags
@@ -70,6 +70,8 @@ def check_template_of_a_group(call: PendingCall) -> None:
     if own := template_of(policy):
         # Those that match requirements match the image.
         reference = own
+        if any(override.get("InstanceRequirements") for override in overrides_of(policy)):
+            _refuse_image_of_parameter(call.backend.ec2_backend, own)
         types = [
             each.get("InstanceType") for each in overrides_of(policy) or [{}] if not each.get("InstanceRequirements")
         ]
@@ -77,6 +79,14 @@ def check_template_of_a_group(call: PendingCall) -> None:
     zones = list(call.get("AvailabilityZones") or group_zones)
     for instance_type in types:
         _check_launch_of_a_group(call.backend.ec2_backend, reference, instance_type, subnets, zones)
+
+
+def _refuse_image_of_parameter(backend: MotoBackend, reference: JsonObject) -> None:
+    """Refuse a parameter as image where types are chosen by requirements (hashicorp/terraform-provider-aws#38767)."""
+    template = backend.get_launch_template(reference.get("LaunchTemplateId"))
+    image = str(template.get_version(str(reference.get("Version") or "$Default")).data.get("ImageId", ""))
+    if image.startswith(IMAGE_PARAMETER):
+        raise validation_error(f'{MESSAGE_PREFIX}Invalid id: "{image}" (expecting "ami-...")')
 
 
 def _check_launch_of_a_group(

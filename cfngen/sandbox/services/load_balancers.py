@@ -194,14 +194,28 @@ def check_draining(call: PendingCall) -> None:
 
 @rule("elbv2", "RegisterTargets")
 def check_targets(call: PendingCall) -> None:
-    """Refuse invalid ids of instances, and addresses outside of the VPC."""
+    """Refuse instances that are not in the VPC, and addresses outside of it."""
     group = _get_target_group(call, call.get("TargetGroupArn"))
     subnet_ranges = [subnet.cidr for subnet in subnets_of(call) if subnet.vpc_id == group.vpc_id]
     for target in call.get("Targets") or []:
         if group.target_type == "ip":
             _check_target_address(target["Id"], subnet_ranges)
-        elif group.target_type == "instance" and not target["Id"].startswith("i-"):
-            raise validation_error(f"Instance ID '{target['Id']}' is not valid")
+        elif group.target_type == "instance":
+            _check_target_instance(call, target["Id"], group.vpc_id)
+
+
+def _check_target_instance(call: PendingCall, instance_id: str, vpc_id: str) -> None:
+    """Refuse what is no id of an instance, and an instance that is not in the VPC or is gone."""
+    if not instance_id.startswith("i-"):
+        raise validation_error(f"Instance ID '{instance_id}' is not valid")
+    instances = {item.id: item for item in _ec2_backend(call).all_instances()}
+    instance = instances.get(instance_id)
+    if instance is None or instance.vpc_id != vpc_id or instance.state == "terminated":
+        raise Refused(
+            "InvalidTarget",
+            f"The specified target '{instance_id}' does not exist, is not in the same VPC as the target group, or has "
+            "an unsupported instance type.",
+        )
 
 
 def _check_target_address(text: str, subnet_ranges: list[ipaddress.IPv4Network]) -> None:

@@ -22,6 +22,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import capacity, group_lifetime_and_reservation, resource_tags
+from cfngen.sandbox.services.group_zones import subnet_in, zones_by_use
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.launch_checks import check_launch, check_request
 from cfngen.sandbox.services.mixed_instances_policies import (
@@ -30,7 +31,6 @@ from cfngen.sandbox.services.mixed_instances_policies import (
     template_of,
     uses_requirements,
 )
-from cfngen.sandbox.services.networks import free_addresses
 from cfngen.sandbox.services.rules import Refused
 
 # Words of failed activities: buildkite/elastic-ci-stack-for-aws#851 (Spot), aws-samples/aws-batch-efa (On-Demand).
@@ -106,7 +106,7 @@ class _Attempt:
         data = candidate.launch_data(spot=spot, max_price=max_price)
         if not spot:
             data = group_lifetime_and_reservation.with_reservation(self.group, data)
-        subnet_id = _subnet_in(self.group, zone)
+        subnet_id = subnet_in(self.group, zone)
         launch = Launch(self.group.ec2_backend, data, [subnet_id] if subnet_id else [], [zone])
         check_request(launch)
         check_launch(launch)
@@ -143,14 +143,14 @@ def launch_missing(group: MotoModel, desired: int, on_launched: Callable[[MotoMo
 
 
 def surplus_states(group: MotoModel, desired: int) -> list[MotoModel]:
-    """Return the instances to terminate so that a group shrinks to a desired capacity.
+    """Return the instances to terminate so that a group, with a policy or without one, shrinks to a desired capacity.
 
     User guide, "Default termination policy": the purchase option that has more than its share, and the zone with the
     most instances, come first; then the oldest instance (assumed, instead of the allocation strategy).
     """
     chosen: list[MotoModel] = []
     remaining = list(group.active_instances())
-    target = on_demand_count(group.mixed_instances_policy, desired)
+    target = on_demand_count(group.mixed_instances_policy or {}, desired)
     while len(remaining) > desired:
         spot_count = sum(map(is_spot, remaining))
         surplus_of_spot, surplus_of_on_demand = spot_count - (desired - target), len(remaining) - spot_count - target
@@ -175,22 +175,6 @@ def is_spot(state: MotoModel) -> bool:
     return bool(state.instance.lifecycle == "spot")
 
 
-def zones_by_use(group: MotoModel) -> list[str]:
-    """Return the zones of a group, that with the fewest instances first."""
-    zones = list(dict.fromkeys(group.availability_zones))
-    counts = dict.fromkeys(zones, 0)
-    for state in group.active_instances():
-        counts[state.availability_zone] = counts.get(state.availability_zone, 0) + 1
-    return sorted(zones, key=lambda zone: counts[zone])
-
-
-def _subnet_in(group: MotoModel, zone: str) -> str | None:
-    """Return the subnet of a group in a zone, the one with the most free addresses; None if it names zones only."""
-    backend, subnet_ids = group.ec2_backend, filter(None, (group.vpc_zone_identifier or "").split(","))
-    matches = [subnet for subnet in map(backend.get_subnet, subnet_ids) if subnet.availability_zone == zone]
-    return str(max(matches, key=lambda subnet: free_addresses(backend, subnet)).id) if matches else None
-
-
 def _run_instance(group: MotoModel, candidate: Candidate, zone: str, *, spot: bool) -> MotoModel:
     version = candidate.version_model
     tags = {**group.get_propagated_tags(), ASG_NAME_TAG: group.name, **version.instance_tags}
@@ -206,7 +190,7 @@ def _run_instance(group: MotoModel, candidate: Candidate, zone: str, *, spot: bo
         launch_template={"LaunchTemplateId": candidate.template.id, "Version": str(candidate.version)},
         is_instance_type_default=False,
         associate_public_ip=None,
-        subnet_id=_subnet_in(group, zone),
+        subnet_id=subnet_in(group, zone),
         **({"instance_market_options": {"MarketType": "spot"}} if spot else {}),
     )
     [instance] = reservation.instances

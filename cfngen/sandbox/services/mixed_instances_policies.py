@@ -26,7 +26,6 @@ ON_DEMAND_STRATEGIES = ("lowest-price", "prioritized")
 SPOT_STRATEGIES = ("capacity-optimized", "capacity-optimized-prioritized", "lowest-price", "price-capacity-optimized")
 MAX_OVERRIDES = 40  # instance types of a mixed instances policy
 MAX_REQUIREMENTS = 4  # sets of instance requirements
-MAX_PRICE_LENGTH = 255  # characters
 PERCENTAGES, POOL_COUNTS = range(101), range(1, 21)
 # kubernetes/kops#7066 and kubernetes-sigs/cluster-api-provider-aws#4656 have the code and the words.
 MARKET_OPTIONS_MESSAGE = (
@@ -34,8 +33,6 @@ MARKET_OPTIONS_MESSAGE = (
     "(InstanceMarketOptions) when you configure an Auto Scaling group with a mixed instances policy. Add a different "
     "launch template to the group and try again."
 )
-MAX_NAMES = 400  # names of allowed or excluded instance types
-MAX_NAME_LENGTH = 30  # API: AllowedInstanceType, ExcludedInstanceType
 REQUIRED = ("VCpuCount", "MemoryMiB")  # of these, the minimum too
 RANGES = (*REQUIRED, "AcceleratorCount")
 
@@ -145,11 +142,11 @@ def check_spot_pools(distribution: JsonObject) -> None:
 
 @distribution_rule
 def check_spot_price(distribution: JsonObject) -> None:
-    """Refuse a maximum price that is not a number of dollars, too long or too low; an empty one removes it."""
+    """Refuse a maximum price that is not a number of dollars, or too low; an empty one removes it."""
     max_price = str(distribution.get("SpotMaxPrice") or "")
     if not max_price:
         return
-    if len(max_price) > MAX_PRICE_LENGTH or not max_price.replace(".", "", 1).isdecimal():
+    if not max_price.replace(".", "", 1).isdecimal():
         raise validation_error(f"SpotMaxPrice {max_price} is no price")
     if float(max_price) < MIN_SPOT_PRICE:
         raise validation_error(f"SpotMaxPrice {max_price} is less than {MIN_SPOT_PRICE}")
@@ -222,29 +219,21 @@ def check_required_ranges(requirements: JsonObject) -> None:
 
 @requirements_rule
 def check_ranges(requirements: JsonObject) -> None:
-    """Refuse ranges whose minimum is negative or above the maximum."""
+    """Refuse ranges whose minimum is above the maximum."""
     for name in RANGES:
         bounds = requirements.get(name) or {}
         low, high = bounds.get("Min"), bounds.get("Max")
-        if any(float(bound) < 0 for bound in (low, high) if bound is not None):
-            raise validation_error(f"{name} must not be negative")
         if low is not None and high is not None and float(low) > float(high):
             raise validation_error(f"The Min of {name}, {low}, is greater than its Max, {high}")
 
 
 @requirements_rule
 def check_allowed_or_excluded(requirements: JsonObject) -> None:
-    """Refuse allowed beside excluded instance types, and lists or names that are too long."""
+    """Refuse allowed beside excluded instance types."""
     if requirements.get("AllowedInstanceTypes") and requirements.get("ExcludedInstanceTypes"):
         raise validation_error(
             "InstanceRequirements has either AllowedInstanceTypes or ExcludedInstanceTypes, not both"
         )
-    for key in ("AllowedInstanceTypes", "ExcludedInstanceTypes"):
-        names = requirements.get(key) or []
-        if len(names) > MAX_NAMES:
-            raise validation_error(f"{key} has {MAX_NAMES} names at most, and not {len(names)}")
-        if long := [name for name in names if not 1 <= len(name) <= MAX_NAME_LENGTH]:
-            raise validation_error(f"{key}: {long[0]} is longer than {MAX_NAME_LENGTH} characters")
 
 
 def matching_types(region: str, requirements: JsonObject, architecture: str) -> list[str]:

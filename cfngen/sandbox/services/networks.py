@@ -1,4 +1,4 @@
-"""VPCs, their subnets, DHCP options, internet gateways and private zones, and routes that lead there or elsewhere."""
+"""VPCs, their subnets, DHCP options and internet gateways, and routes that lead there or elsewhere."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, r
 
 SUBNET_PREFIX_LENGTHS = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
 RESERVED_ADDRESSES = 5  # addresses that AWS reserves in each subnet (the same page)
+PRIVATE_NETWORKS = tuple(map(ipaddress.IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))  # RFC 1918
+NEVER_ADDED = ipaddress.IPv4Network("198.19.0.0/16")
 ROUTE_TARGETS = (
     "GatewayId", "InstanceId", "NatGatewayId", "NetworkInterfaceId", "TransitGatewayId", "VpcPeeringConnectionId",
 )  # fmt: skip
@@ -26,9 +28,10 @@ def check_quota_of_vpcs(call: PendingCall) -> None:
 
 @rule("ec2", "AssociateVpcCidrBlock")
 def check_further_range_of_a_vpc(call: PendingCall) -> None:
-    """Refuse a range of a wrong size, or one that overlaps a range of the VPC or contains the destination of a route.
+    """Refuse a range of a wrong size or another private network, and one that meets a range or a route of the VPC.
 
-    VPC User Guide, "VPC CIDR blocks", section "Secondary IPv4 CIDR blocks".
+    VPC User Guide, "VPC CIDR blocks", sections "Secondary IPv4 CIDR blocks" and "IPv4 CIDR block association
+    restrictions".
     """
     block = str(call.get("CidrBlock", ""))
     try:
@@ -38,6 +41,15 @@ def check_further_range_of_a_vpc(call: PendingCall) -> None:
     if added.prefixlen not in SUBNET_PREFIX_LENGTHS:
         raise Refused("InvalidVpc.Range", f"The CIDR '{block}' is invalid.")
     vpc = call.backend.get_vpc(call.get("VpcId"))
+    primary = ipaddress.IPv4Network(vpc.cidr_block, strict=False)
+    if NEVER_ADDED.supernet_of(added) or any(
+        network.supernet_of(added) and not network.supernet_of(primary) for network in PRIVATE_NETWORKS
+    ):
+        raise Refused(
+            "InvalidVpc.Range",
+            f"The CIDR '{block}' is restricted. Use a CIDR from the same private address range as the current VPC "
+            "CIDR, or use a publicly-routable CIDR.",
+        )
     for association in vpc.get_cidr_block_association_set():
         is_there = association["cidr_block_state"]["state"] != "disassociated"
         if is_there and added.overlaps(ipaddress.IPv4Network(association["cidr_block"], strict=False)):
@@ -55,21 +67,6 @@ def check_host_names_need_dns_support(call: PendingCall) -> None:
     vpc = call.backend.get_vpc(call.get("VpcId"))
     if (call.get("EnableDnsHostnames") or {}).get("Value") and not is_true(vpc.enable_dns_support):
         raise invalid_value(f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled")
-
-
-@rule("route53", "CreateHostedZone", "AssociateVPCWithHostedZone")
-def check_private_zone_of_a_vpc(call: PendingCall) -> None:
-    """Refuse to give a VPC a second private zone of one name (Route 53 API reference, ConflictingDomainExists)."""
-    vpc = call.get("VPC") or {}
-    own = call.backend.zones.get(call.get("HostedZoneId", "").rpartition("/")[2])
-    name = own.name if own else call.get("Name", "").rstrip(".") + "."
-    for zone_id, zone in call.backend.zones.items():
-        if zone is not own and zone.name == name and any(other["vpc_id"] == vpc.get("VPCId") for other in zone.vpcs):
-            raise Refused(
-                "ConflictingDomainExists",
-                f"The VPC {vpc['VPCId']} in region {vpc.get('VPCRegion')} has already been associated with the hosted "
-                f"zone {zone_id} with the same domain name.",
-            )
 
 
 @rule("ec2", "CreateSubnet")
@@ -230,11 +227,14 @@ def _check_connected_with_vpc(call: PendingCall, table: MotoModel) -> None:
 
 @rule("ec2", "CreateRoute")
 def check_destination_of_a_route(call: PendingCall) -> None:
-    """Refuse a gateway as target for addresses of the VPC itself, and a route beyond the quota."""
+    """Refuse an unknown prefix list, a gateway for addresses of the VPC itself, and a route beyond the quota."""
     table = call.backend.get_route_table(call.get("RouteTableId"))
     block = str(call.get("DestinationCidrBlock", ""))
-    if not block and not call.get("DestinationPrefixListId"):
+    prefix_list_id = call.get("DestinationPrefixListId")
+    if not block and not prefix_list_id:
         raise Refused("MissingParameter", "The request must contain the parameter destinationCidrBlock")
+    if prefix_list_id and prefix_list_id not in call.backend.managed_prefix_lists:
+        raise Refused("InvalidPrefixListID.NotFound", f"The prefix list ID '{prefix_list_id}' does not exist")
     try:
         destination = ipaddress.ip_network(block, strict=False)
     except ValueError:

@@ -63,6 +63,11 @@ def as_list(value: Expression) -> list[Expression]:
     return value if isinstance(value, list) else [value]
 
 
+def condition_keys(statement: JsonObject) -> set[str]:
+    """Return the keys of a statement's conditions, in lower case."""
+    return {str(key).lower() for operator in statement.get("Condition", {}).values() for key in operator}
+
+
 def principals(statement: JsonObject) -> list[Principal]:
     """Return the principals that a statement names."""
     named = statement.get("Principal", statement.get("NotPrincipal"))
@@ -105,14 +110,16 @@ def grammar_fault(text: str, *, is_trust_policy: bool = False) -> str:
             return "Policy document should not specify a principal."
         if is_trust_policy and not principals(statement):
             return "Missing required field Principal"
-        condition_keys = [key for operator in statement.get("Condition", {}).values() for key in operator]
-        if any(":" not in key for key in condition_keys):
+        keys = condition_keys(statement)
+        actions = [str(action) for action in as_list(statement.get("Action", statement.get("NotAction")))]
+        wrong_vendor = any("*" in action.partition(":")[0] for action in actions if action != "*")
+        if wrong_vendor or any(":" not in key for key in keys):
             return "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc."
         # The keys of an issuer: its URL without https://, and the claim (terraform-aws-modules/terraform-aws-eks#1084).
-        if is_trust_policy and any(key.count(":") > 1 and not key.startswith("aws:") for key in condition_keys):
+        if is_trust_policy and any(key.count(":") > 1 and not key.startswith("aws:") for key in keys):
             return "Condition can contain only one colon."
         # A placeholder that was not filled in: assumed, as no request would meet such a key.
-        if any("${" in key for key in condition_keys):
+        if any("${" in key for key in keys):
             return "Syntax errors in policy."
     return ""
 

@@ -71,16 +71,31 @@ def _find_role(roles: list[MotoModel], arn: str) -> MotoModel | None:
     return next((role for role in roles if role.arn == arn), None)
 
 
-def _result(backend: MotoBackend, role: MotoModel, action: str, resource: str, context: Context) -> JsonDict:
+def role_decision(region: str, role_arn: str, action: str, resource: str, context: Context) -> str:
+    """Return what a role's policies and its permissions boundary say about a request, as `decision`.
+
+    Returns:
+        An empty text if there is no such role.
+    """
+    backend = policy_documents.iam_backend(region)
+    role = _find_role(backend.get_roles(), role_arn)
+    return _decision_for(backend, role, action, resource, context) if role else ""
+
+
+def _decision_for(backend: MotoBackend, role: MotoModel, action: str, resource: str, context: Context) -> str:
     policies = [policy_documents.parse(text) for text in policy_texts(role)]
     evaluation = decision(policies, action, resource, context)
     boundary = backend.managed_policies.get(role.permissions_boundary_arn)
     if evaluation == "allowed" and boundary is not None:
         evaluation = decision([policy_documents.parse(_document(boundary))], action, resource, context)
+    return evaluation
+
+
+def _result(backend: MotoBackend, role: MotoModel, action: str, resource: str, context: Context) -> JsonDict:
     return {
         "EvalActionName": action,
         "EvalResourceName": resource,
-        "EvalDecision": evaluation,
+        "EvalDecision": _decision_for(backend, role, action, resource, context),
         "MatchedStatements": [],
         "MissingContextValues": [],
     }

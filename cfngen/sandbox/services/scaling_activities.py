@@ -23,14 +23,10 @@ from dataclasses import dataclass
 
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.ec2.exceptions import EC2ClientError
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services import group_lifetime_and_reservation, resource_tags
-from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.launch_checks import check_launch, check_request
-from cfngen.sandbox.services.rules import Refused, time_in
+from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.schedule import duration_of, run_after
 
 # The lifecycle transitions at which a hook can hold an instance.
@@ -252,29 +248,6 @@ def fill_to_desired_capacity(group: MotoModel) -> None:
 def fill_later(group: MotoModel) -> None:
     """Launch instances in place of terminated ones, once the group has noticed that."""
     run_after(group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group))
-
-
-def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
-    """Return how many instances EC2 would launch for a group, up to `count`, and the error for the next one.
-
-    The error is empty if EC2 would launch them all.
-    """
-    template = group.ec2_launch_template
-    if template is None:
-        return count, ""  # groups with a launch configuration are not checked
-    data = group_lifetime_and_reservation.with_reservation(
-        group, template.get_version(group.launch_template_version).data
-    )
-    subnets = [subnet_id for subnet_id in (group.vpc_zone_identifier or "").split(",") if subnet_id]
-    for number in range(1, count + 1):
-        launch = Launch(group.ec2_backend, data, subnets, group.availability_zones, count=number)
-        try:
-            check_request(launch)
-            check_launch(launch)
-            resource_tags.check_tags_in_metadata(group.region, data, group.get_propagated_tags())
-        except (Refused, EC2ClientError) as launch_error:
-            return number - 1, str(launch_error.message)
-    return count, ""
 
 
 def schedule_retry(group: MotoModel) -> None:

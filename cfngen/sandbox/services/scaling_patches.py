@@ -19,6 +19,7 @@ from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_patches.registry import patches, patches_property, replaces, sets
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
 from cfngen.sandbox.services import group_lifetime_and_reservation
+from cfngen.sandbox.services.group_zones import launch_evenly
 from cfngen.sandbox.services.mixed_instances_launches import (
     active_count,
     distribution_of,
@@ -32,7 +33,6 @@ from cfngen.sandbox.services.scaling_activities import (
     GROUP_LISTENERS,
     LAUNCHING,
     complete_held_action,
-    count_launchable,
     fill_later,
     fill_to_desired_capacity,
     held_state,
@@ -76,10 +76,8 @@ def _launch(original: Original, self: MotoModel, count_needed: int, propagated_t
     if self.mixed_instances_policy:
         launch_error = launch_missing(self, int(self.desired_capacity or 0), on_launched)
     else:
-        count, launch_error = count_launchable(self, count_needed)
         previous_states = {id(instance_state) for instance_state in self.instance_states}
-        if count:
-            original(self, count, propagated_tags)
+        launch_error = launch_evenly(self, count_needed, functools.partial(original, self, 1, propagated_tags))
         for state in self.instance_states:
             if id(state) not in previous_states:
                 on_launched(state)
@@ -134,20 +132,16 @@ def _set_desired_capacity(original: Original, self: MotoModel, new_capacity: int
     desired = int((self.min_size if new_capacity is None else new_capacity) or 0)
     if self.mixed_instances_policy:
         self.desired_capacity = desired
-        surplus_instances = surplus_states(self, desired)
         if (missing := desired - active_count(self)) > 0:
             self.replace_autoscaling_group_instances(missing, self.get_propagated_tags())
     else:
-        surplus = len(self.active_instances()) - desired
-        if surplus <= 0:
+        if len(self.active_instances()) <= desired:
             original(self, new_capacity)
             return
         self.desired_capacity = desired
-        unprotected = [state for state in self.active_instances() if not state.protected_from_scale_in]
-        surplus_instances = unprotected[:surplus]
     if is_suspended(self, "Terminate"):
         return
-    for state in surplus_instances:
+    for state in surplus_states(self, desired):
         terminate(self, state)
     if self.name in self.autoscaling_backend.autoscaling_groups:
         self.autoscaling_backend.update_attached_elbs(self.name)

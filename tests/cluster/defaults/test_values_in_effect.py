@@ -288,9 +288,10 @@ def test_an_editor_shows_the_defaults_that_hold() -> None:
     places: dict[str, list[Any]] = {}
 
     def collect(section: dict[str, Any], value: Any, name: str) -> None:
-        (reference,) = section.get("allOf", [section])
-        if "$ref" in reference:
-            name = reference["$ref"].rpartition("/")[2]
+        # A key may also be null, or a reference to an output of Terraform.
+        section = next((form for form in section.get("anyOf", ()) if "$ref" in form or "items" in form), section)
+        if "$ref" in section:
+            name = section["$ref"].rpartition("/")[2]
             section = schema["definitions"][name]
         if isinstance(value, list) and "items" in section:
             for item in value:

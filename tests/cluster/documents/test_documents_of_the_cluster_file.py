@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,14 +13,17 @@ from typing import Any
 import pytest
 import yaml
 from jsonschema import Draft7Validator
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from cfngen.cluster import kube_up
 from cfngen.cluster.documents import examples, reference
 from cfngen.cluster.documents.schema import json_schema
-from cfngen.cluster.file import error_messages
-from cfngen.cluster.file.keys import fields, section_at, sections_with
+from cfngen.cluster.file import error_messages, yaml_file
+from cfngen.cluster.file.keys import fields, section_at, section_of, sections_with
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import Path as KeyPath
+from cfngen.cluster.paths import is_free_form
 
 ROOT = Path(__file__).parents[3]
 STARTER = examples.text_of(examples.DEFAULT)
@@ -100,7 +104,7 @@ def every(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     found: list[tuple[str, dict[str, Any]]] = []
     for owner, section in {"": schema, **schema["definitions"]}.items():
         for key, value in section["properties"].items():
-            reference = value.get("$ref") or value.get("allOf", [{}])[0].get("$ref", "")
+            reference = value.get("$ref") or value.get("anyOf", [{}])[0].get("$ref", "")
             pointed = schema["definitions"].get(reference.rpartition("/")[2], {})
             found.append((f"{owner}.{key}", {**pointed, **value}))
     return found
@@ -144,11 +148,75 @@ def test_the_schema_is_one_that_schemastore_takes() -> None:
 def test_the_schema_knows_types_patterns_and_choices() -> None:
     schema = json_schema()
     definitions = schema["definitions"]
-    assert schema["properties"]["kubernetesVersion"]["type"] == ["string", "number"]
-    assert definitions["Volume"]["properties"]["type"]["enum"] == ["gp3", "gp2", "io1", "io2"]
+    assert schema["properties"]["kubernetesVersion"]["type"] == ["string", "number", "null"]
+    assert definitions["Volume"]["properties"]["type"]["anyOf"][0]["enum"] == ["gp3", "gp2", "io1", "io2"]
     assert definitions["Api"]["properties"]["port"]["maximum"] == 65535
     assert re.search(schema["properties"]["name"]["pattern"], "blue-1")
     assert not re.search(schema["properties"]["name"]["pattern"], "Blue")
+
+
+FILES = sorted([*(ROOT / "examples").rglob("*.yaml"), *(ROOT / "tests/golden/cases").glob("*/cluster.yaml")])
+VALIDATOR = Draft7Validator(json_schema())
+
+
+def with_outputs(value: Any, outputs: list[object], path: KeyPath = ()) -> Any:
+    """Return the content of a file with an output of Terraform in place of each of its values."""
+    if is_free_form(path) or value in (None, "", [], {}):
+        return value
+    if isinstance(value, dict):
+        return {key: with_outputs(item, outputs, (*path, key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_outputs(item, outputs, (*path, index)) for index, item in enumerate(value)]
+    if str(value).startswith("terraform:"):
+        return value
+    outputs.append(value)
+    return f"terraform:outputs.json#values[{len(outputs) - 1}]"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
+def test_an_editor_accepts_a_file_and_outputs_of_terraform_in_place_of_its_values(file: Path, tmp_path: Path) -> None:
+    shutil.copytree(file.parent, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected", "*.yaml"))
+    data, outputs = yaml_file.read(file).data, list[object]()
+    replaced = with_outputs(data, outputs)
+    (tmp_path / "outputs.json").write_text(json.dumps({"values": {"value": outputs}}))
+    (tmp_path / "cluster.yaml").write_text(json.dumps(replaced))
+    assert load(tmp_path / "cluster.yaml", environ={}).cluster == load(file, environ={}).cluster
+    assert [error.message for content in (data, replaced) for error in VALIDATOR.iter_errors(content)] == []
+
+
+# Of what kinds the values of keys are, and references to ids.
+VALUES = (True, 5, "5", "1.5", "text", "10.0.0.0/8", "10.0.0.9", "stack:network.Output", "ssm:/network/part")
+
+
+def every_section(section: type[BaseModel] = Cluster) -> set[type[BaseModel]]:
+    inner = filter(None, (section_of(field.annotation) for field in fields(section).values()))
+    return {section}.union(*map(every_section, inner))
+
+
+def test_an_editor_accepts_whatever_the_model_accepts_for_a_key() -> None:
+    """A key that may be left out may also have no value."""
+    refused, accepted = [], 0
+    for section in every_section():
+        definition = VALIDATOR.schema if section is Cluster else VALIDATOR.schema["definitions"][section.__name__]
+        validator = Draft7Validator({**definition, "definitions": VALIDATOR.schema["definitions"]})
+        for key, field in fields(section).items():
+            values: list[object] = [] if field.is_required() else [None]
+            if section_of(field.annotation) is None:
+                adapter = TypeAdapter(field.rebuild_annotation(), config=section.model_config)
+                values += [value for plain in VALUES for value in (plain, [plain]) if is_valid(adapter, value)]
+            accepted += len(values)
+            errors = [(value, error) for value in values for error in validator.iter_errors({key: value})]
+            refused += [(section.__name__, key, value) for value, error in errors if key in error.absolute_path]
+    assert refused == []
+    assert accepted > 500
+
+
+def is_valid(adapter: TypeAdapter[Any], value: object) -> bool:
+    try:
+        adapter.validate_python(value)
+    except ValidationError:
+        return False
+    return True
 
 
 def test_a_pattern_means_in_an_editor_what_it_means_here() -> None:

@@ -110,8 +110,9 @@ def test_where_the_vpc_is_meant_all_of_its_ranges_are() -> None:
     files = {
         str(file.relative_to(package))
         for file in package.rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
-        if isinstance(node, ast.Attribute) and ast.unparse(node).endswith(".vpc.cidr")
+        if "cidr" in (source := file.read_text("utf-8"))
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute) and node.attr == "cidr" and ast.unparse(node).endswith(".vpc.cidr")
     }
     assert files == OF_THE_PRIMARY_RANGE.keys()
 

@@ -156,12 +156,12 @@ def test_a_snapshot_is_named_by_its_key_or_the_end_of_it(
 
 
 @pytest.mark.parametrize("wanted", ["latest", NAME])
-def test_where_there_is_none_the_command_that_takes_one_is_named(
+def test_where_there_is_none_the_command_that_shows_the_masters_is_named(
     aws: Answers, place: SnapshotStore, wanted: str
 ) -> None:
     with pytest.raises(NoSnapshotError, match="there is no snapshot under s3://mine/one/etcd/") as missing:
         find_snapshot(place, wanted)
-    assert "cfngen etcd backup" in str(missing.value.hint)
+    assert "cfngen status" in str(missing.value.hint)
 
 
 BOTH = {"ApiEndpoint": "x", "CaSecretArn": "y"}

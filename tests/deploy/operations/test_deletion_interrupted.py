@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import made_by_kubernetes as made
 import pytest
 from cloud import Cloud, cloud_of
-from cluster_objects import add_load_balancer
+from cluster_objects import add_load_balancer, claim, kubectl, pod_with
 from clusters import golden, inventory, landlord, resources
 from deleting import NAME, REGION, Operator, created, place_of
 from deployed import place
@@ -215,6 +215,25 @@ def test_kubernetes_takes_its_load_balancers_down_itself() -> None:
         assert made.balancer_names(account) == set()
         said = [each.text for each in operator.told if isinstance(each, Step)]
         assert any("default/api, default/web" in text or "default/web, default/api" in text for text in said)
+
+
+def test_volumes_of_claims_are_named_and_go_on_request() -> None:
+    with place() as where:
+        stack = where.create()
+        stack.tags["cfngen:cluster"] = where.cluster.name
+        for path, item in (("persistentvolumeclaims", claim()), ("pods", pod_with("data"))):
+            kubectl(where.kubernetes, "POST", f"/api/v1/namespaces/default/{path}", item)
+        where.clock.sleep(60)
+        operator = Operator(where.account)
+        preview, _ = preview_with_refusal(
+            where.account, DeletionRequest(where.name, cluster=where.cluster.name, pod_cidr="10.244.0.0/16")
+        )
+        [volume] = preview.volumes
+        assert (volume.purpose, volume.gigabytes) == ("claim default/data", 4)
+        deleted = operator.deletes(where.name, delete_volumes=True)
+        assert deleted.succeeded
+        assert volume.id in [each.id for each in deleted.removed]
+        assert volume.id not in inventory(REGION)["volumes"]
 
 
 def test_a_load_balancer_that_goes_while_it_is_looked_at_is_no_error(cloud: Cloud, operator: Operator) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from cfngen.deploy.operations.pausing.pause import pause
 from cfngen.deploy.operations.pausing.resume import resume
 from cfngen.deploy.operations.recovery import rollback
 from cfngen.deploy.operations.replacing.replace import replace
-from cfngen.deploy.preflight.stack_checks import ForeignStackError, MadeElsewhereError
+from cfngen.deploy.preflight.stack_checks import ForeignStackError, MadeElsewhereError, NameConflictError
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.errors import CfngenError
 
@@ -83,6 +84,17 @@ def test_what_may_be_done_with_a_stack_depends_on_what_made_it(operator: Operato
     assert {name for name, error in refused.items() if error is MadeElsewhereError} == {"deploy", "pause"}
     assert ForeignStackError not in refused.values()
     assert {refusal(name, another) for name in OPERATIONS} == {ForeignStackError}
+
+
+def test_its_cluster_has_its_name_alone(operator: Operator) -> None:
+    """It has no tag that says whose it is; of other people's stacks, only what looks like a cluster is read."""
+    operator.cloud.account.create(name="pipe")
+    body = json.dumps({"Resources": {"Own": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}})
+    operator.cloud.engine.wait(operator.cloud.engine.create_stack("foreign", body=body))
+    with pytest.raises(NameConflictError, match="already exists in the stack pipe"):
+        operator.deploy(operator.cloud.cluster, stack_name="second")
+    asked = {call.parameters["StackName"] for call in operator.cloud.faults.called("GetTemplateSummary")}
+    assert not any("foreign" in each for each in asked)
 
 
 def test_what_a_failed_update_advises_is_not_refused(operator: Operator) -> None:

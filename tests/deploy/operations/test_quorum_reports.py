@@ -13,8 +13,12 @@ from cfngen.cluster.load import parse
 from cfngen.deploy.access.cluster_access import no_api_url_override
 from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
 from cfngen.deploy.aws.groups import GroupView, InstanceView
-from cfngen.deploy.messages.message import Event
+from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.messages.message import Danger, Event
+from cfngen.deploy.messages.stack_status import StackStatus
+from cfngen.deploy.operations.deployment import quorum
 from cfngen.deploy.operations.deployment.quorum import add_control_plane, describe_control_plane
+from cfngen.deploy.plan.plan import Plan
 from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
 
@@ -63,6 +67,16 @@ def test_what_is_left_of_a_control_plane(
     groups: list[GroupView], kubernetes: KubernetesReading | Problem, text: str
 ) -> None:
     assert describe_control_plane(groups, kubernetes) == text
+
+
+@pytest.mark.parametrize("kind", ["unfinished", "retries"])
+def test_a_master_whose_update_is_only_tried_again_counts(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(quorum, "try_read_kubernetes", lambda *arguments: reading("a", "b"))
+    stack = StackView("k8s", "arn", StackStatus("UPDATE_FAILED"))
+    account, groups = Answers({}).account, masters("InService", "InService", "InService")
+    for slot, danger in (("B", Danger.DANGEROUS), ("C", Danger.NONE)):
+        plan = Plan("k8s", "arn", "update", **{kind: (f"MasterStack/Master{slot}AutoScalingGroup",)})  # type: ignore[arg-type]
+        assert quorum.judge_quorum(account, stack, groups, plan, no_api_url_override).danger is danger
 
 
 def diagnosis(logical_id: str) -> Diagnosis:

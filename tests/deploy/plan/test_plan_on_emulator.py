@@ -263,7 +263,8 @@ class TestMaster:
         assert {each.note for each in properties} == {"the kubelet's configuration: maxPods (none) -> 50"}
         assert all(each.before and each.after and each.before not in text_of(plan) for each in properties)
         whole = click.unstyle("\n".join(plan_lines(plan, width=100, full=True)))
-        assert "+role.json#kubeletPatch: " in whole
+        assert "the kubelet's configuration: maxPods (none) -> 50" in whole
+        assert not re.search(r"role\.json|[+-]\S+: [0-9a-f]{8,}$", whole, re.MULTILINE)
         assert len(properties) == 3
         assert max(len(line) for line in text_of(plan).splitlines()) <= 100
 

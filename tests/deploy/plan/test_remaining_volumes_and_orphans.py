@@ -384,6 +384,7 @@ def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Answers) -> N
         ("SubnetAId", "subnet-7", "subnet"),
         ("PublicSubnetAId", "subnet-7", "subnet"),
         ("NatGatewayAId", "nat-7", "NAT gateway"),
+        ("NodeSecurityGroupId", "sg-7", "security group"),
         ("RouteTableLax1AId", "rtb-7", "route table"),
         ("NatGatewayA", "nat-7", None),
         ("VpcId", "", None),

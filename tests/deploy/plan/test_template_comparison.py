@@ -131,6 +131,26 @@ def test_what_is_equal_in_effect_is_no_change(listed: ChangeDetail, old: Any) ->
     assert changes_of(thing(old), thing("1"), modify("Thing", listed), values=({"P": "1"}, {"P": "1"})) == {}
 
 
+TAGS = [{"Key": "b", "Value": {"Ref": "P"}}, {"Key": "a", "Value": "1"}]
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [[], [properties("Tags")], [properties("Tags", "Tags/0/Key", before="b", after="a")]],
+    ids=["not listed", "as a whole", "with values"],
+)
+def test_tags_in_another_order_are_no_change(listed: list[ChangeDetail]) -> None:
+    old, new = ({"Thing": {"Type": "X", "Properties": {"Tags": tags}}} for tags in (TAGS, TAGS[::-1]))
+    changes = [modify("Thing", *listed)] if listed else []
+    assert changes_of(old, new, *changes, values=({"P": "1"}, {"P": "1"})) == {}
+
+
+def test_a_tag_that_changes_among_others_in_another_order_does() -> None:
+    old, new = ({"Thing": {"Type": "X", "Properties": {"Tags": tags}}} for tags in (TAGS, TAGS[::-1]))
+    found = changes_of(old, new, values=({"P": "1"}, {"P": "2"}))
+    assert ("/Properties/Tags/1/Value", "1", "2", True, "templates") in found["Thing"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "listed", "expected"),
     [

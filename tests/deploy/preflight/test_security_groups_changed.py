@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cloud import Cloud
 from deployments import Operator
-from existing_network import REGION, ExistingNetwork, permission_of
+from existing_network import REGION, ExistingNetwork
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.security_groups.needed_rules import needed_rules
@@ -59,7 +59,7 @@ class World:
         """Add the rules that the existing groups of these roles need."""
         for rule in needed_rules(parse(self.file(*roles))):
             if rule.direction == "ingress":
-                self.ec2.authorize_security_group_ingress(GroupId=rule.group, IpPermissions=[permission_of(rule)])
+                self.ec2.authorize_security_group_ingress(GroupId=rule.group, IpPermissions=[rule.permission])
 
     def deploy(self, file: Mapping[str, Any]) -> Finished:
         """Deploy a file; the next operation begins later than this one has ended."""

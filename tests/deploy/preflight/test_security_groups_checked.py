@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from cloud import Cloud
-from existing_network import EVERYWHERE, REGION, ExistingNetwork, permission_of
+from existing_network import EVERYWHERE, REGION, ExistingNetwork
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.security_groups.needed_rules import NeededRule, needed_rules
@@ -46,7 +46,7 @@ class Groups:
         for rule in rules:
             if rule.direction == "egress" and rule.peers == (EVERYWHERE,):
                 continue  # every new group has this rule
-            permission = permission_of(rule) | other
+            permission = rule.permission | other
             call = f"authorize_security_group_{rule.direction}"
             getattr(self.ec2, call)(GroupId=rule.group, IpPermissions=[permission])
 
@@ -146,7 +146,7 @@ def test_rules_of_an_additional_group_of_all_masters_count(groups: Groups) -> No
     assert len(groups.findings()) == 1
     additional = groups.make("clients")
     groups.network.file["controlPlane"] = {"additionalSecurityGroups": [additional]}
-    groups.ec2.authorize_security_group_ingress(GroupId=additional, IpPermissions=[permission_of(clients)])
+    groups.ec2.authorize_security_group_ingress(GroupId=additional, IpPermissions=[clients.permission])
     assert groups.findings() == []
 
 
@@ -155,7 +155,7 @@ def test_rules_of_an_additional_group_of_some_nodes_do_not_count(groups: Groups)
     groups.allow(*(rule for rule in groups.needed if rule not in of_nodes))
     additional = groups.make("some")
     for rule in of_nodes[:2]:
-        groups.ec2.authorize_security_group_ingress(GroupId=additional, IpPermissions=[permission_of(rule)])
+        groups.ec2.authorize_security_group_ingress(GroupId=additional, IpPermissions=[rule.permission])
     groups.network.file["nodeGroups"] = [{"name": "a", "additionalSecurityGroups": [additional]}, {"name": "b"}]
     assert len(groups.findings()) == 2
     groups.network.file["nodeGroups"][1]["additionalSecurityGroups"] = [additional]

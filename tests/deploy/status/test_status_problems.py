@@ -36,7 +36,10 @@ NODES = GroupState("general", 2, 2, 2, 1, 3, ("m5.large",), 0)
 STACK = StackState("k8s", "arn", "UPDATE_COMPLETE", "healthy", operation="update", succeeded=True)
 UNDONE = StackState("k8s", "arn", "UPDATE_ROLLBACK_COMPLETE", "healthy", operation="update", succeeded=False)
 CREATING = StackState("k8s", "arn", "CREATE_IN_PROGRESS", "busy", operation="create")
-SILENT = Unknown("the Kubernetes API at https://10.0.0.9 does not answer: no connection within 5 seconds")
+SILENT = Unknown(
+    "the Kubernetes API at https://10.0.0.9 does not answer: no connection within 5 seconds",
+    code="kubernetes-unreachable",
+)
 
 
 def status(**parts: Any) -> ClusterStatus:

@@ -65,6 +65,16 @@ def test_a_node_that_is_not_ready_says_why(where):
     assert [each.ready for each in found.members if each.instance == node] == [False]
 
 
+def test_a_node_without_network_plugin_wants_one(where):
+    [node, *_] = where.instances(NODES)
+    where.kubernetes.state.set_ready(node, False)
+    found = looked(where)
+    where.kubernetes.state.set_ready(node, True)
+    [problem] = found.problems
+    assert "reason:NetworkPluginNotReady" in problem.detail
+    assert "if network.plugin is none, install one, or list its chart in addons.charts" in str(problem.hint)
+
+
 def test_pods_on_a_node_that_is_not_ready_are_not_listed_as_well(where):
     state = where.kubernetes.state
     [master] = where.instances(MASTERS)

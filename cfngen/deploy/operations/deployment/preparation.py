@@ -262,7 +262,7 @@ def _check(account: Account, settled: _Settled, report: Report) -> _Checked:
     deployed_resources = settled.deployed.resources if settled.deployed else ()
     groups = find_groups(account, cluster, [resource.view for resource in deployed_resources])
     if deployed_stack and not deployed_stack.status.in_progress:
-        resized_groups = find_resized_groups(groups, deployed_stack.values)
+        resized_groups = find_resized_groups(account.region, groups, deployed_stack.values)
         notices += [Notice(f"{resized.group.title} {resized.text}", resized.hint) for resized in resized_groups]
     demand = count_demand(request.documents, values)
     current_demand = _read_current_demand(settled.deployed, notices)

@@ -115,14 +115,15 @@ def describe_control_plane(masters: Sequence[GroupView], reading: KubernetesRead
 
 
 def _replaced_slots(plan: Plan) -> list[str]:
-    """Return the slots whose instances the plan replaces."""
-    slots = {
-        master.letter
+    """Return the slots whose instances the plan replaces, also those in which a failed update is tried again."""
+    updated = [
+        change.logical_id
         for change in plan.changes
-        if (master := MasterId.parse(change.logical_id)) and master.part == "AutoScalingGroup"
         if change.action == "update" and change.impact and change.impact.danger is not Danger.NONE
-    }
-    return sorted(slots)
+    ]
+    tried_again = [path.rpartition("/")[2] for path in (*plan.unfinished, *plan.retries)]
+    masters = (MasterId.parse(logical_id) for logical_id in (*updated, *tried_again))
+    return sorted({master.letter for master in masters if master and master.part == "AutoScalingGroup"})
 
 
 def _titles(slots: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from cfngen.deploy.aws.snapshots import Snapshot, SnapshotStore
 from cfngen.deploy.messages.message import Message, Report, Step
-from cfngen.deploy.operations.runner import rounds
+from cfngen.deploy.operations.runner import OperationInterruptedError, rounds
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
@@ -52,6 +52,7 @@ def take_snapshot(store: SnapshotStore, report: Report, timeout: timedelta = DEF
 
     Raises:
         NoAnswerError: no master took the snapshot before the timeout.
+        OperationInterruptedError: the user interrupted the command; a master takes the snapshot all the same.
     """
     started = store.account.clock.now()
     request_id = str(uuid.uuid4())
@@ -59,6 +60,18 @@ def take_snapshot(store: SnapshotStore, report: Report, timeout: timedelta = DEF
     ignored_keys = {snapshot.key for snapshot in store.snapshots()}
     store.write(REQUEST_KEY, {"id": request_id, "created": started.isoformat()})
     report(Step("requesting a snapshot from etcd's leader; the masters check for requests every minute"))
+    try:
+        return _wait_for_snapshot(store, report, timeout, request_id, ignored_keys)
+    except KeyboardInterrupt:
+        raise OperationInterruptedError(
+            "interrupted; a master takes the snapshot without cfngen",
+            hint=CommandText(suggest("etcd list"), " shows it within some minutes."),
+        ) from None
+
+
+def _wait_for_snapshot(
+    store: SnapshotStore, report: Report, timeout: timedelta, request_id: str, ignored_keys: set[str]
+) -> BackupTaken:
     last_progress = 0.0
     for elapsed in rounds(store.account.clock, timeout, POLL_INTERVAL_SECONDS):
         seconds = elapsed.total_seconds()

@@ -22,6 +22,7 @@ from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups
 from cfngen.deploy.aws.snapshots import LATEST_SNAPSHOT, REQUEST_KEY, Snapshot, SnapshotStore, find_snapshot, find_store
 from cfngen.deploy.messages.message import Consent, Message, Notice, Question, Report, Step
+from cfngen.deploy.messages.next_steps import as_hint, next_steps
 from cfngen.deploy.operations.etcd.watch import MasterReplacement
 from cfngen.deploy.operations.runner import Operation
 from cfngen.deploy.preflight.pausing import ensure_not_paused
@@ -170,13 +171,12 @@ class _Restoration(Operation):
         known_instances = self.carry_out(
             self._make_plan(snapshot, master_groups, request),
             Question(question, dangerous=True, name=self.cluster.name),
-            lambda: self._replace_masters(self._write_request(request, snapshot), timeout),
+            lambda: self._take_steps(self._write_request(request, snapshot), timeout),
             RestoreDetachedError(
                 f"the masters that were replaced continue the restore of {self.cluster.name} without cfngen",
                 hint=CommandText(suggest("etcd restore"), " continues it."),
             ),
         )
-        self._delete_request()
         return Restored(
             cluster=self.cluster.name,
             snapshot=snapshot,
@@ -204,7 +204,8 @@ class _Restoration(Operation):
         if not master_groups or any(group.missing for group in master_groups):
             raise NoMastersError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",
-                hint=CommandText(
+                hint=as_hint(next_steps(self.stack.status, made_elsewhere=self.stack.made_elsewhere))
+                or CommandText(
                     suggest("status"), " shows which resources exist; ", suggest("deploy"), " creates the missing ones."
                 ),
             )
@@ -295,14 +296,16 @@ class _Restoration(Operation):
                     if error_code(error) != "ValidationError":
                         raise
 
-    def _replace_masters(self, request: RestoreRequest, timeout: timedelta | None) -> frozenset[str]:
+    def _take_steps(self, request: RestoreRequest, timeout: timedelta | None) -> frozenset[str]:
         """Replace the masters, and return the ids of the instances of which the restored cluster has Nodes."""
         self._terminate_old_masters(request)
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])
-        return MasterReplacement(
+        known_instances = MasterReplacement(
             self.account, self.stack, self._find_master_groups, old_instances, self.find_url_override, self.report
         ).wait(max_duration)
+        self._delete_request()
+        return known_instances
 
     def _delete_request(self) -> None:
         """Delete the request, so that volumes created later are not restored from it."""

@@ -256,8 +256,8 @@ class _Replacement(Operation):
 
     def _raising_hint(self, group: GroupView) -> Hint:
         """Return how a group that has been reduced to nothing launches instances again."""
-        for resized in find_resized_groups([group], self.stack.values):
-            return f"`{resized.command} --region {self.account.region}` puts back the sizes that the stack has."
+        for resized in find_resized_groups(self.account.region, [group], self.stack.values):
+            return f"`{resized.command}` puts back the sizes that the stack has."
         if group.maximum == 0:
             return CommandText("set a maxSize in the cluster file, then ", suggest("deploy"), ".")
         return (

@@ -12,8 +12,8 @@ from cfngen.deploy.aws import kubernetes_made, templates, volumes
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.inventory import Inventory, read_inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
-from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, find_last_deleted, find_live_stacks, find_stack
-from cfngen.deploy.aws.templates import TemplateObjects
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, find_last_deleted, find_stack
+from cfngen.deploy.aws.templates import TemplateObjects, find_live_stacks
 from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs, remaining_resources
 from cfngen.deploy.plan.deletion.plan import DeletedResources, DeletionPlan, DeletionRequest, PreparedDeletion
 from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining_resources

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from cfngen.cluster.naming.logical_ids import EndpointId
 from cfngen.cluster.naming.network_ids import ZonalId, is_subnet_parameter
 from cfngen.cluster.network import endpoints
+from cfngen.cluster.network.existing_parts import GROUP_ROLES, group_parameter
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.addresses import read_allocation_ids
 from cfngen.deploy.aws.inventory import Inventory
@@ -234,6 +235,7 @@ _EXISTING_KIND_BY_PARAMETER = {
     "ApiElasticIpAllocationId": "Elastic IP",
     "BastionElasticIpAllocationId": "Elastic IP",
     "KeyName": "key pair",
+    **{group_parameter(role): "security group" for role in GROUP_ROLES},
 }
 _COST_BY_EXISTING_KIND = {
     "Elastic IP": COST_BY_RESOURCE_TYPE["AWS::EC2::EIP"],

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from cfngen.cluster.iam.existing_roles import existing_roles, group_role, last_name
+from cfngen.cluster.iam.existing_roles import existing_roles, last_name
 from cfngen.cluster.iam.service_accounts import accounts_with_made_roles, masters_publish_documents, role_name
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import aws_partition
-from cfngen.cluster.paths import Path, dotted
+from cfngen.cluster.paths import dotted
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.roles import (
@@ -32,7 +32,7 @@ from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.findings import Finding, refusal, unread
 from cfngen.hints import CommandText, SuggestedCommand
-from cfngen.permissions.grants import Grant, grants, scope_of
+from cfngen.permissions.grants import Grant, grants_of_existing_roles, scope_of
 from cfngen.permissions.statements import Condition, Statement, merge_statements
 from cfngen.permissions.trust import ec2_principal
 from cfngen.text import join_and
@@ -131,26 +131,19 @@ def _find_public_access_problem(account: Account) -> Iterator[Finding]:
         )
 
 
-# Conditions with these operators are met without the key in the request, or cannot be met by one value.
-_OPERATORS_WITHOUT_VALUE = ("StringNotEquals", "Null")
-
-
 _MAX_NAMED = 5  # actions that a notice names
 
 
 def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
     """Yield a notice for each existing role that lacks permissions, or whose permissions are not known."""
-    grant_by_name = {grant.name: grant for grant in grants(cluster, scope_of(cluster, stack=stack, account=account.id))}
-    for path, existing in existing_roles(cluster):
+    scope = scope_of(cluster, stack=stack, account=account.id)
+    for path, existing, grant in grants_of_existing_roles(cluster, scope):
         if existing.role.split(":")[4] != account.id:
-            continue
-        grantee = _grantee(cluster, path)
-        if grantee not in grant_by_name:
             continue
         key = f"{dotted(path)}.role"
         try:
             with translate_aws_errors():
-                missing = find_missing_actions(account, existing.role, grant_by_name[grantee])
+                missing = find_missing_actions(account, existing.role, grant)
         except AwsError as error:
             yield Notice(f"{key}: whether {existing.role} has the permissions that it needs is not known: {error}")
             continue
@@ -158,12 +151,12 @@ def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
             named, others = missing[:_MAX_NAMED], len(missing) - _MAX_NAMED
             if others > 0:
                 named.append(f"{others} more")
-            policies = join_and([policy.name for policy in grant_by_name[grantee].policies])
+            policies = join_and([policy.name for policy in grant.policies])
             yield Notice(
                 f"{key}: according to IAM's policy simulator, {existing.role} lacks {join_and(named)} of the actions "
                 f"in {policies}",
                 CommandText(
-                    SuggestedCommand(f"permissions {grantee}", (("--account", account.id),)),
+                    SuggestedCommand(f"permissions {grant.name}", (("--account", account.id),)),
                     f" prints {policies}: attach all of it; else instances may not start, and the deployment may fail "
                     "(docs/operate/security.md).",
                 ),
@@ -190,17 +183,6 @@ def find_missing_actions(account: Account, role: str, grant: Grant) -> list[str]
     return sorted(missing)
 
 
-def _grantee(cluster: Cluster, path: Path) -> str:
-    """Return the name of the grant for the role at a path: `master`, or `nodes-<group>` of a group that has it."""
-    if path == ("iam", "masters"):
-        return "master"
-    for index, group in enumerate(cluster.node_groups):
-        is_own = path == ("nodeGroups", index, "iam")
-        if is_own or (path == ("iam", "nodes") and group_role(cluster, group) is cluster.iam.nodes):
-            return f"nodes-{group.name}"
-    return ""
-
-
 def _resources(account: Account, statement: Statement) -> list[str]:
     """Return the resources of a statement as ARNs in the account and region.
 
@@ -219,9 +201,11 @@ def _resources(account: Account, statement: Statement) -> list[str]:
 
 def _context_entries(condition: Condition) -> list[AwsObject]:
     """Return the context of a request that meets a condition."""
-    values_by_key: dict[str, tuple[str, Sequence[str]]] = {}
+    # `Null` with `false` is met by any value, unless another operator asks for a certain one.
+    present_keys = [key for key, value in condition.get("Null", {}).items() if value == "false"]
+    values_by_key: dict[str, tuple[str, Sequence[str]]] = {key: ("string", ["any"]) for key in present_keys}
     for operator, values in condition.items():
-        if operator in _OPERATORS_WITHOUT_VALUE:
+        if operator in ("Null", "StringNotEquals"):  # the latter is met without the key
             continue
         is_list = operator.startswith("ForAllValues:")
         for key, value in values.items():

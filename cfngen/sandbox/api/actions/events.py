@@ -5,7 +5,8 @@ from __future__ import annotations
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import Stack, StackEvent, ValidationError
-from cfngen.sandbox.cloudformation.change_sets import ChangeSet
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet, FailedValidation
+from cfngen.sandbox.cloudformation.early_validation import PROPERTY_VALIDATION
 from cfngen.sandbox.json_types import JsonDict
 
 FAILED_SUFFIX = "_FAILED"  # of the statuses of stacks and resources after a failure
@@ -35,7 +36,7 @@ def _select_events(request: ActionRequest) -> list[Result]:
     operation_id = request.text("OperationId")
     # A change set's name without a stack is not accepted (aws-cloudformation/cloudformation-cli#1116).
     if change_set_name.startswith("arn:") or (change_set_name and stack_name):
-        return _validation_events(request.emulator.change_set(change_set_name, stack_name))
+        return _validation_events(_failed_validation(request.emulator.change_set(change_set_name, stack_name)))
     if stack_name:
         return [event for event in _all_events(request) if event["StackId"] == find_stack(request).id]
     if operation_id:
@@ -45,32 +46,45 @@ def _select_events(request: ActionRequest) -> list[Result]:
 
 def _all_events(request: ActionRequest) -> list[Result]:
     events = [_operation_event(stack, event) for stack in request.emulator.stacks() for event in stack.events]
-    return events + [
-        finding for change_set in request.emulator.all_change_sets() for finding in _validation_events(change_set)
-    ]
+    validations = [*map(_failed_validation, request.emulator.all_change_sets()), *request.emulator.failed_validations]
+    return events + [event for validation in validations for event in _validation_events(validation)]
 
 
-def _validation_events(change_set: ChangeSet) -> list[Result]:
-    """Return the findings of early validation for a change set, as events."""
+def _failed_validation(change_set: ChangeSet) -> FailedValidation:
+    return FailedValidation(
+        change_set.stack,
+        change_set.revision,
+        change_set.operation_id,
+        "CREATE_CHANGESET",
+        change_set.created,
+        change_set.token,
+    )
+
+
+def _validation_events(validation: FailedValidation) -> list[Result]:
+    """Return what early validation found, as events; nothing for a change set without a revision."""
+    revision = validation.revision
+    if revision is None:
+        return []
     return [
         {
-            "EventId": f"{change_set.operation_id}-{number}",
-            "StackId": change_set.stack.id,
-            "OperationId": change_set.operation_id,
-            "OperationType": "CREATE_CHANGESET",
-            "OperationStatus": "FAILED" if change_set.status == "FAILED" else "SUCCEEDED",
+            "EventId": f"{validation.operation_id}-{number}",
+            "StackId": validation.stack.id,
+            "OperationId": validation.operation_id,
+            "OperationType": validation.operation_type,
+            "OperationStatus": "FAILED",
             "EventType": "VALIDATION_ERROR",
-            "LogicalResourceId": finding.logical_id,
-            "ResourceType": finding.type,
-            "Timestamp": change_set.created,
-            "ClientRequestToken": change_set.token or None,
-            "ValidationFailureMode": finding.failure_mode,
-            "ValidationName": finding.validation_name,
-            "ValidationStatus": finding.status,
-            "ValidationStatusReason": finding.reason,
-            "ValidationPath": finding.path,
+            "LogicalResourceId": logical_id,
+            "ResourceType": revision.template.resources[logical_id].type,
+            "Timestamp": validation.time,
+            "ClientRequestToken": validation.token or None,
+            "ValidationFailureMode": "FAIL",
+            "ValidationName": PROPERTY_VALIDATION,
+            "ValidationStatus": "FAILED",
+            "ValidationStatusReason": error.message,
+            "ValidationPath": f"/Resources/{logical_id}/Properties{error.path.removeprefix('#')}",
         }
-        for number, finding in enumerate(change_set.validation_findings)
+        for number, (logical_id, error) in enumerate(revision.invalid_properties.items())
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import (
+    FORCED_DELETION,
     describe_stack,
     find_stack,
     is_visible,
@@ -55,7 +56,7 @@ def delete_stack(request: ActionRequest) -> Result:
         return {}
     if stack.status == "DELETE_COMPLETE":
         return {}
-    force = request.text("DeletionMode") == "FORCE_DELETE_STACK"
+    force = request.text("DeletionMode") == FORCED_DELETION
     request.emulator.delete_stack(name, retain=request.values("RetainResources"), force=force, token=request.token())
     return {}
 

@@ -15,6 +15,8 @@ from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Revision, masked_parameters
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
+FORCED_DELETION = "FORCE_DELETE_STACK"  # the deletion mode; assumed: the other one, STANDARD, is not shown
+
 
 def stack_identifiers(stack: Stack) -> Result:
     """Return the response to a creation, an update or a rollback: the ids of the stack and of the operation."""
@@ -104,6 +106,7 @@ def describe_stack(request: ActionRequest, stack: Stack) -> Result:
         "Outputs": output_descriptions or None,
         "RoleARN": stack.revision.role_arn or None,
         "Tags": [] if is_in_review else tags(stack.tags),
+        "DeletionMode": FORCED_DELETION if stack.force_deletion else None,
         "EnableTerminationProtection": None if is_deleted else stack.protected,
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError
 from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, Tag, client
-from cfngen.sandbox.json_types import AwsClient, JsonDict, JsonObject, Properties
+from cfngen.sandbox.json_types import AwsClient, Expression, JsonDict, JsonObject, Properties
 
 # CloudFront is a global service, whose endpoint signs for us-east-1.
 CLOUDFRONT_REGION = "us-east-1"
@@ -39,6 +39,9 @@ class Distribution(Handler):
 
     supported_properties = frozenset({"DistributionConfig", "Tags"})
     updatable_properties = supported_properties
+
+    def refuse_not_modelled(self, properties: Properties) -> None:
+        _refuse_unsupported("DistributionConfig", properties.get("DistributionConfig", {}))
 
     def create(self, call: HandlerCall) -> CreatedResource:
         configuration = _to_api(call["DistributionConfig"], caller_reference=call.generate_name())
@@ -127,12 +130,7 @@ class OriginAccessControl(Handler):
 
 
 def _to_api(properties: JsonObject, *, caller_reference: str) -> JsonDict:
-    """Convert a template's DistributionConfig to that of the API, whose lists come with their lengths.
-
-    Raises:
-        NotModelledError: the emulator does not support one of the settings
-    """
-    _refuse_unsupported("DistributionConfig", properties)
+    """Convert a template's DistributionConfig to that of the API, whose lists come with their lengths."""
     behavior = dict(properties["DefaultCacheBehavior"])
     methods = behavior.pop("AllowedMethods", READ_METHODS)
     cached_methods = behavior.pop("CachedMethods", READ_METHODS)
@@ -167,15 +165,12 @@ def _counted(items: list[object]) -> JsonDict:
     return {"Quantity": len(items), "Items": items}
 
 
-def _refuse_unsupported(name: str, settings: JsonObject) -> None:
-    """Refuse settings that the emulator does not support, at any depth.
-
-    Raises:
-        NotModelledError: names the settings
-    """
+def _refuse_unsupported(name: str, settings: Expression) -> None:
+    """Refuse settings that the emulator does not support, at any depth."""
+    if not isinstance(settings, dict):
+        return
     if unsupported := sorted(set(settings) - SUPPORTED_SETTINGS[name]):
         raise NotModelledError(f"settings {unsupported} of {name} of a distribution")
     for key, value in settings.items():
         for part in value if isinstance(value, list) else [value]:
-            if isinstance(part, dict):
-                _refuse_unsupported(key, part)
+            _refuse_unsupported(key, part)

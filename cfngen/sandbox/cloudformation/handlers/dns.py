@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
     Handler,
@@ -66,45 +65,32 @@ class RecordSet(Handler):
     updatable_properties = frozenset({"Name", "Type", "TTL", "ResourceRecords", "AliasTarget"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
-        self._refuse_existing(call)
-        _change(call, "CREATE", call.properties)
+        _change(call, CREATE=call.properties)
         return CreatedResource(call["Name"])
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        is_another = bool(changed & {"Name", "Type"})
-        if is_another:
-            self._refuse_existing(call)
-        _change(call, "UPSERT", call.properties)
-        if is_another:
-            _change(call, "DELETE", old_properties)
+        if changed & {"Name", "Type"}:
+            _change(call, DELETE=old_properties, CREATE=call.properties)
+        else:
+            _change(call, UPSERT=call.properties)
         return {}
 
     def delete(self, call: HandlerCall) -> None:
-        _change(call, "DELETE", call.properties)
-
-    def _refuse_existing(self, call: HandlerCall) -> None:
-        """Refuse to create a record set that the zone has already; moto replaces it.
-
-        Raises:
-            ResourceError: it exists
-        """
-        name = call["Name"].rstrip(".") + "."
-        pages = _route53(call).get_paginator("list_resource_record_sets").paginate(HostedZoneId=call["HostedZoneId"])
-        records = [record for page in pages for record in page["ResourceRecordSets"]]
-        if any((record["Name"].rstrip(".") + ".", record["Type"]) == (name, call["Type"]) for record in records):
-            message = (
-                f"[Tried to create resource record set [name='{name}', type='{call['Type']}'] but it already exists]"
-            )
-            raise ResourceError(message)
+        _change(call, DELETE=call.properties)
 
 
-def _change(call: HandlerCall, action: str, properties: Properties) -> None:
-    """Create, update (`UPSERT`) or delete the record set with these properties."""
-    record_set: JsonDict = {key: properties[key] for key in ("Name", "Type", "AliasTarget") if key in properties}
-    if "ResourceRecords" in properties:
+def _change(call: HandlerCall, **changes: Properties) -> None:
+    """Create, update (`UPSERT`) or delete, in one batch, the record sets with these properties."""
+    batch = [{"Action": action, "ResourceRecordSet": _record_set(properties)} for action, properties in changes.items()]
+    _route53(call).change_resource_record_sets(HostedZoneId=call["HostedZoneId"], ChangeBatch={"Changes": batch})
+
+
+def _record_set(properties: Properties) -> JsonDict:
+    record_set: JsonDict = {key: properties[key] for key in ("Name", "Type") if key in properties}
+    if "AliasTarget" in properties:
+        record_set["AliasTarget"] = {"EvaluateTargetHealth": False, **properties["AliasTarget"]}
+    if "TTL" in properties:
         record_set["TTL"] = int(properties["TTL"])
-        record_set["ResourceRecords"] = [{"Value": value} for value in properties["ResourceRecords"]]
-    _route53(call).change_resource_record_sets(
-        HostedZoneId=properties["HostedZoneId"],
-        ChangeBatch={"Changes": [{"Action": action, "ResourceRecordSet": record_set}]},
-    )
+    if values := properties.get("ResourceRecords"):
+        record_set["ResourceRecords"] = [{"Value": value} for value in values]
+    return record_set

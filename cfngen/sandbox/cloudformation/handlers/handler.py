@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import boto3
+from botocore import UNSIGNED
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
 
@@ -16,23 +18,32 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.json_types import AwsClient, Expression, JsonDict, Properties
 
 Tag = dict[str, str]  # with "Key" and "Value"
+EMULATOR_ACCESS_KEY = "testing"  # of `client`, by which calls of the emulator itself are recognized
 
 
 @functools.cache
 def client(service: str, region: str) -> AwsClient:
     """A boto3 client with dummy credentials, which calls moto only; the same client in each call.
 
-    It never retries a call, because retries would wait in real time.
+    It never retries a call, because retries would wait in real time, and does not sign it: only its access key is read.
 
     Args:
         service: the name of the service, such as `ec2`
     """
-    return _session(region).client(service, config=Config(retries={"total_max_attempts": 1}))
+    config = Config(retries={"total_max_attempts": 1}, signature_version=UNSIGNED)
+    aws_client = _session(region).client(service, config=config)
+    aws_client.meta.events.register("before-sign", _name_access_key)
+    return aws_client
+
+
+def _name_access_key(request: AWSRequest, signing_name: str, region_name: str, **_event: object) -> None:
+    credential = f"{EMULATOR_ACCESS_KEY}/20260101/{region_name}/{signing_name}/aws4_request"
+    request.headers["Authorization"] = f"AWS4-HMAC-SHA256 Credential={credential}"
 
 
 @functools.cache
 def _session(region: str) -> boto3.Session:
-    return boto3.Session("testing", "testing", region_name=region)
+    return boto3.Session(EMULATOR_ACCESS_KEY, "unused", region_name=region)
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,13 @@ class HandlerCall:
     update_policy: Properties = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> Expression:
+        """A property that the resource must have.
+
+        Raises:
+            NotModelledError: CloudFormation takes the resource without it, the emulator does not
+        """
+        if key not in self.properties:
+            raise NotModelledError(f"a resource of this type without {key}")
         return self.properties[key]
 
     @property
@@ -113,6 +131,16 @@ class Handler:
     updatable_properties: frozenset[str] = frozenset()
     non_updatable_properties: frozenset[str] = frozenset()
     supports_snapshots = False
+
+    def refuse_not_modelled(self, properties: Properties) -> None:
+        """Refuse settings within the supported properties that the emulator does not support.
+
+        Args:
+            properties: valid properties, without those that are not known yet.
+
+        Raises:
+            NotModelledError: names the settings
+        """
 
     def create(self, call: HandlerCall) -> CreatedResource:
         """Create the resource; returns its physical id and its attributes."""

@@ -14,7 +14,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     Tag,
     delete_on_failure,
 )
-from cfngen.sandbox.json_types import JsonObject, Properties
+from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services import keys
 from cfngen.sandbox.services.modelled_parameters import unmodelled_parameter
 
@@ -138,24 +138,19 @@ class KeyPair(Handler):
         call.ec2.delete_key_pair(KeyName=call.physical_id)
 
 
-def _refuse_unmodelled_data(data: JsonObject) -> None:
-    """Refuse launch template data that the emulator's launches would ignore.
-
-    Raises:
-        NotModelledError: names what is not supported
-    """
-    if name := unmodelled_parameter("ec2", "CreateLaunchTemplate", {"LaunchTemplateData": data}):
-        raise NotModelledError(name)
-
-
 class LaunchTemplate(Handler):
     """A launch template; changed data becomes a new version, and the default version stays the first one."""
 
     supported_properties = frozenset({"LaunchTemplateData", "TagSpecifications"})
     updatable_properties = supported_properties
 
+    def refuse_not_modelled(self, properties: Properties) -> None:
+        # The emulator's launches would ignore it.
+        data = {"LaunchTemplateData": properties.get("LaunchTemplateData", {})}
+        if name := unmodelled_parameter("ec2", "CreateLaunchTemplate", data):
+            raise NotModelledError(name)
+
     def create(self, call: HandlerCall) -> CreatedResource:
-        _refuse_unmodelled_data(call["LaunchTemplateData"])
         launch_template = call.ec2.create_launch_template(
             LaunchTemplateName=call.generate_name(),
             LaunchTemplateData=call["LaunchTemplateData"],
@@ -173,7 +168,6 @@ class LaunchTemplate(Handler):
             self.change_tags(call, old_tags, tags)
         if "LaunchTemplateData" not in changed:
             return {}
-        _refuse_unmodelled_data(call["LaunchTemplateData"])
         version = call.ec2.create_launch_template_version(
             LaunchTemplateId=call.physical_id, LaunchTemplateData=call["LaunchTemplateData"]
         )["LaunchTemplateVersion"]

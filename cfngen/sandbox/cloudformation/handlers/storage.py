@@ -29,10 +29,19 @@ class Bucket(Handler):
     )
     updatable_properties = supported_properties
 
+    def refuse_not_modelled(self, properties: Properties) -> None:
+        lifecycle = properties.get("LifecycleConfiguration", {})
+        unsupported = set(lifecycle) - {"Rules"}
+        for lifecycle_rule in lifecycle.get("Rules", []):
+            unsupported |= set(lifecycle_rule) - LIFECYCLE_RULE_KEYS
+        for encryption_rule in properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", []):
+            unsupported |= set(encryption_rule) - {"ServerSideEncryptionByDefault"}
+        if unsupported:
+            raise NotModelledError(f"settings {sorted(unsupported)} of a bucket")
+
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_BUCKET_NAME_LENGTH).lower()
         region = call.region
-        _refuse_unsupported_settings(call)
         # In us-east-1, S3 accepts no LocationConstraint (API, CreateBucket).
         location = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
         _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **location)
@@ -49,7 +58,6 @@ class Bucket(Handler):
         return created
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        _refuse_unsupported_settings(call)
         _apply_settings(call, call.physical_id, changed - {"Tags"})
         return {}
 
@@ -88,17 +96,6 @@ def _s3(call: HandlerCall) -> AwsClient:
 
 
 LIFECYCLE_RULE_KEYS = frozenset({"Id", "Status", "Prefix", "ExpirationInDays", "AbortIncompleteMultipartUpload"})
-
-
-def _refuse_unsupported_settings(call: HandlerCall) -> None:
-    lifecycle = call.properties.get("LifecycleConfiguration", {})
-    unsupported = set(lifecycle) - {"Rules"}
-    for lifecycle_rule in lifecycle.get("Rules", []):
-        unsupported |= set(lifecycle_rule) - LIFECYCLE_RULE_KEYS
-    for encryption_rule in call.properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", []):
-        unsupported |= set(encryption_rule) - {"ServerSideEncryptionByDefault"}
-    if unsupported:
-        raise NotModelledError(f"settings {sorted(unsupported)} of a bucket")
 
 
 def _apply_settings(call: HandlerCall, bucket_name: str, changed_keys: set[str]) -> None:

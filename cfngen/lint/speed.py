@@ -6,9 +6,9 @@ attributes are copied at once. For each resource and function it also defines a 
 from text, although the class depends only on the keywords that it validates; here the same class is used again. And
 for each property it looks through all rules for those of the property's path, which are looked up here.
 
-`make matrix` alone uses them; a command of cfngen lints with cfn-lint as it is installed. They were written for certain
-sources of cfn-lint. Any other cfn-lint runs unchanged, and takes twice as long. After an upgrade, compare its functions
-with these, and add the digests of its files.
+They were written for certain sources of cfn-lint. Any other cfn-lint runs unchanged, and takes twice as long. After an
+upgrade, compare its functions with these, and add the digests of its files. The verdicts are the same: a drill compares
+them with those of the cfn-lint command. docs/develop/development.md says what of this cfn-lint itself could take over.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cfngen.lint.linter import Linter
-
 # SHA-256 of the modules whose functions are replaced, by the versions of cfn-lint that have them.
 _KNOWN_CONTEXT = {"785e6ca7d57cde01cc8aed6d398a192debdfa611831f2a801e7f27de2be31aff": "1.58.0"}
 _KNOWN_VALIDATORS = {"6494508f68508e392b0caff55d51ce061d2621dd2edaf9ed2621456ebdad3605": "1.58.0"}
@@ -30,18 +28,10 @@ _KNOWN_RULE_OF_KEYWORDS = {"8e926d507ae4a7712a48f10246521c75fe13f4f45f6d6e90d1bb
 _MAX_CLASSES = 1000
 
 
-def fast_linter(region: str, workplace: Path) -> Linter:
-    """Return a linter whose cfn-lint is faster, if it is one whose functions are known."""
-    speed_up()  # before the rules are loaded, which import these functions
-    linter = Linter(region, workplace)
-    speed_up_rules(linter._runner.rules)
-    return linter
-
-
 def speed_up() -> bool:
     """Replace functions of cfn-lint itself; return whether it is a cfn-lint whose functions are known.
 
-    To do so twice does nothing more.
+    To do so twice does nothing more. It must be done before rules are loaded, since they import these functions.
     """
     from cfnlint.context import context
     from cfnlint.jsonschema import validators

@@ -43,7 +43,8 @@ BOOT_SECONDS = 90
 REFERENCES = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 
 # Public parameters of the image publishers: Ubuntu (documentation.ubuntu.com/aws), Debian (wiki.debian.org/Cloud/
-# AmazonEC2Image), Amazon Linux 2023 (user guide, "Launch the latest AL2023 AMI"); and one of the operator's own.
+# AmazonEC2Image), Amazon Linux 2023 (user guide, "Launch the latest AL2023 AMI"), AWS Deep Learning AMIs (developer
+# guide, release notes of the base images); and one of the operator's own.
 IMAGES = (
     "/aws/service/canonical/ubuntu/server/22.04/stable/current/amd64/hvm/ebs-gp2/ami-id",
     "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id",
@@ -51,6 +52,10 @@ IMAGES = (
     "/aws/service/debian/release/12/latest/amd64",
     "/aws/service/debian/release/13/latest/amd64",
     "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-6.1-x86_64",
+    "/aws/service/canonical/ubuntu/server/22.04/stable/current/arm64/hvm/ebs-gp2/ami-id",
+    "/aws/service/deeplearning/ami/arm64/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id",
+    "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-amazon-linux-2023/latest/ami-id",
+    "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id",
     "/platform/images/node",
 )
 
@@ -310,6 +315,7 @@ def landlord(where: Account) -> dict[str, str]:
         "ApiElasticIpAllocationId": address["AllocationId"],
         "ApiElasticIp": address["PublicIp"],
         "MasterImageAmi0123456789abcdef0": image,
+        "NodeImageAmi0123456789abcdef0": image,
         "NodeImageAmi0123456789abcdef1": image,
     }
 

@@ -39,13 +39,14 @@ NEEDED = {
 # Pairs whose absence the emulator does not show, and why they are stated nevertheless.
 NOT_SHOWN = {
     ("AWS::EC2::NatGateway", "AWS::EC2::Route"): (
-        "A NAT gateway works once its subnet has a route to the internet gateway (VPC user guide, `NAT gateways`). "
+        "A NAT gateway works once its subnet has a route to the internet gateway (VPC user guide: its route table "
+        "`must include a route that points internet traffic to an internet gateway`). "
         "Instances wait for that route, too, so that nothing fails; but whoever sees a NAT gateway complete may use it."
     ),
     ("AWS::ElasticLoadBalancingV2::LoadBalancer", "AWS::EC2::NetworkInterface"): (
-        "A network load balancer takes any free address of each of its subnets, also one that is to be a master's "
-        "(Elastic Load Balancing API, SubnetMapping: `By default, the IPv4 address is assigned`). In the emulator load "
-        "balancers have no addresses."
+        "A network load balancer takes any free address of each of its subnets, also one that is to be a master's (CDK "
+        "API reference, SubnetMapping: `AWS default is to allocate a private IPv4 address from the subnet's pool`). "
+        "In the emulator load balancers have no addresses."
     ),
 }
 

@@ -20,16 +20,14 @@ from cfngen.userdata.addons import releases
 
 pytestmark = pytest.mark.drill
 
-# They name things that only an account can name, or are in a region whose instance types moto does not list.
+# They name things that only an account can name, or an instance type that moto does not know; a test for each follows.
 SEPARATELY = (
     "capacity-reservation",
     "existing-elastic-ip",
     "extra-policies",
     "gpu",
-    "gpu-arm64",
     "own-permissions",
     "pod-roles",
-    "pod-roles-bucket",
     "references",
     "transit-gateway",
 )
@@ -173,13 +171,65 @@ def test_an_existing_address_and_dhcp_options(seed: int) -> None:
     assert not describe(where, "addresses").get("NetworkInterfaceId")
 
 
+def create_policies(*names: str) -> None:
+    statement = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    for name in names:
+        client("iam", "us-west-2").create_policy(PolicyName=name, PolicyDocument=document)
+
+
+@pytest.mark.parametrize("account", [{"iam": {"load_aws_managed_policies": True}}], indirect=True)
+def test_every_pod_role_is_made_with_its_boundary(account: None, seed: int) -> None:
+    create_policies("boundary", "orders")
+    where = prepared(golden("pod-roles"), seed=seed, draws_durations=True)
+    before = inventory(where.cluster.region)
+    stack = where.create(form_of(seed))
+    assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
+    found = resources(stack)
+    iam = client("iam", where.cluster.region)
+    boundaries = {
+        key: iam.get_role(RoleName=resource.physical_id)["Role"]["PermissionsBoundary"]["PermissionsBoundaryArn"]
+        for key, resource in found.items()
+        if resource.definition.type == "AWS::IAM::Role"
+    }
+    own = {key for key, boundary in boundaries.items() if boundary.endswith(":policy/orders")}
+    assert len(own) == 1
+    assert {boundary for key, boundary in boundaries.items() if key not in own} == {
+        "arn:aws:iam::123456789012:policy/boundary"
+    }
+    where.delete(stack)
+    assert stack.status == "DELETE_COMPLETE"
+    assert set(leftovers(where, before)) <= {"snapshots"}
+
+
+def test_nodes_with_gpus_come_and_go(seed: int) -> None:
+    override = "nodeGroups[3].instanceType=g5.2xlarge"
+    path = CASES / "gpu" / "cluster.yaml"
+    where = prepared(load(path, environ={}, overrides=[override]).cluster, seed=seed, draws_durations=True)
+    stack, _ = created(where, form_of(seed))
+    assert where.delete(stack).status == "DELETE_COMPLETE"
+
+
+def test_nodes_are_launched_into_a_capacity_reservation(seed: int) -> None:
+    ec2 = client("ec2", "us-west-2")
+    reservation = ec2.create_capacity_reservation(
+        AvailabilityZone="us-west-2a",
+        InstanceType="m7i.large",
+        InstanceCount=2,
+        InstancePlatform="Linux/UNIX",
+        InstanceMatchCriteria="targeted",
+    )["CapacityReservation"]["CapacityReservationId"]
+    override = f"nodeGroups[0].capacityReservation.id={reservation}"
+    path = CASES / "capacity-reservation" / "cluster.yaml"
+    where = prepared(load(path, environ={}, overrides=[override]).cluster, seed=seed, draws_durations=True)
+    stack, _ = created(where, form_of(seed))
+    assert where.delete(stack).status == "DELETE_COMPLETE"
+
+
 @pytest.mark.parametrize("account", [{"iam": {"load_aws_managed_policies": True}}], indirect=True)
 def test_additional_policies_and_security_groups(account: None, seed: int) -> None:
     iam, ec2 = client("iam", "us-west-2"), client("ec2", "us-west-2")
-    for name in ("boundary", "masters", "batch"):
-        statement = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}
-        document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-        iam.create_policy(PolicyName=name, PolicyDocument=document)
+    create_policies("boundary", "masters", "batch")
     image = {"image": ec2.register_image(Name="image")["ImageId"]}
     theirs = landlord(Account(golden("default"), {}, CloudFormation("us-west-2"), Machines("us-west-2"), image))
     groups = [
@@ -229,9 +279,8 @@ def test_statements_and_target_groups_of_a_node_group(seed: int) -> None:
         "network.subnets[0].cidr=10.20.0.0/20",
         f"network.routeTable={network['RouteTableId']}",
     ]
-    where = prepared(
-        load(CASES / "own-permissions" / "cluster.yaml", environ={}, overrides=overrides).cluster, seed=seed
-    )
+    path = CASES / "own-permissions" / "cluster.yaml"
+    where = prepared(load(path, environ={}, overrides=overrides).cluster, seed=seed, draws_durations=True)
     stack = where.create(form_of(seed))
     assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
     registered = resources(stack)

@@ -288,13 +288,20 @@ def test_a_reservation_is_used_and_a_full_one_refuses_the_launch(cloud: CloudFor
 @pytest.mark.parametrize(
     ("preference", "launched"), [("capacity-reservations-only", 1), ("capacity-reservations-first", 2)]
 )
+@pytest.mark.parametrize("match_criteria", ["open", "targeted"])
+@pytest.mark.parametrize("is_mixed", [False, True])
 def test_a_group_prefers_reservations_or_has_nothing_else(
-    cloud: CloudFormation, preference: str, launched: int
+    cloud: CloudFormation, preference: str, launched: int, match_criteria: str, is_mixed: bool
 ) -> None:
-    capacity_reservations.add(REGION, Reservation("cr-0123456789abcdef0", "m5.large", "us-west-2a", count=1))
+    reservation = Reservation("cr-0123456789abcdef0", "m5.large", "us-west-2a", 1, match_criteria)
+    capacity_reservations.add(REGION, reservation)
     target = {"CapacityReservationIds": ["cr-0123456789abcdef0"]}
     specification = {"CapacityReservationPreference": preference, "CapacityReservationTarget": target}
     resources = mixed(1, override("m5.large"), most=2, zones=["us-west-2a"])
+    if not is_mixed:
+        group = resources["Group"]["Properties"]
+        group["LaunchTemplate"] = group.pop("MixedInstancesPolicy")["LaunchTemplate"]["LaunchTemplateSpecification"]
+        resources["Template"]["Properties"]["LaunchTemplateData"]["InstanceType"] = "m5.large"
     resources["Group"]["Properties"]["CapacityReservationSpecification"] = specification
     stack = created(cloud, resources)
     resized(stack, 2)

@@ -223,6 +223,7 @@ def test_nodes_are_launched_into_a_capacity_reservation(seed: int) -> None:
     path = CASES / "capacity-reservation" / "cluster.yaml"
     where = prepared(load(path, environ={}, overrides=[override]).cluster, seed=seed, draws_durations=True)
     stack, _ = created(where, form_of(seed))
+    assert describe(where, "capacity_reservations")["AvailableInstanceCount"] == 0
     assert where.delete(stack).status == "DELETE_COMPLETE"
 
 

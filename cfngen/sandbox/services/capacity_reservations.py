@@ -76,12 +76,6 @@ def find(backend: MotoBackend, reservation_id: str) -> Reservation | None:
     return reservation if reservation and reservation.is_active else None
 
 
-def target_id(data: JsonObject) -> str:
-    """Return the id of the reservation that a launch targets; empty if it targets none."""
-    specification = data.get("CapacityReservationSpecification") or {}
-    return str((specification.get("CapacityReservationTarget") or {}).get("CapacityReservationId") or "")
-
-
 def free_count(backend: MotoBackend, reservation: Reservation) -> int:
     """Return for how many further instances a reservation has room."""
     if not reservation.is_active:
@@ -103,10 +97,11 @@ def _uses(instance: MotoModel, reservation: Reservation) -> bool:
     """Return whether an instance has its place in a reservation: it targets it, or an open one has its attributes."""
     if instance.state not in _LIVE_STATES:
         return False
-    data = launch_template_data(instance)
-    if targeted_id := target_id(data):
-        return targeted_id == reservation.id
-    preference = (data.get("CapacityReservationSpecification") or {}).get("CapacityReservationPreference", "open")
+    of_template = launch_template_data(instance).get("CapacityReservationSpecification")
+    specification = instance.__dict__.get("reservation_of_group") or of_template or {}
+    if target := specification.get("CapacityReservationTarget"):
+        return bool(target.get("CapacityReservationId") == reservation.id)
+    preference = specification.get("CapacityReservationPreference", "open")
     is_match = reservation.fits(instance.instance_type, [instance.placement.zone])
     return is_match and reservation.match_criteria == "open" and preference != "none"
 

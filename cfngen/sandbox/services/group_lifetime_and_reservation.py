@@ -67,6 +67,11 @@ def with_reservation(group: MotoModel, data: JsonObject) -> JsonDict:
     return {**data, KEY: specification}
 
 
+def note_reservation(group: MotoModel, instance: MotoModel) -> None:
+    """Note the choice of a Capacity Reservation with which a group has just launched an On-Demand Instance."""
+    instance.reservation_of_group = with_reservation(group, {"InstanceType": instance.instance_type}).get(KEY)
+
+
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def check_instance_lifetime(call: PendingCall) -> None:
     """Refuse a maximum instance lifetime of less than a day or more than a year; 0 means no maximum."""

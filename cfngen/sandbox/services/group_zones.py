@@ -34,6 +34,7 @@ def launch_evenly(group: MotoModel, count: int, launch: Callable[[], None]) -> s
             if not error:
                 with _only_in(group, zone):
                     launch()
+                group_lifetime_and_reservation.note_reservation(group, group.instance_states[-1].instance)
                 break
             errors.append(error)
         else:

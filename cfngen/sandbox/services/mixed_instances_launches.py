@@ -196,6 +196,8 @@ def _run_instance(group: MotoModel, candidate: Candidate, zone: str, *, spot: bo
     [instance] = reservation.instances
     instance.autoscaling_group = group
     instance.launched_from = (candidate.template, candidate.version)
+    if not spot:
+        group_lifetime_and_reservation.note_reservation(group, instance)
     state: MotoModel = InstanceState(
         instance, protected_from_scale_in=group.new_instances_protected_from_scale_in, autoscaling_group=group
     )

@@ -1,7 +1,7 @@
-"""S3: buckets' names, policies, lifecycle rules and other settings.
+"""S3: buckets' names, policies, lifecycle rules and tags.
 
 Sources: S3 user guide ("Bucket naming rules", "Bucket policies", "Blocking public access", "Lifecycle configuration
-elements", "Controlling ownership of objects") and the API reference of each operation.
+elements") and the API reference of each operation.
 """
 
 from __future__ import annotations

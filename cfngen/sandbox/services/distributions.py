@@ -1,8 +1,8 @@
 """CloudFront: distributions in front of S3 buckets, and their origin access controls.
 
 Conditions: the API reference of CloudFront (the errors of CreateDistribution, UpdateDistribution, DeleteDistribution
-and of the operations of origin access controls) and the developer guide, "Restrict access to an Amazon S3 origin" and
-"Use managed cache policies". Words: tests/aws/refusals.md.
+and of the operations of origin access controls) and the developer guide, "Restrict access to an Amazon S3 origin".
+Words: tests/aws/refusals.md.
 
 moto 5.2.5 (moto/cloudfront/models.py) forgets the origin access control of an origin, deletes distributions that are
 enabled and access controls that are in use, and takes two access controls of one name.

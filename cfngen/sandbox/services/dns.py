@@ -1,9 +1,9 @@
 """Route 53: private zones of VPCs, and the records in zones.
 
 Conditions: API reference of Route 53 (ChangeResourceRecordSets, CreateHostedZone, AssociateVPCWithHostedZone) and the
-developer guide, "Supported DNS record types" and "DNS domain name format". Words: tests/aws/refusals.md.
+developer guide, "DNS domain name format". Words: tests/aws/refusals.md.
 
-moto 5.2.5 (moto/route53/models.py) looks at no value of a record, and replaces a record that it is to create.
+moto 5.2.5 (moto/route53/models.py) replaces a record that it is to create.
 """
 
 from __future__ import annotations

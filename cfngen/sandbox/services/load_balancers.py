@@ -1,8 +1,8 @@
-"""Elastic Load Balancing: load balancers, their target groups and health checks, and the listeners between them.
+"""Elastic Load Balancing: network load balancers, their target groups, and the listeners between them.
 
 Conditions: API reference of Elastic Load Balancing (CreateLoadBalancer, SetSecurityGroups, CreateTargetGroup,
 RegisterTargets, CreateListener), user guide of network load balancers ("Availability Zones", "Security groups", "Target
-groups", "Health checks", "Listeners", "Quotas").
+groups", "Listeners", "Quotas").
 """
 
 from __future__ import annotations

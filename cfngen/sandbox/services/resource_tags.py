@@ -1,7 +1,7 @@
 """Tags of EC2's resources, and tags in instance metadata, where EC2 allows fewer characters in keys.
 
-EC2 user guide, "Tag your Amazon EC2 resources": fifty for each resource, keys of up to 128 characters and values of up
-to 256, no key that begins with aws:. "View tags for your EC2 instances using instance metadata" and "Configure instance
+EC2 user guide, "Tag your Amazon EC2 resources": fifty for each resource; `string_checks` has the limits of keys and
+values. "View tags for your EC2 instances using instance metadata" and "Configure instance
 metadata options for new instances": options that a launch template omits default to the account's
 (ModifyInstanceMetadataDefaults).
 """

@@ -10,7 +10,7 @@ from cfngen.sandbox.services.modelled_parameters import within
 # CloudFront is a global service, whose endpoint signs for us-east-1.
 CLOUDFRONT_REGION = "us-east-1"
 
-# The managed policy CachingDisabled.
+# Of the managed cache policies, CachingDisabled is the one that cfngen uses.
 SETTINGS = """
     Comment Enabled HttpVersion IPV6Enabled Origins.DomainName Origins.Id Origins.OriginAccessControlId
     Origins.S3OriginConfig.OriginAccessIdentity=

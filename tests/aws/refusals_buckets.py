@@ -75,15 +75,6 @@ def _versions(cloud: CloudFormation) -> None:
     s3.delete_bucket(Bucket="mine")
 
 
-def _noncurrent(cloud: CloudFormation) -> None:
-    rule = {"Status": "Enabled", "Filter": {}, "NoncurrentVersionExpiration": {"NoncurrentDays": 0}}
-    _mine().put_bucket_lifecycle_configuration(Bucket="mine", LifecycleConfiguration={"Rules": [rule]})
-
-
-def _no_json(cloud: CloudFormation) -> None:
-    _mine().put_bucket_policy(Bucket="mine", Policy="Version: 2012-10-17")
-
-
 def _tags(cloud: CloudFormation) -> None:
     tags = [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]
     _mine().put_bucket_tagging(Bucket="mine", Tagging={"TagSet": tags})
@@ -95,10 +86,6 @@ def encrypted(**default: str) -> dict[str, Any]:
 
 
 POLICIES = f"S3 user guide: [bucket policies]({GUIDE}/bucket-policies.html)"
-S3_KEYS = (
-    "Service Authorization Reference: [condition keys for Amazon S3]"
-    "(https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html#amazons3-policy-keys)"
-)
 PUBLIC = "because public policies are prevented by the BlockPublicPolicy setting in S3 Block Public Access"
 BLOCKING = (
     f"S3 user guide: [blocking public access]({GUIDE}/access-control-block-public-access.html), "
@@ -108,8 +95,6 @@ EVERYBODY = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Res
 ROWS = [
     policy("an action of any service", "Policy has invalid action", POLICIES, "condition documented",
            Action="*:GetObject"),
-    policy("a condition key that S3 does not have", "Policy has an invalid condition key",
-           S3_KEYS, "condition documented", Condition={"StringEquals": {"s3:no-such-key": "x"}}),
     policy(
         "role that does not exist", "Invalid principal in policy", POLICIES, "condition documented",
         Principal={"AWS": f"{ACCOUNT}:role/gone"},
@@ -138,10 +123,6 @@ ROWS = [
            Action="s3:GetObjekt"),
     policy("action of another service", "Policy has invalid action", POLICIES, "condition documented",
            Action="ec2:RunInstances"),
-    policy("no principal", "Missing required field Principal", POLICIES, "condition documented", Principal=None),
-    policy("no resource", "Missing required field Resource", POLICIES, "condition documented", Resource=None),
-    policy("an effect in lower case", "Invalid effect", POLICIES, "condition documented", Effect="deny"),
-    policy("an element that does not exist", "Unknown field", POLICIES, "condition documented", Ressource="*"),
     Refusal(
         "AWS::S3::BucketPolicy", "a second policy of one bucket", "The bucket policy already exists on bucket",
         "[awslabs/cdk-serverless-clamscan#1382](https://github.com/awslabs/cdk-serverless-clamscan/issues/1382)",
@@ -150,15 +131,6 @@ ROWS = [
             "First": with_policy(TLS)["It"], **with_policy(TLS),
             "It": with_policy(TLS)["It"] | {"DependsOn": ["First"]},
         }, "It"),
-    ),
-    Refusal(
-        "AWS::S3::BucketPolicy", "unknown version", "The policy must contain a valid version string", POLICIES,
-        "condition documented", Creation(lambda: with_policy(TLS, Version="2012-10-18"), "It"),
-    ),
-    Refusal(
-        "AWS::S3::BucketPolicy", "more than 20 KB", "exceeds the maximum allowed size of 20480 bytes",
-        f"S3 user guide: [bucket policies]({GUIDE}/add-bucket-policy.html)", "condition documented",
-        Creation(lambda: with_policy({**TLS, "Sid": "x" * 20_480}), "It"),
     ),
     Refusal(
         "AWS::S3::BucketPolicy", "objects for everybody in a bucket that blocks public policies", PUBLIC, BLOCKING,
@@ -180,32 +152,6 @@ ROWS = [
         "[pingcap/tiflash#9888](https://github.com/pingcap/tiflash/pull/9888)", "seen",
         {"Id": "a", "Prefix": "a", "ExpirationInDays": 1}, {"Id": "a", "Prefix": "b", "ExpirationInDays": 1},
     ),
-    lifecycle(
-        "rule without an action", "At least one action needs to be specified in a rule",
-        "[crossplane-contrib/provider-aws#1337](https://github.com/crossplane-contrib/provider-aws/issues/1337)",
-        "seen", {"Id": "a", "Prefix": "a"},
-    ),
-    lifecycle(
-        "objects that expire after no days", "'Days' for Expiration action must be a positive integer",
-        "[scality/Arsenal#2648](https://github.com/scality/Arsenal/pull/2648)", "seen",
-        {"Id": "a", "Prefix": "a", "ExpirationInDays": 0},
-    ),
-    lifecycle(
-        "uploads given up after no days", "DaysAfterInitiation",
-        f"[AbortIncompleteMultipartUpload]({API}/API_AbortIncompleteMultipartUpload.html)", "condition documented",
-        {"Id": "a", "Prefix": "a", "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 0}},
-    ),
-    Refusal(
-        "s3:PutBucketLifecycleConfiguration", "noncurrent versions that expire after no days",
-        "'NoncurrentDays' for NoncurrentVersionExpiration action must be a positive integer",
-        "[scality/Arsenal#2648](https://github.com/scality/Arsenal/pull/2648)", "seen", ServiceCall(_noncurrent),
-    ),
-    Refusal(
-        "AWS::S3::Bucket BucketEncryption", "a key of KMS with S3's own encryption",
-        "a KMSMasterKeyID is not applicable",
-        f"[ServerSideEncryptionByDefault]({API}/API_ServerSideEncryptionByDefault.html)", "condition documented",
-        refused(encrypted(SSEAlgorithm="AES256", KMSMasterKeyID="alias/aws/s3")),
-    ),
     Refusal(
         "AWS::S3::Bucket BucketEncryption", "algorithm that does not exist", "is not a valid enum value",
         f"[ServerSideEncryptionByDefault]({API}/API_ServerSideEncryptionByDefault.html)", "condition documented",
@@ -224,10 +170,6 @@ ROWS = [
     Refusal(
         "s3:PutBucketTagging", "one key twice", "Cannot provide multiple Tags with the same key",
         f"[PutBucketTagging]({API}/API_PutBucketTagging.html)", "condition documented", ServiceCall(_tags),
-    ),
-    Refusal(
-        "s3:PutBucketPolicy", "no JSON", "Policies must be valid JSON and the first byte must be '{'", POLICIES,
-        "condition documented", ServiceCall(_no_json),
     ),
     *(
         Refusal(

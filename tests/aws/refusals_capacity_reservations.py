@@ -102,14 +102,6 @@ ROWS = [
         _reservation(InstanceType="m5.medium"),
     ),
     Refusal(
-        RESERVATION,
-        "no instance",
-        "Invalid value '0' for InstanceCount",
-        operation("CreateCapacityReservation", "InstanceCount"),
-        CONDITION,
-        _reservation(InstanceCount=0),
-    ),
-    Refusal(
         "RunInstances",
         "second instance in a reservation for one",
         "does not have sufficient compatible and available capacity",

@@ -142,9 +142,8 @@ ROWS = [
         _named(Endpoint=interface_endpoint(service=f"com.amazonaws.{REGION}.kubernetes")),
     ),
     Refusal(
-        "AWS::EC2::VPCEndpoint", "gateway endpoint of a service with interface endpoints",
-        "Endpoint type (Gateway) does not match available service types ([Interface]).",
-        seen("terraform#24478", "https://github.com/hashicorp/terraform/issues/24478"), "seen",
+        "AWS::EC2::VPCEndpoint", "gateway endpoint of a service with interface endpoints", "does not exist",
+        seen("terraform#24478", "https://github.com/hashicorp/terraform/issues/24478"), "condition documented",
         _named(Endpoint=gateway_endpoint() | {"Properties": {
             "VpcId": ref("Vpc"), "ServiceName": SERVICE, "VpcEndpointType": "Gateway"}}),
     ),

@@ -22,12 +22,6 @@ def flow_log(**properties: Any) -> dict[str, Any]:
     return resource("FlowLog", **{**common, **destination, **properties})
 
 
-def without_traffic() -> dict[str, Any]:
-    it = flow_log()
-    del it["Properties"]["TrafficType"]
-    return it
-
-
 def _in_bucket(**properties: Any) -> Resources:
     """Make a bucket, and return a VPC with a flow log in it."""
     location = {"LocationConstraint": REGION}
@@ -65,18 +59,6 @@ ROWS = [
         "AWS::EC2::FlowLog", "another interval than 60 or 600 seconds", "Invalid Flow Log Max Aggregation Interval",
         operation("CreateFlowLogs", "MaxAggregationInterval"), CONDITION,
         Creation(lambda: _in_bucket(MaxAggregationInterval=300), fails="It"),
-    ),
-    Refusal(
-        "AWS::EC2::FlowLog", "no word of which traffic", "The request must contain the parameter TrafficType",
-        operation("CreateFlowLogs", "TrafficType"), CONDITION,
-        Creation(lambda: {"Vpc": VPC, "It": without_traffic()}, fails="It"),
-    ),
-    Refusal(
-        "AWS::EC2::FlowLog", "a role for the delivery to a bucket",
-        "DeliverLogsPermissionArn is not applicable for s3 delivery",
-        seen("aws-secure-environment-accelerator#1111",
-             "https://github.com/aws-samples/aws-secure-environment-accelerator/issues/1111"), "seen",
-        Creation(lambda: _in_bucket(DeliverLogsPermissionArn="arn:aws:iam::123456789012:role/logs"), fails="It"),
     ),
     Refusal(
         "AWS::EC2::FlowLog", "a VPC that does not exist", "does not exist",

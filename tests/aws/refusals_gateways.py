@@ -153,14 +153,6 @@ ROWS = [
         Creation(_connection_of_other_vpcs, fails="Route"),
     ),
     Refusal(
-        "ec2:CreateRoute", "two targets", "The request names several targets", operation("CreateRoute"), CONDITION,
-        _routed("GatewayId", "NetworkInterfaceId"),
-    ),
-    Refusal(
-        "ec2:CreateRoute", "no destination", "The request must contain the parameter destinationCidrBlock",
-        code("MissingParameter"), CONDITION, _routed("GatewayId", destination=""),
-    ),
-    Refusal(
         "ec2:CreateRoute", "one more than the quota", "The maximum number of routes has been reached",
         code("RouteLimitExceeded"), CONDITION, _routed("GatewayId", most=0),
     ),
@@ -209,9 +201,13 @@ ROWS = [
         CONDITION, network(Table=table(), Route=_route(GatewayId="igw-0123456789abcdef0")),
     ),
     Refusal(
-        "AWS::EC2::Route", "without a target", "The request must contain exactly one of gatewayId",
+        "AWS::EC2::Route", "without a target", "The request must contain exactly one of GatewayId",
         operation("CreateRoute", "You must specify one of the targets"), CONDITION,
         network(Table=table(), Route=_route()),
+    ),
+    Refusal(
+        "ec2:CreateRoute", "two targets", "The request must contain exactly one of GatewayId",
+        operation("CreateRoute"), CONDITION, _routed("GatewayId", "NetworkInterfaceId"),
     ),
     Refusal(
         "AWS::EC2::Route", "destination that the table has", "RouteAlreadyExists", code("RouteAlreadyExists"),

@@ -118,17 +118,6 @@ def _same_name(cloud: CloudFormation) -> None:
     made("ONE")
 
 
-def _fifty_first(cloud: CloudFormation) -> None:
-    iam = made()
-    for numbers in (range(50), range(50, 51)):
-        iam.tag_role(RoleName="one", Tags=[{"Key": f"k{number}", "Value": "v"} for number in numbers])
-
-
-def _session(cloud: CloudFormation) -> None:
-    text = json.dumps(TRUST)
-    client("iam", REGION).create_role(RoleName="one", AssumeRolePolicyDocument=text, MaxSessionDuration=50_000)
-
-
 def _launch(prepare: Callable[[CloudFormation, Any], str]) -> ServiceCall:
     def attempt(cloud: CloudFormation) -> None:
         ec2 = client("ec2", REGION)
@@ -323,10 +312,6 @@ ROWS = [
         "AWS::IAM::InstanceProfile", "role that does not exist", "The role with name gone cannot be found",
         f"[AddRoleToInstanceProfile]({API}/API_AddRoleToInstanceProfile.html): NoSuchEntity", "condition documented",
         refused({"Type": "AWS::IAM::InstanceProfile", "Properties": {"Roles": ["gone"]}}),
-    ),
-    Refusal(
-        "iam:TagRole", "a fifty-first tag", "Cannot exceed quota for TagsPerRole: 50", QUOTAS, "condition documented",
-        ServiceCall(_fifty_first),
     ),
     Refusal(
         "iam:SimulatePrincipalPolicy", "role that does not exist", "The role with name gone cannot be found",

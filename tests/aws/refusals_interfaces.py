@@ -111,10 +111,6 @@ def _name_in_use(_: CloudFormation) -> None:
         ec2().create_security_group(GroupName="one", Description="one")
 
 
-def _name_of_aws(_: CloudFormation) -> None:
-    ec2().create_security_group(GroupName="sg-one", Description="one")
-
-
 def _name_in_use_by_a_key() -> Resources:
     ec2().import_key_pair(KeyName="key", PublicKeyMaterial=KEY.encode())
     return {"Key": resource("KeyPair", KeyName="key", PublicKeyMaterial=KEY)}
@@ -127,7 +123,6 @@ def _tag_too_many(_: CloudFormation) -> None:
         ec2().create_tags(Resources=[vpc], Tags=tags)
 
 
-ONE_SIDE = "Specify exactly one source or destination of a rule"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBmqaeAWN0f4SVnzVUBz0zOKrSmyTvtpRsTNgvA42jvG operator"
 NETWORKS = "belong to different networks"
 RANGES = guide("subnet-sizing", "Subnet CIDR blocks")
@@ -146,28 +141,10 @@ def _group_by_hand(name: str = "one", most: int = 2500) -> ServiceCall:
     return ServiceCall(run)
 
 
-def _rule_of_nobody(_: CloudFormation) -> None:
-    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
-    group = ec2().create_security_group(GroupName="one", Description="group", VpcId=vpc)["GroupId"]
-    ec2().authorize_security_group_ingress(
-        GroupId=group, IpPermissions=[{"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443}]
-    )
-
-
 ROWS = [
-    Refusal(
-        "ec2:CreateSecurityGroup", "the name of AWS's own group",
-        "Cannot use reserved security group name: default", code("InvalidGroup.Reserved"), CONDITION,
-        _group_by_hand("default"),
-    ),
     Refusal(
         "ec2:CreateSecurityGroup", "one more than the quota", "The maximum number of security groups has been reached",
         code("SecurityGroupLimitExceeded"), CONDITION, _group_by_hand(most=0),
-    ),
-    Refusal(
-        "ec2:AuthorizeSecurityGroupIngress", "rule without a source",
-        "The request must contain a source or a destination of the rule", code("MissingParameter"), CONDITION,
-        ServiceCall(_rule_of_nobody),
     ),
     Refusal(
         "AWS::EC2::NetworkInterface", "address outside of the subnet",
@@ -291,28 +268,8 @@ ROWS = [
                 Rule=resource("SecurityGroupIngress", GroupId=ref("Group"), IpProtocol="tcp", CidrIp=ANYWHERE)),
     ),
     Refusal(
-        "AWS::EC2::SecurityGroupIngress", "unknown protocol", "Unknown protocol", PERMISSION, CONDITION,
-        _rule(CidrIp=ANYWHERE, IpProtocol="tpc"),
-    ),
-    Refusal(
-        "AWS::EC2::SecurityGroupIngress", "ICMP type above 255", "is out of range", PERMISSION,
-        CONDITION, _rule(CidrIp=ANYWHERE, IpProtocol="icmp", FromPort=300, ToPort=-1),
-    ),
-    Refusal(
-        "AWS::EC2::SecurityGroupIngress", "without a source", ONE_SIDE, PERMISSION,
-        CONDITION, _rule(),
-    ),
-    Refusal(
-        "AWS::EC2::SecurityGroupIngress", "two sources", ONE_SIDE, PERMISSION, CONDITION,
-        _rule(CidrIp=ANYWHERE, SourceSecurityGroupId=ref("Group")),
-    ),
-    Refusal(
         "ec2:CreateSecurityGroup", "name that another one in the VPC has", "InvalidGroup.Duplicate",
         code("InvalidGroup.Duplicate"), "documented", ServiceCall(_name_in_use),
-    ),
-    Refusal(
-        "ec2:CreateSecurityGroup", "name that begins with sg-", "must not begin with sg-",
-        operation("CreateSecurityGroup", "GroupName"), CONDITION, ServiceCall(_name_of_aws),
     ),
     Refusal(
         "ec2:DeleteSecurityGroup", "an interface has it", "has a dependent object", code("DependencyViolation"),

@@ -182,12 +182,6 @@ ROWS = [
         CONDITION, Creation(_deregistered, fails="Group"),
     ),
     Refusal(
-        GROUP, "a public address beside a second interface",
-        "The associatePublicIPAddress parameter cannot be specified when launching with multiple network interfaces",
-        seen("kubernetes-on-aws#8733", "https://github.com/zalando-incubator/kubernetes-on-aws/pull/8733"), "seen",
-        _launched({"NetworkInterfaces": [{"DeviceIndex": 0, "AssociatePublicIpAddress": True}, {"DeviceIndex": 1}]}),
-    ),
-    Refusal(
         GROUP, "instance type that there is not", f"{FORMED}Invalid value 'm5.medium' for InstanceType",
         operation("RunInstances", "InstanceType"),
         CONDITION, _launched({"InstanceType": "m5.medium"}),
@@ -262,25 +256,9 @@ ROWS = [
         code("InvalidNetworkInterface.InUse"), CONDITION, _launched(_existing(), INTERFACE, MinSize="2", MaxSize="2"),
     ),
     Refusal(
-        GROUP, "two interfaces at one index", "requires a unique device index", TEMPLATES, CONDITION,
-        _launched({"NetworkInterfaces": [{"DeviceIndex": 0}, {"DeviceIndex": 0}]}),
-    ),
-    Refusal(
         GROUP, "root volume smaller than the image's snapshot", "GB is smaller than snapshot",
         code("InvalidBlockDeviceMapping"), CONDITION,
         _launched(_disks({"VolumeSize": 7})),
-    ),
-    Refusal(
-        GROUP, "device twice", "is used in more than one mapping", TEMPLATES, CONDITION,
-        _launched(_disks({"VolumeSize": 8}, {"VolumeSize": 8})),
-    ),
-    Refusal(
-        GROUP, "name of a device that is none", "Invalid device name", FAILURES, "documented",
-        _launched(_disks({"VolumeSize": 8}, device="disk")),
-    ),
-    Refusal(
-        GROUP, "volume without a size", "must contain the parameter size", TEMPLATES,
-        CONDITION, _launched(_disks({"VolumeType": "gp3"}, device="/dev/sdf")),
     ),
     Refusal(
         GROUP, "more IOPS than the root volume's size allows", "Iops to volume size ratio", TEMPLATES, CONDITION,
@@ -295,10 +273,6 @@ ROWS = [
         "EC2 user guide: [Instance terminates immediately](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/"
         "troubleshooting-launch.html)", CONDITION,
         _launched(_disks({"VolumeSize": 8, "Encrypted": True, "KmsKeyId": "11111111-2222-4333-8444-555555555555"})),
-    ),
-    Refusal(
-        GROUP, "price of a Spot Instance that is no number", "Invalid value 'cheap' for spotPrice", TEMPLATES,
-        CONDITION, _launched(_spot("cheap")),
     ),
     Refusal(
         GROUP, "price of a Spot Instance below the least bid", "Bid price must be greater than or equal to 0.001",
@@ -348,16 +322,6 @@ ROWS = [
         _templated(UserData=base64.b64encode(b"#" * 16385).decode()),
     ),
     Refusal(
-        TEMPLATE, "hop limit of 65", "HttpPutResponseHopLimit",
-        operation("LaunchTemplateInstanceMetadataOptionsRequest", "HttpPutResponseHopLimit"), "documented",
-        _templated(MetadataOptions={"HttpPutResponseHopLimit": 65}),
-    ),
-    Refusal(
-        TEMPLATE, "tags for something that is not launched", "is not a valid taggable resource type", TEMPLATES,
-        CONDITION,
-        _templated(TagSpecifications=[{"ResourceType": "vpc", "Tags": [{"Key": "a", "Value": "b"}]}]),
-    ),
-    Refusal(
         TEMPLATE, "key of a tag twice", "Duplicate tag key 'a' specified", TEMPLATES, CONDITION,
         _templated(TagSpecifications=[{"ResourceType": "volume", "Tags": [{"Key": "a", "Value": "b"}] * 2}]),
     ),
@@ -383,23 +347,9 @@ ROWS = [
         code("InvalidKeyPair.NotFound"), CONDITION, _by_hand(KeyName="nobody"),
     ),
     Refusal(
-        "ec2:RunInstances", "no image", "The request must contain the parameter ImageId", code("MissingParameter"),
-        CONDITION, ServiceCall(lambda _: ec2().run_instances(MinCount=1, MaxCount=1)),
-    ),
-    Refusal(
         "ec2:RunInstances", "more instances than the subnet has addresses",
         "There are not enough free addresses in subnet to satisfy the requested number of instances",
         code("InsufficientFreeAddressesInSubnet"), CONDITION, ServiceCall(_twelve_in_a_small_subnet),
-    ),
-    Refusal(
-        GROUP, "interface that exists, and a public address",
-        "The associatePublicIPAddress parameter can only be specified for a new network interface", TEMPLATES,
-        CONDITION, _launched(_existing(AssociatePublicIpAddress=True), INTERFACE),
-    ),
-    Refusal(
-        GROUP, "settings of a Spot Instance without a market",
-        "The request must contain the parameter MarketType", code("MissingParameter"), CONDITION,
-        _launched({"InstanceMarketOptions": {"SpotOptions": {"MaxPrice": "1"}}}),
     ),
     Refusal(
         GROUP, "volume of io1 without its IOPS", "The request must contain the parameter iops for io1 volumes",

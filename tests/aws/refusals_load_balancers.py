@@ -128,7 +128,6 @@ def _fifty_one(elbv2: Any, network: str, where: str) -> None:
 CREATE = f"[CreateLoadBalancer]({API}/API_CreateLoadBalancer.html)"
 CREATE_GROUP = f"[CreateTargetGroup]({API}/API_CreateTargetGroup.html)"
 CREATE_LISTENER = f"[CreateListener]({API}/API_CreateListener.html)"
-ATTRIBUTES = f"[TargetGroupAttribute]({API}/API_TargetGroupAttribute.html)"
 CHECKS = f"user guide of network load balancers: [health checks]({GUIDE}/target-group-health-checks.html)"
 TERRAFORM = "https://github.com/hashicorp/terraform-provider-aws/issues"
 CONTROLLER = "https://github.com/kubernetes-sigs/aws-load-balancer-controller/issues"
@@ -137,9 +136,6 @@ LATER = "You cannot set security groups on a Network Load Balancer which was cre
 ROWS = [
     row("LoadBalancer", "two subnets of one zone", "multiple subnets in the same Availability Zone", CREATE, TOLD,
         refused(balancer("One", "Two"), Two=subnet(1))),
-    row("LoadBalancer", "an application load balancer in one zone",
-        "At least two subnets in two different Availability Zones must be specified", f"{CREATE}: Subnets", TOLD,
-        refused(balancer(Type="application"))),
     row("LoadBalancer", "subnets of two VPCs", "All subnets must belong to the same VPC", CREATE, TOLD,
         refused(balancer("One", "Two"), Other=vpc(), Two=subnet(1, "b", network="Other"))),
     row("LoadBalancer", "subnet that does not exist", "SubnetNotFound", f"{CREATE}: SubnetNotFound", TOLD,
@@ -211,17 +207,10 @@ ROWS = [
         refused(targets(HealthyThresholdCount=11))),
     row("TargetGroup", "unhealthy after one check", "is too small or too large", CHECKS, TOLD,
         refused(targets(UnhealthyThresholdCount=1))),
-    row("TargetGroup", "path that begins with no slash", "must begin with a '/' character", CHECKS, TOLD,
-        refused(targets(HealthCheckProtocol="HTTPS", HealthCheckPath="readyz"))),
-    row("TargetGroup", "draining for two hours", "must be between '0-3600' inclusive", ATTRIBUTES, TOLD,
-        refused(targets(TargetGroupAttributes=attribute("deregistration_delay.timeout_seconds", "7200")))),
     row("TargetGroup", "address outside of the VPC without a zone",
         "The Availability Zone is required for IP address '192.168.1.1' because it is not in the VPC",
         f"[aws-load-balancer-controller#3714]({CONTROLLER}/3714)", "seen",
         refused(targets(Targets=[{"Id": "192.168.1.1"}]))),
-    row("TargetGroup", "an instance's id as an address", "is not a valid IPv4 address",
-        f"[TargetDescription]({API}/API_TargetDescription.html)", TOLD,
-        refused(targets(Targets=[{"Id": "i-0123456789abcdef0"}]))),
     Refusal("elasticloadbalancing:CreateTargetGroup", "name in use", "exists, but with different settings",
             f"{CREATE_GROUP}: DuplicateTargetGroupName", TOLD, call(_same_group)),
     Refusal("elasticloadbalancing:DeleteTargetGroup", "a listener forwards to it",

@@ -15,7 +15,6 @@ CREATE = "autoscaling:CreateAutoScalingGroup"
 EC2_API = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference"
 SPOT_TEMPLATE = {"InstanceMarketOptions": {"MarketType": "spot"}}
 M5, M5A = {"InstanceType": "m5.large"}, {"InstanceType": "m5a.large"}
-Change = Callable[[dict[str, Any]], None]
 
 
 def requiring(**requirements: Any) -> dict[str, Any]:
@@ -90,26 +89,6 @@ def by_schema(condition: str, words: str, override: Mapping[str, Any]) -> Refusa
     return Refusal(CREATE, condition, words, api("InstanceRequirements"), "condition documented", tried)
 
 
-def set_to(condition: str, words: str, *, source: str = "", **settings: Any) -> Refusal:
-    """A setting of a group that is refused."""
-    [key] = settings
-    page = {"MaxInstanceLifetime": "CreateAutoScalingGroup"}.get(key, key)
-    return refused(condition, words, M5, source=source or api(page), **settings)
-
-
-def reserving(condition: str, words: str, specification: Mapping[str, Any], evidence: Evidence) -> Refusal:
-    """A launch template whose choice of a Capacity Reservation is refused."""
-
-    def create_template(cloud: CloudFormation) -> None:
-        client("ec2", REGION).create_launch_template(
-            LaunchTemplateName="t", LaunchTemplateData={"CapacityReservationSpecification": dict(specification)}
-        )
-
-    page = "LaunchTemplateCapacityReservationSpecificationRequest"
-    source = f"EC2 API: [{page}]({EC2_API}/API_{page}.html)"
-    return Refusal("ec2:CreateLaunchTemplate", condition, words, source, evidence, ServiceCall(create_template))
-
-
 def launching(condition: str, words: str, evidence: Evidence) -> Refusal:
     """An instance that cannot be launched in the Capacity Reservation that the request names."""
 
@@ -145,12 +124,6 @@ ROWS = [
         also_template=True,
     ),
     refused(
-        "On-Demand strategy that there is not",
-        "OnDemandAllocationStrategy capacity-optimized is none of",
-        M5,
-        distribution={"OnDemandAllocationStrategy": "capacity-optimized"},
-    ),
-    refused(
         "requirements and a parameter of Parameter Store as image",
         'Invalid id: "resolve:ssm:/images/node" (expecting "ami-...")',
         requiring(),
@@ -158,81 +131,13 @@ ROWS = [
         source=issue("hashicorp/terraform-provider-aws#38767"),
         evidence="seen",
     ),
-    refused(
-        "prioritized On-Demand types and requirements",
-        "prioritized cannot be used with InstanceRequirements",
-        requiring(),
-        distribution={"OnDemandAllocationStrategy": "prioritized"},
-    ),
-    refused(
-        "prioritized Spot types and requirements",
-        "capacity-optimized-prioritized cannot be used with InstanceRequirements",
-        requiring(),
-        distribution={"SpotAllocationStrategy": "capacity-optimized-prioritized"},
-    ),
-    refused(
-        "base below zero",
-        "OnDemandBaseCapacity must be 0 or more",
-        M5,
-        distribution={"OnDemandBaseCapacity": -1},
-        evidence="assumed",
-    ),
-    refused(
-        "share of On-Demand Instances below zero",
-        "OnDemandPercentageAboveBaseCapacity must be between 0 and 100",
-        M5,
-        distribution={"OnDemandPercentageAboveBaseCapacity": -1},
-    ),
-    refused(
-        "no pool at all",
-        "SpotInstancePools must be between 1 and 20",
-        M5,
-        distribution={"SpotAllocationStrategy": "lowest-price", "SpotInstancePools": 0},
-    ),
-    refused(
-        "21 pools",
-        "SpotInstancePools must be between 1 and 20",
-        M5,
-        distribution={"SpotAllocationStrategy": "lowest-price", "SpotInstancePools": 21},
-    ),
     refused("spot price of nothing", "SpotMaxPrice 0 is less than 0.001", M5, distribution={"SpotMaxPrice": "0"}),
     refused("spot price below the least", "is less than 0.001", M5, distribution={"SpotMaxPrice": "0.0009"}),
-    refused(
-        "spot price with a sign",
-        "SpotMaxPrice -0.1 is no price",
-        M5,
-        distribution={"SpotMaxPrice": "-0.1"},
-        evidence="assumed",
-    ),
-    refused(
-        "spot price with a currency",
-        "SpotMaxPrice $0.1 is no price",
-        M5,
-        distribution={"SpotMaxPrice": "$0.1"},
-        evidence="assumed",
-    ),
     refused(
         "type that there is not, in a mixture",
         "Invalid instance type: m5.largest",
         {"InstanceType": "m5.largest"},
         evidence="assumed",
-    ),
-    refused(
-        "type and requirements in one override", "either InstanceType or InstanceRequirements", {**M5, **requiring()}
-    ),
-    refused(
-        "types beside requirements", "either InstanceType or InstanceRequirements", M5, requiring(), evidence="assumed"
-    ),
-    refused("five sets of requirements", "4 InstanceRequirements at most", *[requiring()] * 5),
-    refused(
-        "minimum of vCPUs above the maximum",
-        "The Min of VCpuCount, 4, is greater than its Max, 2",
-        requiring(VCpuCount={"Min": 4, "Max": 2}),
-    ),
-    refused(
-        "allowed and excluded types",
-        "either AllowedInstanceTypes or ExcludedInstanceTypes, not both",
-        requiring(AllowedInstanceTypes=["m5.*"], ExcludedInstanceTypes=["m5.metal"]),
     ),
     by_schema(
         "401 excluded types",
@@ -245,52 +150,5 @@ ROWS = [
         requiring(AllowedInstanceTypes=["m" * 31]),
     ),
     by_schema("fewer than no processors", "-1 is too small or too large", requiring(VCpuCount={"Min": -1})),
-    set_to(
-        "longest life of more than a year",
-        "at most 31536000",
-        MaxInstanceLifetime=31_536_001,
-        source="Terraform provider: [aws_autoscaling_group]"
-        "(https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/autoscaling_group)",
-    ),
-    set_to("longest life of a day less a second", "must be 0 or at least 86400 seconds", MaxInstanceLifetime=86_399),
-    set_to(
-        "target of a group that uses no reservation",
-        "CapacityReservationTarget cannot be specified with",
-        CapacityReservationSpecification={
-            "CapacityReservationPreference": "none",
-            "CapacityReservationTarget": {"CapacityReservationIds": [RESERVATION]},
-        },
-    ),
-    set_to(
-        "target that is no reservation",
-        "Invalid Capacity Reservation ID: r-1",
-        CapacityReservationSpecification={
-            "CapacityReservationPreference": "capacity-reservations-only",
-            "CapacityReservationTarget": {"CapacityReservationIds": ["r-1"]},
-        },
-    ),
-    reserving(
-        "preference beside a target",
-        "cannot be specified at the same time",
-        {"CapacityReservationPreference": "open", "CapacityReservationTarget": {"CapacityReservationId": RESERVATION}},
-        "condition documented",
-    ),
-    reserving(
-        "target of two kinds",
-        "either CapacityReservationId or CapacityReservationResourceGroupArn",
-        {
-            "CapacityReservationTarget": {
-                "CapacityReservationId": RESERVATION,
-                "CapacityReservationResourceGroupArn": "arn:aws:resource-groups:x",
-            }
-        },
-        "assumed",
-    ),
-    reserving(
-        "malformed id",
-        'Invalid id: "cr-1" (expecting "cr-...")',
-        {"CapacityReservationTarget": {"CapacityReservationId": "cr-1"}},
-        "assumed",
-    ),
     launching("reservation that is not there", "InvalidCapacityReservationId.NotFound", "condition documented"),
 ]

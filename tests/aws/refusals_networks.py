@@ -29,12 +29,6 @@ def _sixth_vpc() -> Resources:
     return {"Vpc": VPC}
 
 
-def _host_names(_: CloudFormation) -> None:
-    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
-    ec2().modify_vpc_attribute(VpcId=vpc, EnableDnsSupport={"Value": False})
-    ec2().modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})
-
-
 def _vpc_with_a_subnet(_: CloudFormation) -> None:
     vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
     ec2().create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")
@@ -72,7 +66,6 @@ def _further_range(block: str) -> Creation:
 
 
 SUBNET_SIZES = guide("subnet-sizing", "Subnet CIDR blocks")
-SERVERS = operation("CreateDhcpOptions", "domain-name-servers")
 ROWS = [
     Refusal(
         "AWS::EC2::VPC", "larger than /16", "The CIDR '10.0.0.0/15' is invalid", code("InvalidVpc.Range"),
@@ -89,11 +82,6 @@ ROWS = [
     Refusal(
         "AWS::EC2::VPC", "one more than the quota (5)", "The maximum number of VPCs has been reached",
         code("VpcLimitExceeded"), CONDITION, Creation(_sixth_vpc, fails="Vpc"),
-    ),
-    Refusal(
-        "AWS::EC2::VPC", "DNS host names without DNS support", "can only be enabled if DNS support is enabled",
-        operation("ModifyVpcAttribute", "EnableDnsHostnames"), CONDITION,
-        only(Vpc=resource("VPC", CidrBlock="10.0.0.0/16", EnableDnsSupport=False, EnableDnsHostnames=True)),
     ),
     Refusal(
         "AWS::EC2::VPCCidrBlock", "larger than /16", "The CIDR '100.64.0.0/10' is invalid", FURTHER_RANGES, CONDITION,
@@ -121,11 +109,6 @@ ROWS = [
             Table=table(), Route={"DependsOn": "Attachment", **resource(
                 "Route", RouteTableId=ref("Table"), DestinationCidrBlock="100.64.4.0/24", GatewayId=ref("Gateway"))},
             Range={"DependsOn": "Route", **resource("VPCCidrBlock", VpcId=ref("Vpc"), CidrBlock="100.64.0.0/16")}),
-    ),
-    Refusal(
-        "ec2:ModifyVpcAttribute", "DNS host names where DNS support was turned off",
-        "can only be enabled if DNS support is enabled", operation("ModifyVpcAttribute", "EnableDnsHostnames"),
-        CONDITION, ServiceCall(_host_names),
     ),
     Refusal(
         "ec2:DeleteVpc", "something is in it", "has dependencies and cannot be deleted", code("DependencyViolation"),
@@ -162,14 +145,6 @@ ROWS = [
     Refusal(
         "ec2:DeleteSubnet", "an interface is in it", "has dependencies and cannot be deleted",
         code("DependencyViolation"), CONDITION, ServiceCall(_subnet_with_an_interface),
-    ),
-    Refusal(
-        "AWS::EC2::DHCPOptions", "more than four servers", "InvalidParameterValue", SERVERS, CONDITION,
-        _options(*(f"10.0.0.{number}" for number in range(5, 10))),
-    ),
-    Refusal(
-        "AWS::EC2::DHCPOptions", "server that is no address", "Invalid value 'dns.example.com'", SERVERS,
-        CONDITION, _options("dns.example.com"),
     ),
     Refusal(
         "AWS::EC2::DHCPOptions", "domain name that is none", "Invalid domain name",

@@ -196,7 +196,6 @@ def mixed(condition: str, words: str, distribution: Mapping[str, Any], *override
 
 
 HOOKS = "LifecycleHookSpecificationList"
-SMALL = {"InstanceType": "t3.small"}
 ROWS = [
     row(
         "minimum above the maximum",
@@ -272,20 +271,6 @@ ROWS = [
         "seen",
     ),
     row(
-        "launch template by id and by name",
-        "Valid requests must contain either launchTemplateId or LaunchTemplateName",
-        lambda: idle(
-            LaunchTemplate={"LaunchTemplateId": {"Ref": "Template"}, "LaunchTemplateName": "one", "Version": "1"}
-        ),
-        api("LaunchTemplateSpecification"),
-    ),
-    row(
-        "nothing to launch instances from",
-        "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or",
-        lambda: idle(LaunchTemplate=None),
-        issue("floci-io/floci#1439"),
-    ),
-    row(
         "two instances and one network interface",
         "Group did not stabilize. Last scaling activity: Interface: [eni-",
         on_one_interface,
@@ -315,12 +300,6 @@ ROWS = [
         f"Auto Scaling user guide: [Tag Auto Scaling groups]({GUIDE}/ec2-auto-scaling-tagging.html)",
     ),
     row(
-        "tag twice",
-        "uplicate",
-        lambda: idle(Tags=[{"Key": "a", "Value": each, "PropagateAtLaunch": True} for each in "bc"]),
-        f"Auto Scaling user guide: [Tag Auto Scaling groups]({GUIDE}/ec2-auto-scaling-tagging.html)",
-    ),
-    row(
         "51 tags",
         "50",
         lambda: idle(Tags=[{"Key": f"k{n}", "Value": "", "PropagateAtLaunch": True} for n in range(51)]),
@@ -339,36 +318,11 @@ ROWS = [
         api("PutLifecycleHook"),
     ),
     row(
-        "lifecycle transition that there is not",
-        "Lifecycle transition autoscaling:EC2_INSTANCE_TERMINATED is none of",
-        lambda: idle(**{HOOKS: [{**HOOK, "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATED"}]}),
-        api("PutLifecycleHook"),
-    ),
-    row(
-        "default result that there is not",
-        "is none of ABANDON, CONTINUE",
-        lambda: idle(**{HOOKS: [{**HOOK, "DefaultResult": "continue"}]}),
-        api("PutLifecycleHook"),
-    ),
-    row(
         "name of a hook with other characters",
         "[A-Za-z0-9",
         lambda: idle(**{HOOKS: [{**HOOK, "LifecycleHookName": "drain pods"}]}),
         api("PutLifecycleHook"),
         "documented",
-    ),
-    row(
-        "two hooks of one name",
-        "have names of their own",
-        lambda: idle(**{HOOKS: [HOOK, HOOK]}),
-        api("PutLifecycleHook"),
-        "assumed",
-    ),
-    row(
-        "51 hooks",
-        "50 lifecycle hooks at most",
-        lambda: idle(**{HOOKS: [{**HOOK, "LifecycleHookName": f"h{n}"} for n in range(51)]}),
-        f"Auto Scaling user guide: [Quotas]({GUIDE}/ec2-auto-scaling-quotas.html)",
     ),
     row(
         "PauseTime over an hour",
@@ -470,27 +424,12 @@ ROWS = [
         "seen",
         source=issue("hashicorp/terraform#17489"),
     ),
-    called("create_auto_scaling_group", "name with a colon", "cannot have a colon", made(AutoScalingGroupName="a:b")),
-    called(
-        "create_auto_scaling_group",
-        "longest life of less than a day",
-        "MaxInstanceLifetime must be 0 or at least 86400 seconds",
-        made(MaxInstanceLifetime=3600),
-    ),
     called(
         "create_auto_scaling_group",
         "target group that is not there",
         "Provided Target Groups may not be valid. Please ensure they exist and try again.",
         made(TargetGroupARNs=[f"arn:aws:elasticloadbalancing:{REGION}:123456789012:targetgroup/x/0123456789abcdef"]),
         "assumed",
-    ),
-    called(
-        "create_auto_scaling_group",
-        "mixture without a launch template",
-        "must have a launch template",
-        made(LaunchTemplate=None, MixedInstancesPolicy={"InstancesDistribution": {"OnDemandBaseCapacity": 1}}),
-        "seen",
-        source=issue("floci-io/floci#1439"),
     ),
     called(
         "create_or_update_tags",
@@ -516,26 +455,6 @@ ROWS = [
         ServiceCall(tagged_once_more),
     ),
     called(
-        "set_desired_capacity",
-        "above the maximum",
-        "is above max value 1 for the AutoScalingGroup.",
-        {"AutoScalingGroupName": ..., "DesiredCapacity": 2},
-    ),
-    called(
-        "set_desired_capacity",
-        "below the minimum",
-        "is below min value 1 for the AutoScalingGroup.",
-        {"AutoScalingGroupName": ..., "DesiredCapacity": 0},
-    ),
-    called(
-        "set_desired_capacity",
-        "group that is not there",
-        "AutoScalingGroup name not found",
-        {"AutoScalingGroupName": "none", "DesiredCapacity": 0},
-        "seen",
-        source=issue("cloud-custodian/cloud-custodian#250"),
-    ),
-    called(
         "terminate_instance_in_auto_scaling_group",
         "fewer instances than the minimum",
         "Terminating instance without replacement will violate group's min size constraint",
@@ -546,12 +465,6 @@ ROWS = [
         "instance that no group has",
         "Instance Id not found - No managed instance found for instance ID",
         {"InstanceId": "i-0123456789abcdef0", "ShouldDecrementDesiredCapacity": False},
-    ),
-    called(
-        "suspend_processes",
-        "process that there is not",
-        "Unknown process type: HealthChecks",
-        {"AutoScalingGroupName": ..., "ScalingProcesses": ["HealthChecks"]},
     ),
     called(
         "complete_lifecycle_action",
@@ -567,17 +480,6 @@ ROWS = [
         source=issue("convox/rack#2432"),
     ),
     called(
-        "complete_lifecycle_action",
-        "result that there is not",
-        "Lifecycle action result continue is invalid",
-        {
-            "AutoScalingGroupName": ...,
-            "LifecycleHookName": "drain",
-            "InstanceId": ...,
-            "LifecycleActionResult": "continue",
-        },
-    ),
-    called(
         "record_lifecycle_action_heartbeat",
         "instance that no hook holds",
         "No active Lifecycle Action found with instance ID i-",
@@ -586,17 +488,4 @@ ROWS = [
         source=issue("convox/rack#2432"),
     ),
     mixed("allocation strategy that there is not", "SpotAllocationStrategy", {"SpotAllocationStrategy": "cheapest"}),
-    mixed(
-        "more than all instances on demand",
-        "OnDemandPercentageAboveBaseCapacity must be between 0 and 100",
-        {"OnDemandPercentageAboveBaseCapacity": 101},
-    ),
-    mixed(
-        "pools with another strategy than lowest-price",
-        "SpotInstancePools",
-        {"SpotAllocationStrategy": "capacity-optimized", "SpotInstancePools": 2},
-    ),
-    mixed("spot price that is none", "SpotMaxPrice free is no price", {"SpotMaxPrice": "free"}),
-    mixed("instance type twice", "Each instance type stands once", {}, SMALL, SMALL),
-    mixed("41 instance types", "40 instance types at most", {}, *({"InstanceType": f"t{n}.small"} for n in range(41))),
 ]

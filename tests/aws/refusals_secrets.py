@@ -75,10 +75,6 @@ def _gone_key(cloud: CloudFormation) -> None:
     _put("x", key_id=f"arn:aws:kms:{REGION}:123456789012:key/11111111-2222-3333-4444-555555555555")
 
 
-def _long(cloud: CloudFormation) -> None:
-    _put("x" * 65_537)
-
-
 def _disabled(cloud: CloudFormation) -> None:
     _put("x", key_id=_key("disabled"))
 
@@ -93,19 +89,9 @@ def _empty(cloud: CloudFormation) -> None:
     secrets.get_secret_value(SecretId="one")
 
 
-def _strange_name(cloud: CloudFormation) -> None:
-    client("secretsmanager", REGION).create_secret(Name="one two")
-
-
 def _tags(cloud: CloudFormation) -> None:
     tags = [{"Key": f"k{number}", "Value": "v"} for number in range(51)]
     client("secretsmanager", REGION).create_secret(Name="one", Tags=tags)
-
-
-def _both(cloud: CloudFormation) -> None:
-    secrets = client("secretsmanager", REGION)
-    secrets.create_secret(Name="one")
-    secrets.delete_secret(SecretId="one", RecoveryWindowInDays=7, ForceDeleteWithoutRecovery=True)
 
 
 def _short_window(cloud: CloudFormation) -> None:
@@ -160,38 +146,7 @@ ROWS = [
         evidence="condition documented",
     ),
     policy(
-        "no principal",
-        "MalformedPolicyDocumentException",
-        f"{CREATE_KEY}: Policy",
-        ROOT,
-        {"Effect": "Allow", "Action": "kms:*", "Resource": "*"},
-        evidence="condition documented",
-    ),
-    policy(
-        "no resource",
-        "MalformedPolicyDocumentException",
-        "KMS developer guide: [elements of a key policy](https://docs.aws.amazon.com/kms/latest/developerguide/"
-        "key-policy-overview.html)",
-        {each: value for each, value in ROOT.items() if each != "Resource"},
-        evidence="condition documented",
-    ),
-    policy(
-        "an element that does not exist",
-        "MalformedPolicyDocumentException",
-        f"{CREATE_KEY}: Policy",
-        {**ROOT, "Ressource": "*"},
-        evidence="condition documented",
-    ),
-    policy(
         "no statements", "MalformedPolicyDocumentException", f"{CREATE_KEY}: Policy", evidence="condition documented"
-    ),
-    policy(
-        "more than 32 KB",
-        "LimitExceededException",
-        "KMS developer guide: [resource quotas](https://docs.aws.amazon.com/kms/latest/developerguide/"
-        "resource-limits.html)",
-        {**ROOT, "Sid": "x" * 32_768},
-        evidence="condition documented",
     ),
     Refusal(
         "AWS::KMS::Key KeyPolicy",
@@ -254,22 +209,6 @@ ROWS = [
         ServiceCall(_scheduled),
     ),
     Refusal(
-        "secretsmanager:CreateSecret",
-        "name with a space",
-        "Invalid name",
-        f"[CreateSecret]({SECRETS}/API_CreateSecret.html): Name",
-        "condition documented",
-        ServiceCall(_strange_name),
-    ),
-    Refusal(
-        "secretsmanager:PutSecretValue",
-        "value of more than 65,536 bytes",
-        "Member must have length less than or equal to 65536",
-        f"[PutSecretValue]({SECRETS}/API_PutSecretValue.html): SecretString",
-        "condition documented",
-        ServiceCall(_long),
-    ),
-    Refusal(
         "secretsmanager:PutSecretValue",
         "key that does not exist",
         "Access to KMS is not allowed",
@@ -317,14 +256,6 @@ ROWS = [
         "reference_limits.html)",
         "condition documented",
         ServiceCall(_tags),
-    ),
-    Refusal(
-        "secretsmanager:DeleteSecret",
-        "a recovery window and no recovery",
-        "You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays",
-        f"[DeleteSecret]({SECRETS}/API_DeleteSecret.html)",
-        "condition documented",
-        ServiceCall(_both),
     ),
     Refusal(
         "secretsmanager:DeleteSecret",

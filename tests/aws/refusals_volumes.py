@@ -133,10 +133,6 @@ ROWS = [
         _template(VolumeType="gp2", Size=16385),
     ),
     Refusal(
-        "AWS::EC2::Volume", "st1 below 125 GiB", "is too small for volume type st1", TYPES, CONDITION,
-        _template(VolumeType="st1", Size=124),
-    ),
-    Refusal(
         "AWS::EC2::Volume", "unknown type", "gp4", TYPES, CONDITION, _template(VolumeType="gp4"),
     ),
     Refusal(

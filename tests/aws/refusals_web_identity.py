@@ -53,12 +53,6 @@ def without_identity(**others: Any) -> Resources:
     return through_cloudfront(**{"Provider": None, "Role": None, **others})
 
 
-def _origin_twice() -> Any:
-    it = distribution()
-    it["Properties"]["DistributionConfig"]["Origins"] *= 2
-    return it
-
-
 def named_url(**properties: Any) -> Any:
     return {"Type": OIDC_PROVIDER, "Properties": {"Url": ISSUER, "ClientIdList": [AUDIENCE], **properties}}
 
@@ -68,11 +62,6 @@ def _enabled(cloud: CloudFormation) -> None:
     distribution_id = issuer.stack.resources["Distribution"].physical_id
     etag = cloudfront().get_distribution(Id=distribution_id)["ETag"]
     cloudfront().delete_distribution(Id=distribution_id, IfMatch=etag)
-
-
-def _other_version(cloud: CloudFormation) -> None:
-    issuer = Issuer(cloud, through_cloudfront())
-    cloudfront().delete_distribution(Id=issuer.stack.resources["Distribution"].physical_id, IfMatch="E0")
 
 
 def _used(cloud: CloudFormation) -> None:
@@ -126,40 +115,10 @@ def elsewhere(condition: str, words: str, source: str, evidence: Any, test: str)
 CLAIMS = "test_a_wrong_claim_is_refused"
 NO_KEY_WORDS = "Couldn't retrieve verification key from your identity provider"
 ROWS = [
-    *(
-        Refusal(
-            DISTRIBUTION, condition, words, api(CLOUDFRONT_API, source), "condition documented",
-            changed("Distribution", make),
-        )
-        for condition, words, source, make in (
-            ("a method alone", "InvalidArgument", "AllowedMethods",
-             lambda: distribution(behavior={"AllowedMethods": ["GET"]})),
-            ("methods to cache that cannot be", "InvalidArgument", "CachedMethods",
-             lambda: distribution(behavior={"CachedMethods": ["GET", "HEAD", "POST"]})),
-            ("two origins of one id", "InvalidArgument", "Origin", _origin_twice),
-        )
-    ),
     Refusal(
         DISTRIBUTION, "an origin access control that does not exist", "The origin access control is not valid",
         api(CLOUDFRONT_API, "CreateDistribution"), "documented",
         changed("Distribution", lambda: distribution(origin={"OriginAccessControlId": "E2QWRUHEXAMPLE"})),
-    ),
-    Refusal(
-        DISTRIBUTION, "an origin access control beside an origin access identity",
-        "An origin cannot contain both an origin access control (OAC) and an origin access identity (OAI)",
-        api(CLOUDFRONT_API, "CreateDistribution"), "documented",
-        changed("Distribution", lambda: distribution(origin={
-            "S3OriginConfig": {"OriginAccessIdentity": "origin-access-identity/cloudfront/E74FTE3AEXAMPLE"}})),
-    ),
-    Refusal(
-        DISTRIBUTION, "an origin access control of buckets for another server",
-        "whose domain name is not supported", api(CLOUDFRONT_API, "CreateDistribution"), "documented",
-        changed("Distribution", lambda: distribution(origin={"DomainName": "bucket.s3-website.amazonaws.com"})),
-    ),
-    Refusal(
-        DISTRIBUTION, "an origin of no kind", "Exactly one of CustomOriginConfig and S3OriginConfig must be specified",
-        api(CLOUDFRONT_API, "Origin"), CONDITION,
-        changed("Distribution", lambda: distribution(origin={"S3OriginConfig": None})),
     ),
     Refusal(
         DISTRIBUTION, "a behaviour for an origin that it does not have", "origins or origin groups do not exist",
@@ -167,23 +126,9 @@ ROWS = [
         changed("Distribution", lambda: distribution(behavior={"TargetOriginId": "other"})),
     ),
     Refusal(
-        DISTRIBUTION, "neither a cache policy nor forwarded values", "The parameter ForwardedValues is required",
-        api(CLOUDFRONT_API, "DefaultCacheBehavior"), CONDITION,
-        changed("Distribution", lambda: distribution(behavior={"CachePolicyId": None})),
-    ),
-    Refusal(
-        DISTRIBUTION, "a cache policy that does not exist", "The specified cache policy does not exist",
-        api(CLOUDFRONT_API, "CreateDistribution"), CONDITION,
-        changed("Distribution", lambda: distribution(behavior={"CachePolicyId": "4135ea2d"})),
-    ),
-    Refusal(
         DISTRIBUTION, "deletion while it is enabled",
         "The distribution you are trying to delete has not been disabled",
         issue("aws-controllers-k8s/community", 2168), "seen", ServiceCall(_enabled),
-    ),
-    Refusal(
-        DISTRIBUTION, "deletion of another version", "The If-Match version is missing or not valid",
-        api(CLOUDFRONT_API, "DeleteDistribution"), "documented", ServiceCall(_other_version),
     ),
     Refusal(
         CONTROL, "deletion while a distribution uses it",

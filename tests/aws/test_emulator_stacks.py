@@ -246,7 +246,7 @@ def test_throttling_of_a_service_is_outlasted_for_a_while(
 
 
 def test_what_cannot_be_completed_goes_again(cloud: CloudFormation) -> None:
-    rules = [{"Id": "a", "Status": "Enabled", "Prefix": "a"}]
+    rules = [{"Id": "a", "Status": "Enabled", "Prefix": "a", "ExpirationInDays": days} for days in (1, 2)]
     bucket = {"Type": "AWS::S3::Bucket", "Properties": {"LifecycleConfiguration": {"Rules": rules}}}
     policies = [{"PolicyName": "a", "PolicyDocument": {}}]
     role = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST, "Policies": policies}}

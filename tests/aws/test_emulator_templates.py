@@ -10,14 +10,12 @@ import pytest
 from small_stacks import nested, refused_early
 
 from cfngen.sandbox.cloudformation import (
-    HANDLERS,
     CloudFormation,
     InsufficientCapabilitiesError,
     NotModelledError,
     ValidationError,
     client,
 )
-from cfngen.sandbox.cloudformation.property_schemas import schema, tag_property
 from cfngen.sandbox.cloudformation.stack import masked_parameters
 
 VPC, VOLUME = "AWS::EC2::VPC", "AWS::EC2::Volume"
@@ -332,12 +330,3 @@ def test_an_output_that_a_nested_stack_does_not_have_fails_what_asks_for_it(clou
     stack = cloud.wait(cloud.create_stack("s", body=body))
     assert stack.status == "ROLLBACK_COMPLETE"
     assert "Requested attribute Outputs.None does not exist" in " ".join(event.reason for event in stack.events)
-
-
-@pytest.mark.parametrize("resource_type", sorted(HANDLERS))
-def test_handlers_pass_on_properties_that_their_type_has(resource_type: str) -> None:
-    published = schema("us-west-2", resource_type)
-    assert HANDLERS[resource_type].supported_properties <= set(published["properties"])
-    assert set(published.get("required", ())) <= HANDLERS[resource_type].supported_properties
-    holder = tag_property("us-west-2", resource_type)
-    assert holder is None or holder.partition("/")[0] in HANDLERS[resource_type].supported_properties

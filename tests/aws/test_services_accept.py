@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from ec2_parts import VPC, security_group, table
 from ec2_parts import subnet as place
-from refusals_buckets import EVERYBODY, OBJECTS, TLS, WHOLE, bucket, encrypted, with_policy
+from refusals_buckets import EVERYBODY, OBJECTS, TLS, WHOLE, bucket, with_policy
 from refusals_endpoints import NAMED_VPC, S3, gateway_endpoint, interface_endpoint
 from refusals_identity import ACCOUNT, LISTING, allowing, document, made, profile, role, trusting
-from refusals_load_balancers import NETWORK, attribute, balancer, group, listener, subnet, targets
+from refusals_load_balancers import NETWORK, balancer, group, listener, subnet
 from refusals_load_balancers import WHOLE as BALANCED
 from refusals_nat_gateways import ADDRESS, OPEN, nat
 from refusals_scaling import idle
@@ -63,7 +63,6 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "a bucket's own actions on both": with_policy(
         {**TLS, "Action": ["s3:ListBucket", "s3:GetObject", "s3:GetBucket*"], "Resource": [WHOLE, OBJECTS]}
     ),
-    "a bucket encrypted by a key of AWS": {"It": encrypted(SSEAlgorithm="aws:kms", KMSMasterKeyID="alias/aws/s3")},
     "two rules of one prefix": {
         "It": bucket(LifecycleConfiguration={"Rules": [
             {"Id": each, "Status": "Enabled", "Prefix": "a", "ExpirationInDays": 1} for each in ("a", "b")]})},
@@ -81,16 +80,10 @@ ACCEPTED: dict[str, dict[str, Any]] = {
         "Vpc": VPC, "Subnet": place(), **OPEN, "Address": ADDRESS, "Second": ADDRESS, "First": nat(),
         "It": nat(allocation={"Fn::GetAtt": ["Second", "AllocationId"]})},
     "two listeners to one group": {**BALANCED, "One1": listener(), "It": listener(Port=443)},
-    "checks as rare and as slow as can be": {
-        **NETWORK, "It": targets(HealthCheckIntervalSeconds=300, HealthCheckTimeoutSeconds=120)},
-    "checks as slow as they are rare": {
-        **NETWORK, "It": targets(HealthCheckIntervalSeconds=10, HealthCheckTimeoutSeconds=10)},
     "tags of EC2 with any character": {"Vpc": VPC, "It": security_group(Tags=ANY_TAGS)},
     "the region's own prefix list of S3": {
         "Vpc": VPC, "It": security_group(SecurityGroupEgress=[
             {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "DestinationPrefixListId": "pl-68a54001"}])},
-    "targets drained for an hour": {
-        **NETWORK, "It": targets(TargetGroupAttributes=attribute("deregistration_delay.timeout_seconds", "3600"))},
 }  # fmt: skip
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from small_stacks import REGION, created, group, running, signalling, text, types, updated
 
 from cfngen.sandbox.cloudformation import CloudFormation, client
@@ -121,27 +120,6 @@ def test_a_rolling_update_goes_on_while_a_hook_holds_what_it_has_terminated() ->
     assert types() == ["t3.large"] * 2 + ["t3.small"] * 2
     cloud.advance(120)
     assert types() == ["t3.large"] * 2
-
-
-@pytest.mark.parametrize(("default", "launches"), [("CONTINUE", 1), ("ABANDON", 2)])
-def test_a_launch_is_complete_once_its_hook_lets_it_go(default: str, launches: int) -> None:
-    hook = {**HOOK, "LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING", "DefaultResult": default}
-    cloud = signalling(*[(10, "SUCCESS")] * 2)
-    stack = cloud.create_stack("s", body=text(hooked(hook)))
-    cloud.advance(119)
-    [first] = running()
-    assert (state(first), stack.status) == ("Pending:Wait", "CREATE_IN_PROGRESS")
-    if default == "ABANDON":
-        cloud.advance(1)
-        [second] = running()
-        assert state(second) == "Pending:Wait" != state(first)
-        action = {"AutoScalingGroupName": stack.resources["Group"].physical_id, "LifecycleHookName": "drain"}
-        client("autoscaling", REGION).complete_lifecycle_action(
-            **action, InstanceId=second, LifecycleActionResult="CONTINUE"
-        )
-    cloud.wait(stack)
-    assert (stack.status, len(cloud.launched)) == ("CREATE_COMPLETE", launches)
-    assert [state(each) for each in running()] == ["InService"]
 
 
 def test_instances_take_their_time_to_go_and_to_come() -> None:

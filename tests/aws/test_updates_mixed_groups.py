@@ -22,8 +22,6 @@ TERMINATING_HOOK = {
     "HeartbeatTimeout": "120",
     "DefaultResult": "CONTINUE",
 }
-LAUNCHING_HOOK = {**TERMINATING_HOOK, "LifecycleHookName": "boot",
-                  "LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"}  # fmt: skip
 DAY = 86_400
 OTHER_DATA = "b3RoZXI="
 M5 = override("m5.large")
@@ -182,19 +180,6 @@ def test_an_instance_is_terminated_once_its_replacement_is_healthy(cloud: CloudF
     cloud.advance(120)
     assert len(states(stack)) == 1
     assert replaced not in ids()
-
-
-def test_a_replacement_that_a_hook_holds_is_waited_for(cloud: CloudFormation) -> None:
-    stack = created(cloud, on_spot(1))
-    [replaced] = states(stack)
-    client("autoscaling", REGION).put_lifecycle_hook(
-        AutoScalingGroupName=group_name(stack), **{**LAUNCHING_HOOK, "HeartbeatTimeout": 120}
-    )
-    buys_on_demand(stack)
-    assert sorted(states(stack).values()) == ["InService", "Pending:Wait"]
-    cloud.advance(120)
-    assert replaced not in states(stack)
-    assert list(states(stack).values()) == ["InService"]
 
 
 def test_an_instance_stays_while_there_is_no_room_for_another(cloud: CloudFormation) -> None:

@@ -144,9 +144,8 @@ def test_a_discovery_document_of_another_issuer_is_refused(cloud: CloudFormation
         {"Policy": None},
         {"Policy": readable_by_distribution("E2QWRUHEXAMPLE")},
         {"Distribution": distribution(origin={"OriginAccessControlId": None})},
-        {"Distribution": distribution(origin={"OriginPath": "/elsewhere"})},
     ],
-    ids=["no policy", "another distribution", "no access control", "another path"],
+    ids=["no policy", "another distribution", "no access control"],
 )
 def test_a_distribution_that_may_not_read_the_bucket_leads_to_no_key(
     cloud: CloudFormation, others: dict[str, Any]

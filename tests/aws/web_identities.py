@@ -43,6 +43,8 @@ BEHAVIOR = {
     "TargetOriginId": "bucket",
     "ViewerProtocolPolicy": "https-only",
     "CachePolicyId": CACHING_DISABLED,
+    "AllowedMethods": ["GET", "HEAD"],
+    "CachedMethods": ["GET", "HEAD"],
 }
 THROUGH_CLOUDFRONT = "https://${Distribution.DomainName}"
 FROM_BUCKET = "https://${Bucket.RegionalDomainName}"
@@ -57,6 +59,8 @@ def distribution(*, origin: Mapping[str, Any] = {}, behavior: Mapping[str, Any] 
     settings = {
         "Enabled": True,
         "Comment": "documents of an issuer",
+        "HttpVersion": "http2",
+        "IPV6Enabled": True,
         "Origins": [without_none({**ORIGIN, **origin})],
         "DefaultCacheBehavior": without_none({**BEHAVIOR, **behavior}),
     }

@@ -211,9 +211,7 @@ def provision(cloud: Region, stack: Stack, resource: Resource, status: str) -> O
     cloud.record_event(stack, resource, status, "Resource creation Initiated")
     if is_group:
         signals.notify_launches(cloud, resource, known_instances=set())
-        yield from signals.await_pending_instances(cloud, resource, earlier_activities)
-        if resource.is_superseded(generation):
-            return
+        signals.check_launches(cloud, resource, earlier_activities)
     if expected_signals:
         yield from signals.await_signals(cloud, resource, timeout_seconds)
 

@@ -13,6 +13,7 @@ from cfngen.sandbox.cloudformation.scopes import importing_stacks, scope_of_stac
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, ResourceDefinition
 from cfngen.sandbox.json_types import Expression, JsonDict
+from cfngen.sandbox.services.modelled_parameters import unmodelled_setting
 
 NESTED_STACK_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
@@ -51,10 +52,9 @@ def resolve_and_validate(
         supported = HANDLERS[definition.type].supported_properties
     else:  # a nested stack
         supported = NESTED_STACK_PROPERTIES
-    if unsupported := set(properties) - supported:
-        raise NotModelledError(f"properties {sorted(unsupported)} of {definition.type}")
-    if definition.type in HANDLERS:
-        HANDLERS[definition.type].refuse_not_modelled(_known(properties))
+    unsupported = set(properties) - {name.partition("=")[0].partition(".")[0] for name in supported}
+    if name := min(unsupported, default="") or unmodelled_setting(_known(properties), supported):
+        raise NotModelledError(f"property {name} of {definition.type}")
     return properties
 
 

@@ -20,12 +20,6 @@ from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject, Properti
 
 Schema = JsonObject  # a JSON schema of a resource type, or of a value in it
 
-# For these types, `cfngen.sandbox.services` checks required and exclusive keys, with the service's error messages.
-TYPES_CHECKED_BY_SERVICE = frozenset({
-    "AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate", "AWS::EC2::SecurityGroup",
-    "AWS::EC2::SecurityGroupIngress",
-})  # fmt: skip
-
 
 def type_exists(region: str, resource_type: str) -> bool:
     """Whether CloudFormation supports this resource type in this region."""
@@ -161,8 +155,7 @@ class _Converter:
             raise PropertyError(path, f"extraneous key [{', '.join(unknown_keys)}] is not permitted")
         if missing := sorted(set(schema.get("required", [])) - set(value)):
             raise PropertyError(path, f"required key [{', '.join(missing)}] not found")
-        if self._resource_schema.get("typeName") not in TYPES_CHECKED_BY_SERVICE:
-            _check_key_groups(schema, set(value), path)
+        _check_key_groups(schema, set(value), path)
         converted = {key: self.convert(properties.get(key, {}), item, f"{path}/{key}") for key, item in value.items()}
         self._check_required_alternatives(schema, converted, path)
         return converted

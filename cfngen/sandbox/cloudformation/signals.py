@@ -139,27 +139,6 @@ def check_launches(cloud: Region, resource: Resource, earlier_activities: Collec
         raise ResourceError(f"Group did not stabilize. Last scaling activity: {latest_activity['StatusMessage']}")
 
 
-def await_pending_instances(cloud: Region, resource: Resource, earlier_activities: Collection[str]) -> Operation:
-    """Wait until no instance of a new group is held in Pending:Wait by a lifecycle hook.
-
-    Args:
-        earlier_activities: ids of scaling activities that started before this operation.
-
-    Raises:
-        ResourceError: a launch failed
-    """
-    check_launches(cloud, resource, earlier_activities)
-    generation = resource.generation
-    backend = autoscaling_backends[DEFAULT_ACCOUNT_ID][cloud.region]
-
-    def is_any_pending() -> bool:
-        instances = backend.autoscaling_groups[resource.physical_id].instance_states
-        return any(instance.lifecycle_state == "Pending:Wait" for instance in instances)
-
-    if is_any_pending():
-        yield lambda: resource.is_superseded(generation) or not is_any_pending()
-
-
 def await_signals(cloud: Region, resource: Resource, timeout_seconds: int) -> Operation:
     """Wait for a resource's expected signals; on return they have arrived, or the resource was cancelled.
 

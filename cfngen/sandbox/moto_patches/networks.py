@@ -113,21 +113,6 @@ def _begin_ids_of_hosted_zones_with_z(
     return f"Z{original(self, existing_ids, tags)[1:]}"
 
 
-@patches(ELBv2Backend, "modify_target_group_attributes")
-def _allow_an_hour_of_draining(
-    original: Original, self: MotoModel, target_group_arn: str, attributes: JsonDict
-) -> None:
-    """Allow a deregistration delay of 3,600 seconds, the maximum (API reference, TargetGroupAttribute).
-
-    moto 5.2.5 allows at most 3,599 seconds (moto/elbv2/models.py, `modify_target_group_attributes`).
-    """
-    attributes_for_moto = dict(attributes)
-    if attributes.get("deregistration_delay.timeout_seconds") == "3600":
-        del attributes_for_moto["deregistration_delay.timeout_seconds"]
-    original(self, target_group_arn, attributes_for_moto)
-    self.target_groups[target_group_arn].attributes.update(attributes)
-
-
 @patches(ELBv2Backend, "set_subnets")
 def _allow_single_subnet(
     original: Original, self: MotoModel, arn: str, subnets: list[str], subnet_mappings: list[JsonDict]

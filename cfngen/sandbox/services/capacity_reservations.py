@@ -14,7 +14,6 @@ for immediate use are modelled, and no resource groups of them: a target that na
 
 from __future__ import annotations
 
-import re
 import uuid
 from dataclasses import dataclass
 
@@ -27,11 +26,9 @@ from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_patches.registry import replaces
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.launch import Launch, launch_template_data
-from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
+from cfngen.sandbox.services.rules import Refused, invalid_value
 
 PLATFORM = "Linux/UNIX"
-ID_PATTERN = re.compile(r"cr-[0-9a-f]{8}([0-9a-f]{9})?")
-PREFERENCES_WITHOUT_TARGET = ("open", "none")
 _LIVE_STATES = ("pending", "running", "shutting-down")
 
 
@@ -159,35 +156,6 @@ def _exceeded(reservation_id: str) -> Refused:
     return Refused("ReservationCapacityExceeded", message)
 
 
-@rule("ec2", "CreateLaunchTemplate", "CreateLaunchTemplateVersion")
-def check_specification(call: PendingCall) -> None:
-    """Refuse a preference beside a target in a launch template, a target of two kinds, and a malformed id.
-
-    "You can specify only one option at a time."
-    """
-    data: JsonObject = call.get("LaunchTemplateData") or {}
-    specification = data.get("CapacityReservationSpecification")
-    if specification is None:
-        return
-    preference = specification.get("CapacityReservationPreference")
-    target = specification.get("CapacityReservationTarget")
-    if preference is not None and target:
-        raise Refused(
-            "InvalidParameterCombination",
-            "CapacityReservationPreference and CapacityReservationTarget cannot be specified at the same time",
-        )
-    if target:
-        names = [key for key in ("CapacityReservationId", "CapacityReservationResourceGroupArn") if target.get(key)]
-        if len(names) != 1:
-            raise Refused(
-                "InvalidParameterCombination",
-                "A CapacityReservationTarget has either CapacityReservationId or CapacityReservationResourceGroupArn",
-            )
-    reservation_id = (target or {}).get("CapacityReservationId")
-    if reservation_id and not ID_PATTERN.fullmatch(reservation_id):
-        raise Refused("InvalidCapacityReservationId.Malformed", f'Invalid id: "{reservation_id}" (expecting "cr-...")')
-
-
 @replaces(EC2Response, "create_capacity_reservation")
 def create_capacity_reservation(response: MotoResponse) -> ActionResult:
     """Reserve capacity (API, CreateCapacityReservation)."""
@@ -223,16 +191,6 @@ def describe_capacity_reservations(response: MotoResponse) -> ActionResult:
             description for description in descriptions if description["CapacityReservationId"] in reservation_ids
         ]
     return ActionResult({"CapacityReservations": descriptions})
-
-
-@replaces(EC2Response, "modify_capacity_reservation")
-def modify_capacity_reservation(response: MotoResponse) -> ActionResult:
-    """Change for how many instances a reservation is, or which may use it (API, ModifyCapacityReservation)."""
-    parameters = response._get_params()  # noqa: SLF001
-    reservation = reservations_of(response.ec2_backend)[parameters["CapacityReservationId"]]
-    reservation.count = int(parameters.get("InstanceCount", reservation.count))
-    reservation.match_criteria = parameters.get("InstanceMatchCriteria", reservation.match_criteria)
-    return ActionResult({"Return": True})
 
 
 @replaces(EC2Response, "cancel_capacity_reservation")

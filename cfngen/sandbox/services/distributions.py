@@ -1,8 +1,8 @@
 """CloudFront: distributions in front of S3 buckets, and their origin access controls.
 
 Conditions: the API reference of CloudFront (the errors of CreateDistribution, UpdateDistribution, DeleteDistribution
-and of the operations of origin access controls) and the developer guide, "Restrict access to an Amazon S3 origin" and
-"Use managed cache policies". Words: tests/aws/refusals.md.
+and of the operations of origin access controls) and the developer guide, "Restrict access to an Amazon S3 origin".
+Words: tests/aws/refusals.md.
 
 moto 5.2.5 (moto/cloudfront/models.py) forgets the origin access control of an origin, deletes distributions that are
 enabled and access controls that are in use, and takes two access controls of one name.
@@ -22,17 +22,6 @@ from cfngen.sandbox.moto_patches.registry import patches
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
-
-MAX_ACCESS_CONTROL_NAME = 64
-CACHING_DISABLED = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"
-"""Of the managed cache policies that every account has, the one that cfngen uses; the emulator makes no others."""
-
-# API reference, AllowedMethods: three choices, of which the first two can be cached.
-METHODS = (
-    {"GET", "HEAD"},
-    {"GET", "HEAD", "OPTIONS"},
-    {"GET", "HEAD", "OPTIONS", "PUT", "POST", "PATCH", "DELETE"},
-)
 
 # The bucket of an origin: <bucket>.s3.<region>.amazonaws.com, or the older <bucket>.s3.amazonaws.com.
 BUCKET_DOMAIN = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])\.s3(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?")
@@ -57,56 +46,14 @@ def find_distribution(region: str, domain_name: str) -> MotoModel | None:
 
 @rule("cloudfront", "CreateDistribution", "CreateDistributionWithTags", "UpdateDistribution")
 def check_configuration(call: PendingCall) -> None:
-    """Refuse a configuration whose origins, methods or cache policy are missing or contradict each other."""
-    configuration: JsonObject = (
-        call.get("DistributionConfig") or (call.get("DistributionConfigWithTags") or {}).get("DistributionConfig") or {}
+    """Refuse an origin with an access control that does not exist."""
+    configuration: JsonObject = call.get("DistributionConfig") or call.get("DistributionConfigWithTags").get(
+        "DistributionConfig"
     )
-    origins = (configuration.get("Origins") or {}).get("Items") or []
-    for origin in origins:
-        _check_origin(call, origin)
-    ids = [origin.get("Id") for origin in origins]
-    if len(set(ids)) < len(ids):
-        raise Refused("InvalidArgument", "The Id of an origin must be unique within the distribution.")
-    behavior = configuration.get("DefaultCacheBehavior") or {}
-    allowed = behavior.get("AllowedMethods") or {}
-    for methods, choices in ((allowed, METHODS), (allowed.get("CachedMethods") or {}, METHODS[:2])):
-        if methods and set(methods.get("Items") or ()) not in choices:
-            raise Refused("InvalidArgument", "The parameter Methods is none of the choices that CloudFront has.")
-    cache_policy_id = behavior.get("CachePolicyId")
-    if not cache_policy_id and not behavior.get("ForwardedValues"):
-        raise Refused("InvalidArgument", "The parameter ForwardedValues is required.")
-    if cache_policy_id and cache_policy_id != CACHING_DISABLED:
-        raise Refused("NoSuchCachePolicy", "The specified cache policy does not exist.")
-
-
-def _check_origin(call: PendingCall, origin: JsonObject) -> None:
-    """Refuse an origin of no kind, and an access control that does not exist or does not fit the origin."""
-    s3_origin = origin.get("S3OriginConfig")
-    if s3_origin is None and not origin.get("CustomOriginConfig"):
-        raise Refused("InvalidOrigin", "Exactly one of CustomOriginConfig and S3OriginConfig must be specified")
-    access_control_id = origin.get("OriginAccessControlId")
-    if not access_control_id:
-        return
-    if access_control_id not in call.backend.origin_access_controls:
-        raise Refused("InvalidOriginAccessControl", "The origin access control is not valid.")
-    if (s3_origin or {}).get("OriginAccessIdentity"):
-        raise Refused(
-            "IllegalOriginAccessConfiguration",
-            "An origin cannot contain both an origin access control (OAC) and an origin access identity (OAI).",
-        )
-    if not BUCKET_DOMAIN.fullmatch(str(origin.get("DomainName"))):
-        raise Refused(
-            "InvalidDomainNameForOriginAccessControl",
-            "An origin access control is associated with an origin whose domain name is not supported.",
-        )
-
-
-@rule("cloudfront", "UpdateDistribution", "DeleteDistribution")
-def check_version(call: PendingCall) -> None:
-    """Refuse to change a distribution without the version that is to be changed."""
-    distribution = call.backend.distributions.get(call.get("Id"))
-    if distribution is not None and call.get("IfMatch") != distribution.etag:
-        raise Refused("InvalidIfMatchVersion", "The If-Match version is missing or not valid for the resource.")
+    for origin in configuration["Origins"]["Items"]:
+        access_control_id = origin.get("OriginAccessControlId")
+        if access_control_id and access_control_id not in call.backend.origin_access_controls:
+            raise Refused("InvalidOriginAccessControl", "The origin access control is not valid.")
 
 
 @rule("cloudfront", "DeleteDistribution")
@@ -119,12 +66,8 @@ def check_disabled(call: PendingCall) -> None:
 
 @rule("cloudfront", "CreateOriginAccessControl", "UpdateOriginAccessControl")
 def check_access_control(call: PendingCall) -> None:
-    """Refuse an access control whose name is too long, or in use."""
-    settings: JsonObject = call.get("OriginAccessControlConfig") or {}
-    name = settings.get("Name", "")
-    if not 0 < len(name) <= MAX_ACCESS_CONTROL_NAME:
-        # CloudFormation tells no more (aws-samples/amazon-cloudfront-secure-static-site#66).
-        raise Refused("InvalidArgument", "Invalid request provided: AWS::CloudFront::OriginAccessControl")
+    """Refuse an access control whose name is in use."""
+    name = call.get("OriginAccessControlConfig")["Name"]
     others = [item for item in call.backend.origin_access_controls.values() if item.id != call.get("Id")]
     if any(item.name == name for item in others):
         raise Refused("OriginAccessControlAlreadyExists", "An origin access control with the same name already exists.")

@@ -18,18 +18,8 @@ from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import patches
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services.policy_documents import as_list, parse, statements
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 _DELIVERY_SERVICE = "delivery.logs.amazonaws.com"
-
-
-@rule("ec2", "CreateFlowLogs")
-def check_new_flow_log(call: PendingCall) -> None:
-    """Refuse a flow log that does not say which traffic it records, and a role for what is delivered to a bucket."""
-    if not call.get("TrafficType") and not str(call.get("ResourceType")).startswith("TransitGateway"):
-        raise Refused("MissingParameter", "The request must contain the parameter TrafficType")
-    if call.get("LogDestinationType") == "s3" and call.get("DeliverLogsPermissionArn"):
-        raise Refused("InvalidParameter", "DeliverLogsPermissionArn is not applicable for s3 delivery")
 
 
 @patches(FlowLogsBackend, "create_flow_logs")

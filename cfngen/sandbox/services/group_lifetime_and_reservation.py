@@ -1,4 +1,4 @@
-"""Maximum instance lifetime and Capacity Reservations of Auto Scaling groups, which moto drops: kept and checked here.
+"""Maximum instance lifetime and Capacity Reservations of Auto Scaling groups, which moto drops: kept here.
 
 Auto Scaling API reference, CreateAutoScalingGroup and CapacityReservationSpecification.
 """
@@ -7,13 +7,9 @@ from __future__ import annotations
 
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services.capacity_reservations import ID_PATTERN, PREFERENCES_WITHOUT_TARGET, find, free_count
-from cfngen.sandbox.services.rules import PendingCall, rule, validation_error
+from cfngen.sandbox.services.capacity_reservations import find, free_count
 
 KEY = "CapacityReservationSpecification"
-# The least is in the API reference; the greatest is a year according to the Terraform provider ("either equal to 0 or
-# between 86400 and 31536000 seconds").
-INSTANCE_LIFETIMES = range(86_400, 31_536_001)  # seconds
 # Parameters of CreateAutoScalingGroup and UpdateAutoScalingGroup, by the attribute from which moto would describe them.
 KEPT_SETTINGS = {
     "max_instance_lifetime": "MaxInstanceLifetime",
@@ -70,31 +66,3 @@ def with_reservation(group: MotoModel, data: JsonObject) -> JsonDict:
 def note_reservation(group: MotoModel, instance: MotoModel) -> None:
     """Note the choice of a Capacity Reservation with which a group has just launched an On-Demand Instance."""
     instance.reservation_of_group = with_reservation(group, {"InstanceType": instance.instance_type}).get(KEY)
-
-
-@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_instance_lifetime(call: PendingCall) -> None:
-    """Refuse a maximum instance lifetime of less than a day or more than a year; 0 means no maximum."""
-    lifetime = call.get("MaxInstanceLifetime")
-    if lifetime and int(lifetime) not in INSTANCE_LIFETIMES:
-        least, greatest = INSTANCE_LIFETIMES[0], INSTANCE_LIFETIMES[-1]
-        raise validation_error(
-            f"MaxInstanceLifetime must be 0 or at least {least} seconds and at most {greatest}, and is {lifetime}"
-        )
-
-
-@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_reservation_preference(call: PendingCall) -> None:
-    """Refuse a target of Capacity Reservations beside a preference that has none, and ids that are malformed."""
-    specification = call.get("CapacityReservationSpecification")
-    if specification is None:
-        return
-    preference = specification.get("CapacityReservationPreference")
-    target = specification.get("CapacityReservationTarget")
-    if target and preference in (*PREFERENCES_WITHOUT_TARGET, "default"):
-        raise validation_error(
-            f"A CapacityReservationTarget cannot be specified with the CapacityReservationPreference {preference}"
-        )
-    for reservation_id in (target or {}).get("CapacityReservationIds") or []:
-        if not ID_PATTERN.fullmatch(reservation_id):
-            raise validation_error(f"Invalid Capacity Reservation ID: {reservation_id}")

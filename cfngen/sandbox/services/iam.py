@@ -166,17 +166,6 @@ def check_policy_characters(call: PendingCall) -> None:
         )
 
 
-@rule("iam", "CreateRole", "TagRole")
-def check_tags(call: PendingCall) -> None:
-    """Refuse more tags than a role can have."""
-    tag_keys = {tag["Key"] for tag in call.get("Tags") or []}
-    roles = [role for role in call.backend.get_roles() if role.name == call.get("RoleName")]
-    if call.operation == "TagRole" and roles:
-        tag_keys |= {tag["Key"] for tag in roles[0].tags}
-    if len(tag_keys) > MAX_TAGS >= len(call.get("Tags") or []):  # moto itself refuses too many tags in one call
-        raise Refused("LimitExceeded", f"Cannot exceed quota for TagsPerRole: {MAX_TAGS}")
-
-
 def _get_role(call: PendingCall, name: str) -> MotoModel:
     for role in call.backend.get_roles():
         if role.name == name:

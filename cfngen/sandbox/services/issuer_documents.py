@@ -71,11 +71,10 @@ def _read_through(region: str, distribution: MotoModel, path: str) -> bytes | No
     match = BUCKET_DOMAIN.fullmatch(origin.domain_name)
     if match is None:
         return None
-    key = f"{origin.origin_path}/{path}".removeprefix("/")
     if origin.origin_access_control_id not in cloudfront_backend(region).origin_access_controls:
-        return read_by_everybody(region, match["bucket"], key)
+        return read_by_everybody(region, match["bucket"], path)
     arn = f"arn:{policy_documents.partition(region)}:cloudfront::{DEFAULT_ACCOUNT_ID}:distribution/{distribution.id}"
-    return read_by_cloudfront(region, match["bucket"], key, arn)
+    return read_by_cloudfront(region, match["bucket"], path, arn)
 
 
 def read_by_everybody(region: str, bucket_name: str, key: str) -> bytes | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
-import math
 import re
 from collections.abc import Sequence
 
@@ -23,14 +22,12 @@ from cfngen.sandbox.services.capacity_reservations import find_target
 from cfngen.sandbox.services.iam import check_profile
 from cfngen.sandbox.services.launch import Launch, from_template, launch_template_data
 from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE_MESSAGE, attached_instance, check_security_groups
-from cfngen.sandbox.services.networks import free_addresses, is_true, zones
+from cfngen.sandbox.services.networks import free_addresses, zones
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 from cfngen.sandbox.services.volumes import check_root_volume, check_volume_settings
 
 MAX_USER_DATA_BYTES = 16384  # before base64; EC2 user guide, "Run commands when you launch an instance"
-DEVICE_NAME_PATTERN = re.compile(r"/dev/(sd[a-z]\d{0,2}|xvd[a-z]{1,2}\d{0,2})|xvd[a-z]{1,2}")
 STANDARD_FAMILIES = re.compile(r"(?:[acdhimrtz]|im|is)\d")  # families that the quotas of standard instances count
-MAX_RESERVED_INSTANCES = 1000  # API, CreateCapacityReservation: InstanceCount
 
 
 def check_request(launch: Launch) -> None:
@@ -47,8 +44,6 @@ def check_request(launch: Launch) -> None:
 
 def _check_image(launch: Launch) -> None:
     image = str(launch.data.get("ImageId", ""))
-    if not image:
-        raise Refused("MissingParameter", "The request must contain the parameter ImageId")
     if not image.startswith("ami-"):
         raise Refused("InvalidAMIID.Malformed", f'Invalid id: "{image}" (expecting "ami-...")')
     if image in launch.backend.deleted_amis:
@@ -74,15 +69,6 @@ def _check_type(launch: Launch) -> None:
 
 def _check_network(launch: Launch) -> None:
     subnets = [launch.backend.get_subnet(subnet_id) for subnet_id in launch.subnets]
-    device_indices = [int(interface.get("DeviceIndex", 0)) for interface in launch.interfaces]
-    if len(set(device_indices)) < len(device_indices):
-        raise invalid_value("Each network interface requires a unique device index.")
-    if len(device_indices) > 1 and any("AssociatePublicIpAddress" in interface for interface in launch.interfaces):
-        raise Refused(
-            "InvalidParameterCombination",
-            "The associatePublicIPAddress parameter cannot be specified when launching with multiple network "
-            "interfaces",
-        )
     subnet = subnets[0] if subnets else None
     for specification in launch.interfaces:
         if specification.get("NetworkInterfaceId"):
@@ -106,11 +92,6 @@ def _check_existing_interface(specification: JsonObject, *, launch_names_subnet:
             "InvalidParameterCombination",
             f"A network interface may not specify both a network interface ID and {setting}",
         )
-    if is_true(specification.get("AssociatePublicIpAddress")):
-        raise Refused(
-            "InvalidParameterCombination",
-            "The associatePublicIPAddress parameter can only be specified for a new network interface",
-        )
 
 
 def _check_key_pair(launch: Launch) -> None:
@@ -122,42 +103,20 @@ def _check_key_pair(launch: Launch) -> None:
 def _check_disks(launch: Launch) -> None:
     image = launch.backend.amis[launch.data["ImageId"]]
     mappings = launch.data.get("BlockDeviceMappings") or []
-    device_names = [str(mapping.get("DeviceName", "")) for mapping in mappings]
-    for name in device_names:
-        if not DEVICE_NAME_PATTERN.fullmatch(name):
-            raise Refused("InvalidBlockDeviceMapping", f"Invalid device name {name}")
-    if repeated := sorted({name for name in device_names if device_names.count(name) > 1}):
-        raise Refused("InvalidBlockDeviceMapping", f"The device '{repeated[0]}' is used in more than one mapping")
     for mapping in mappings:
         ebs = mapping.get("Ebs") or {}
         size = int(ebs["VolumeSize"]) if ebs.get("VolumeSize") else None
         if mapping["DeviceName"] == image.root_device_name:
             check_root_volume(image, size)
-        elif ebs and size is None:
-            raise Refused("MissingParameter", "The request must contain the parameter size or snapshotId")
         iops = int(ebs["Iops"]) if ebs.get("Iops") else None
         throughput = int(ebs["Throughput"]) if ebs.get("Throughput") else None
         if ebs:
             check_volume_settings(ebs.get("VolumeType", "gp2"), size=size, iops=iops, throughput=throughput)
-        if ebs.get("KmsKeyId") and str(ebs.get("Encrypted", "")).lower() == "false":
-            raise Refused("InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted.")
 
 
 def _check_spot_options(launch: Launch) -> None:
-    options = launch.data.get("InstanceMarketOptions") or {}
-    if options and not options.get("MarketType"):
-        raise Refused("MissingParameter", "The request must contain the parameter MarketType.")
-    text = (options.get("SpotOptions") or {}).get("MaxPrice")
-    invalid_price = invalid_value(f"Invalid value '{text}' for spotPrice")
-    try:
-        max_price = launch.max_price
-    except ValueError:
-        raise invalid_price from None
-    if max_price is None:
-        return  # On-Demand Instances
-    if math.isnan(max_price) or max_price <= 0:
-        raise invalid_price
-    if max_price < capacity.MIN_SPOT_PRICE:
+    max_price = launch.max_price
+    if max_price is not None and max_price < capacity.MIN_SPOT_PRICE:
         raise invalid_value(
             f"Invalid bid price: {max_price:g}. Bid price must be greater than or equal to {capacity.MIN_SPOT_PRICE:g}"
         )
@@ -314,20 +273,17 @@ def check_valid_request(call: PendingCall) -> None:
 
 @rule("ec2", "CreateCapacityReservation")
 def check_new_reservation(call: PendingCall) -> None:
-    """Refuse a reservation of an unknown type, of a number that is not allowed, or where EC2 has no capacity."""
+    """Refuse a reservation of an unknown type, or where EC2 has no capacity."""
     instance_type, zone = str(call.get("InstanceType")), str(call.get("AvailabilityZone"))
     if instance_type not in INSTANCE_TYPES:
         raise invalid_value(f"Invalid value '{instance_type}' for InstanceType.")
-    count = int(call.get("InstanceCount"))
-    if not 1 <= count <= MAX_RESERVED_INSTANCES:
-        raise invalid_value(f"Invalid value '{count}' for InstanceCount.")
     check_offered(call.region, instance_type, [zone])
-    check_vcpu_quota(call.backend, instance_type, count, is_spot=False)
+    check_vcpu_quota(call.backend, instance_type, int(call.get("InstanceCount")), is_spot=False)
     if not capacity.has_capacity(call.region, instance_type, zone):
         raise capacity.insufficient_capacity(call.region, instance_type, zone)
 
 
-@rule("ec2", "CancelCapacityReservation", "ModifyCapacityReservation")
+@rule("ec2", "CancelCapacityReservation")
 def check_existing_reservation(call: PendingCall) -> None:
-    """Refuse to cancel or to change a reservation that does not exist, or is cancelled."""
+    """Refuse to cancel a reservation that does not exist, or is cancelled."""
     find_target(call.backend, str(call.get("CapacityReservationId")))

@@ -22,30 +22,18 @@ from cfngen.sandbox.services.launch import IMAGE_PARAMETER, from_template
 from cfngen.sandbox.services.launch_checks import check_request, check_user_data
 from cfngen.sandbox.services.mixed_instances_policies import overrides_of, policy_in_effect, template_of
 from cfngen.sandbox.services.resource_tags import check_tags
-from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule, validation_error
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
-HOP_LIMITS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
-TAGGABLE_TYPES = frozenset({"instance", "volume", "network-interface", "spot-instances-request"})
 MESSAGE_PREFIX = "You must use a valid fully-formed launch template. "  # of Auto Scaling's errors
 
 
 @rule("ec2", "CreateLaunchTemplate", "CreateLaunchTemplateVersion")
 def check_data_of_a_template(call: PendingCall) -> None:
-    """Refuse the few invalid settings of a launch template that EC2 checks: user data, tags, metadata options."""
+    """Refuse the few invalid settings of a launch template that EC2 checks: user data and tags."""
     data = call.get("LaunchTemplateData") or {}
     check_user_data(data.get("UserData"))
-    tag_specifications = data.get("TagSpecifications") or []
-    resource_types = [specification.get("ResourceType") for specification in tag_specifications]
-    if repeated := sorted({name for name in resource_types if resource_types.count(name) > 1}):
-        raise invalid_value(f"Duplicate tag specifications for resource type {repeated[0]}")
-    for specification in tag_specifications:
-        resource_type = specification.get("ResourceType")
-        if resource_type not in TAGGABLE_TYPES:
-            raise invalid_value(f"'{resource_type}' is not a valid taggable resource type for this operation.")
+    for specification in data.get("TagSpecifications") or []:
         check_tags(specification.get("Tags") or [])
-    hop_limit = (data.get("MetadataOptions") or {}).get("HttpPutResponseHopLimit")
-    if hop_limit is not None and int(hop_limit) not in HOP_LIMITS:
-        raise invalid_value(f"Invalid value '{hop_limit}' for HttpPutResponseHopLimit")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")

@@ -1,8 +1,8 @@
-"""Elastic Load Balancing: load balancers, their target groups and health checks, and the listeners between them.
+"""Elastic Load Balancing: network load balancers, their target groups, and the listeners between them.
 
 Conditions: API reference of Elastic Load Balancing (CreateLoadBalancer, SetSecurityGroups, CreateTargetGroup,
 RegisterTargets, CreateListener), user guide of network load balancers ("Availability Zones", "Security groups", "Target
-groups", "Health checks", "Listeners", "Quotas").
+groups", "Listeners", "Quotas").
 """
 
 from __future__ import annotations
@@ -16,27 +16,23 @@ from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
 MIN_FREE_ADDRESSES = 8  # of each subnet
-MIN_APPLICATION_ZONES = 2  # of an application load balancer
 MAX_LOAD_BALANCERS = 50  # of each type in a region
 MAX_SECURITY_GROUPS = 5
 MAX_TAGS = 50
 INVALID_CONFIGURATION = "InvalidConfigurationRequest"
-MAX_LISTENERS = 50  # of a load balancer
-DRAINING_SECONDS = range(3_601)
 
 
 @rule("elbv2", "CreateLoadBalancer")
 def check_name_and_quota(call: PendingCall) -> None:
     """Refuse a name in use, a load balancer beyond the quota, and too many tags."""
-    name, balancer_type = call.get("Name", ""), call.get("Type") or "application"
-    existing = list(call.backend.load_balancers.values())
+    name, existing = call.get("Name", ""), list(call.backend.load_balancers.values())
     if name in [balancer.name for balancer in existing]:
         # With the same settings, AWS returns the existing load balancer (API, CreateLoadBalancer): not emulated.
         raise Refused(
             "DuplicateLoadBalancerName",
             f"A load balancer with the same name '{name}' exists, but with different settings",
         )
-    if sum(balancer.type == balancer_type for balancer in existing) >= MAX_LOAD_BALANCERS:
+    if sum(balancer.type == call.get("Type") for balancer in existing) >= MAX_LOAD_BALANCERS:
         raise Refused("TooManyLoadBalancers", "The maximum number of load balancers has been reached")
     if len(call.get("Tags") or []) > MAX_TAGS:
         raise Refused("TooManyTags", "The maximum number of tags has been reached")
@@ -56,13 +52,6 @@ def check_subnets(call: PendingCall) -> None:
             INVALID_CONFIGURATION,
             "A load balancer cannot be attached to multiple subnets in the same Availability Zone",
         )
-    if call.operation == "CreateLoadBalancer":
-        balancer_type = call.get("Type") or "application"
-    else:
-        balancer_type = _get_balancer(call).type
-    if balancer_type == "application" and len(subnets) < MIN_APPLICATION_ZONES:
-        message = "At least two subnets in two different Availability Zones must be specified"
-        raise validation_error(message)
     current_ids: set[str] = set()
     if call.operation == "SetSubnets":
         balancer = _get_balancer(call)
@@ -99,7 +88,7 @@ def check_security_groups(call: PendingCall) -> None:
     if call.operation == "SetSecurityGroups":
         balancer = _get_balancer(call)
         vpc_id = balancer.vpc_id
-        if balancer.type == "network" and group_ids and not balancer.security_groups:
+        if group_ids and not balancer.security_groups:
             raise Refused(
                 INVALID_CONFIGURATION,
                 "You cannot set security groups on a Network Load Balancer which was created without any security "
@@ -119,14 +108,6 @@ def check_security_groups(call: PendingCall) -> None:
             raise Refused("InvalidSecurityGroup", f"The security group '{group_id}' does not exist")
         if group.vpc_id != vpc_id:
             raise Refused(INVALID_CONFIGURATION, f"Security group '{group_id}' does not belong to VPC '{vpc_id}'")
-
-
-@rule("elbv2", "ModifyLoadBalancerAttributes")
-def check_attributes(call: PendingCall) -> None:
-    """Refuse a call without attributes, and one for a load balancer that does not exist."""
-    _get_balancer(call)
-    if not call.get("Attributes"):
-        raise validation_error("Attributes cannot be empty")
 
 
 @rule("elbv2", "DeleteLoadBalancer")
@@ -167,31 +148,6 @@ def check_target_group(call: PendingCall) -> None:
         )
 
 
-@rule("elbv2", "CreateTargetGroup", "ModifyTargetGroup")
-def check_health_check(call: PendingCall) -> None:
-    """Refuse health checks with a timeout longer than the interval, or with a path that is not one."""
-    group = call.backend.target_groups.get(call.get("TargetGroupArn"))
-    interval = call.get("HealthCheckIntervalSeconds") or getattr(group, "health_check_interval_seconds", None) or 30
-    timeout = call.get("HealthCheckTimeoutSeconds") or getattr(group, "health_check_timeout_seconds", None)
-    if timeout is not None and int(timeout) > int(interval):
-        raise validation_error(
-            f"Health check timeout '{timeout}' must be smaller than or equal to the interval '{interval}'"
-        )
-    path = call.get("HealthCheckPath")
-    if path is not None and not path.startswith("/"):
-        raise validation_error(f"Health check path '{path}' must begin with a '/' character")
-
-
-@rule("elbv2", "ModifyTargetGroupAttributes")
-def check_draining(call: PendingCall) -> None:
-    """Refuse targets that are drained for longer than an hour, and a target group that does not exist."""
-    _get_target_group(call, call.get("TargetGroupArn"))
-    for attribute in call.get("Attributes") or []:
-        key, value = attribute["Key"], str(attribute.get("Value", ""))
-        if key == "deregistration_delay.timeout_seconds" and int(value) not in DRAINING_SECONDS:
-            raise validation_error(f"'{key}' value '{value}' must be between '0-{DRAINING_SECONDS[-1]}' inclusive")
-
-
 @rule("elbv2", "RegisterTargets")
 def check_targets(call: PendingCall) -> None:
     """Refuse instances that are not in the VPC, and addresses outside of it."""
@@ -205,9 +161,7 @@ def check_targets(call: PendingCall) -> None:
 
 
 def _check_target_instance(call: PendingCall, instance_id: str, vpc_id: str) -> None:
-    """Refuse what is no id of an instance, and an instance that is not in the VPC or is gone."""
-    if not instance_id.startswith("i-"):
-        raise validation_error(f"Instance ID '{instance_id}' is not valid")
+    """Refuse an instance that is not in the VPC or is gone."""
     instances = {item.id: item for item in _ec2_backend(call).all_instances()}
     instance = instances.get(instance_id)
     if instance is None or instance.vpc_id != vpc_id or instance.state == "terminated":
@@ -223,11 +177,7 @@ def _check_target_address(text: str, subnet_ranges: list[ipaddress.IPv4Network])
 
     AWS takes a private address of another network if the target names an Availability Zone, which is not modelled.
     """
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        raise validation_error(f"The IP address '{text}' is not a valid IPv4 address") from None
-    if not any(address in network for network in subnet_ranges):
+    if not any(ipaddress.ip_address(text) in network for network in subnet_ranges):
         raise validation_error(
             f"The Availability Zone is required for IP address '{text}' because it is not in the VPC"
         )
@@ -235,7 +185,7 @@ def _check_target_address(text: str, subnet_ranges: list[ipaddress.IPv4Network])
 
 @rule("elbv2", "CreateListener", "ModifyListener")
 def check_listener(call: PendingCall) -> None:
-    """Refuse a used port, a listener beyond the quota, and target groups that do not fit."""
+    """Refuse a used port, and target groups that do not fit."""
     backend = call.backend
     arn = call.get("LoadBalancerArn") or _balancer_of_listener(call)
     balancer = backend.load_balancers.get(arn)
@@ -246,8 +196,6 @@ def check_listener(call: PendingCall) -> None:
     other_listeners = [listener for listener in balancer.listeners.values() if listener is not current]
     if any(str(listener.port) == str(port) for listener in other_listeners):
         raise Refused("DuplicateListener", "A listener already exists on this port for this load balancer")
-    if call.operation == "CreateListener" and len(balancer.listeners) >= MAX_LISTENERS:
-        raise Refused("TooManyListeners", "The maximum number of listeners has been reached")
     for action in call.get("DefaultActions") or []:
         _check_target_group(call, action["TargetGroupArn"], balancer)
 

@@ -22,19 +22,12 @@ from cfngen.sandbox.services.launch import from_template
 from cfngen.sandbox.services.launch_checks import is_offered
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
-ON_DEMAND_STRATEGIES = ("lowest-price", "prioritized")
-SPOT_STRATEGIES = ("capacity-optimized", "capacity-optimized-prioritized", "lowest-price", "price-capacity-optimized")
-MAX_OVERRIDES = 40  # instance types of a mixed instances policy
-MAX_REQUIREMENTS = 4  # sets of instance requirements
-PERCENTAGES, POOL_COUNTS = range(101), range(1, 21)
 # kubernetes/kops#7066 and kubernetes-sigs/cluster-api-provider-aws#4656 have the code and the words.
 MARKET_OPTIONS_MESSAGE = (
     "Incompatible launch template: You cannot use a launch template that is set to request Spot Instances "
     "(InstanceMarketOptions) when you configure an Auto Scaling group with a mixed instances policy. Add a different "
     "launch template to the group and try again."
 )
-REQUIRED = ("VCpuCount", "MemoryMiB")  # of these, the minimum too
-RANGES = (*REQUIRED, "AcceleratorCount")
 
 
 def overrides_of(policy: JsonObject) -> Sequence[JsonObject]:
@@ -92,96 +85,20 @@ def policy_rule(check: Callable[[JsonObject], None]) -> Callable[[JsonObject], N
     return check
 
 
-def distribution_rule(check: Callable[[JsonObject], None]) -> Callable[[JsonObject], None]:
-    """Register a check of the InstancesDistribution of a policy."""
-    policy_rule(lambda policy: check(policy["InstancesDistribution"]))
-    return check
-
-
 @policy_rule
-def check_strategies(policy: JsonObject) -> None:
-    """Refuse allocation strategies that do not exist, or cannot be used with attribute-based selection."""
-    distribution = policy["InstancesDistribution"]
-    for key, strategies, prioritized in (
-        ("OnDemandAllocationStrategy", ON_DEMAND_STRATEGIES, "prioritized"),
-        ("SpotAllocationStrategy", SPOT_STRATEGIES, "capacity-optimized-prioritized"),
-    ):
-        strategy = distribution.get(key)
-        if strategy is None:
-            continue
-        if strategy not in strategies:
-            raise validation_error(f"{key} {strategy} is none of {', '.join(strategies)}")
-        if strategy == prioritized and uses_requirements(policy):
-            raise validation_error(f"{key} {strategy} cannot be used with InstanceRequirements")
-
-
-@distribution_rule
-def check_on_demand_base(distribution: JsonObject) -> None:
-    """Refuse a base of On-Demand capacity below zero."""
-    base = int(distribution.get("OnDemandBaseCapacity") or 0)
-    if base < 0:
-        raise validation_error(f"OnDemandBaseCapacity must be 0 or more, and is {base}")
-
-
-@distribution_rule
-def check_on_demand_percentage(distribution: JsonObject) -> None:
-    """Refuse a percentage of On-Demand capacity outside of 0 to 100."""
-    percentage = distribution.get("OnDemandPercentageAboveBaseCapacity")
-    if percentage is not None and int(percentage) not in PERCENTAGES:
-        raise validation_error(f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percentage}")
-
-
-@distribution_rule
-def check_spot_pools(distribution: JsonObject) -> None:
-    """Refuse a number of Spot pools out of range, or with another strategy than lowest-price."""
-    pools = distribution.get("SpotInstancePools")
-    strategy = distribution.get("SpotAllocationStrategy", "lowest-price")
-    if pools is not None and (strategy != "lowest-price" or int(pools) not in POOL_COUNTS):
-        raise validation_error("SpotInstancePools must be between 1 and 20, with the strategy lowest-price only")
-
-
-@distribution_rule
-def check_spot_price(distribution: JsonObject) -> None:
-    """Refuse a maximum price that is not a number of dollars, or too low; an empty one removes it."""
-    max_price = str(distribution.get("SpotMaxPrice") or "")
-    if not max_price:
-        return
-    if not max_price.replace(".", "", 1).isdecimal():
-        raise validation_error(f"SpotMaxPrice {max_price} is no price")
-    if float(max_price) < MIN_SPOT_PRICE:
+def check_spot_price(policy: JsonObject) -> None:
+    """Refuse a maximum price that is too low; an empty one removes it."""
+    max_price = policy["InstancesDistribution"].get("SpotMaxPrice")
+    if max_price and float(max_price) < MIN_SPOT_PRICE:
         raise validation_error(f"SpotMaxPrice {max_price} is less than {MIN_SPOT_PRICE}")
 
 
 @policy_rule
-def check_number_of_overrides(policy: JsonObject) -> None:
-    """Refuse more instance types or sets of requirements than a group can have."""
-    overrides = overrides_of(policy)
-    if len(overrides) > MAX_OVERRIDES:
-        raise validation_error(f"A group has {MAX_OVERRIDES} instance types at most, and not {len(overrides)}")
-    requirements = sum(1 for override in overrides if override.get("InstanceRequirements"))
-    if requirements > MAX_REQUIREMENTS:
-        raise validation_error(f"A group has {MAX_REQUIREMENTS} InstanceRequirements at most, and not {requirements}")
-
-
-@policy_rule
 def check_instance_types(policy: JsonObject) -> None:
-    """Refuse an instance type that stands twice or does not exist (whether Auto Scaling looks it up is assumed)."""
+    """Refuse an instance type that does not exist (whether Auto Scaling looks it up is assumed)."""
     types = [override["InstanceType"] for override in overrides_of(policy) if override.get("InstanceType")]
-    if len(set(types)) < len(types):
-        raise validation_error(f"Each instance type stands once in the overrides: {', '.join(types)}")
     if unknown := [instance_type for instance_type in types if instance_type not in INSTANCE_TYPES]:
         raise validation_error(f"Invalid instance type: {', '.join(unknown)}")
-
-
-@policy_rule
-def check_types_or_requirements(policy: JsonObject) -> None:
-    """Refuse instance types beside requirements: in one override, or in several of one group.
-
-    "If you specify InstanceRequirements, you can't specify InstanceType."
-    """
-    overrides = overrides_of(policy)
-    if uses_requirements(policy) and any(override.get("InstanceType") for override in overrides):
-        raise validation_error("The overrides have either InstanceType or InstanceRequirements, and not both")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
@@ -195,45 +112,6 @@ def check_market_options(call: PendingCall) -> None:
         return  # that the template does not exist has its own rule
     if data.get("InstanceMarketOptions"):
         raise Refused("InvalidQueryParameter", MARKET_OPTIONS_MESSAGE)
-
-
-def requirements_rule(check: Callable[[JsonObject], None]) -> Callable[[JsonObject], None]:
-    """Register a check of each InstanceRequirements of a policy."""
-
-    def check_all(policy: JsonObject) -> None:
-        for override in overrides_of(policy):
-            if override.get("InstanceRequirements") is not None:
-                check(override["InstanceRequirements"])
-
-    policy_rule(check_all)
-    return check
-
-
-@requirements_rule
-def check_required_ranges(requirements: JsonObject) -> None:
-    """Refuse requirements without a number of vCPUs and a size of memory; both need a minimum, which may be 0."""
-    for name in REQUIRED:
-        if (requirements.get(name) or {}).get("Min") is None:
-            raise validation_error(f"InstanceRequirements must have {name} with a Min")
-
-
-@requirements_rule
-def check_ranges(requirements: JsonObject) -> None:
-    """Refuse ranges whose minimum is above the maximum."""
-    for name in RANGES:
-        bounds = requirements.get(name) or {}
-        low, high = bounds.get("Min"), bounds.get("Max")
-        if low is not None and high is not None and float(low) > float(high):
-            raise validation_error(f"The Min of {name}, {low}, is greater than its Max, {high}")
-
-
-@requirements_rule
-def check_allowed_or_excluded(requirements: JsonObject) -> None:
-    """Refuse allowed beside excluded instance types."""
-    if requirements.get("AllowedInstanceTypes") and requirements.get("ExcludedInstanceTypes"):
-        raise validation_error(
-            "InstanceRequirements has either AllowedInstanceTypes or ExcludedInstanceTypes, not both"
-        )
 
 
 def matching_types(region: str, requirements: JsonObject, architecture: str) -> list[str]:

@@ -16,45 +16,61 @@ _EVERYWHERE = frozenset(
 )
 
 
-def _within(name: str, members: str) -> str:
+def within(name: str, members: str) -> str:
+    """Return the names of members of a parameter, separated by spaces."""
     return " ".join(f"{name}.{member}" for member in members.split())
 
 
-_HOOK = "LifecycleHookName LifecycleTransition HeartbeatTimeout DefaultResult"
+_HOOK = """
+    LifecycleHookName LifecycleTransition=autoscaling:EC2_INSTANCE_TERMINATING HeartbeatTimeout DefaultResult=CONTINUE
+"""
 _REQUIREMENTS = """
     VCpuCount MemoryMiB InstanceGenerations AllowedInstanceTypes ExcludedInstanceTypes BurstablePerformance BareMetal
     LocalStorage CpuManufacturers AcceleratorCount AcceleratorTypes=gpu AcceleratorManufacturers AcceleratorNames
     MaxSpotPriceAsPercentageOfOptimalOnDemandPrice OnDemandMaxPricePercentageOverLowestPrice
 """
+_DISTRIBUTION = """
+    OnDemandAllocationStrategy=lowest-price OnDemandAllocationStrategy=prioritized
+    OnDemandBaseCapacity OnDemandPercentageAboveBaseCapacity SpotInstancePools SpotMaxPrice
+    SpotAllocationStrategy=capacity-optimized SpotAllocationStrategy=capacity-optimized-prioritized
+    SpotAllocationStrategy=lowest-price SpotAllocationStrategy=price-capacity-optimized
+"""
 _GROUP = f"""
     AutoScalingGroupName MinSize MaxSize DesiredCapacity AvailabilityZones VPCZoneIdentifier LaunchTemplate
-    CapacityRebalance CapacityReservationSpecification MaxInstanceLifetime MixedInstancesPolicy.InstancesDistribution
+    CapacityRebalance CapacityReservationSpecification MaxInstanceLifetime
+    {within("MixedInstancesPolicy.InstancesDistribution", _DISTRIBUTION)}
     MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification
     MixedInstancesPolicy.LaunchTemplate.Overrides.InstanceType
-    {_within("MixedInstancesPolicy.LaunchTemplate.Overrides.InstanceRequirements", _REQUIREMENTS)}
+    {within("MixedInstancesPolicy.LaunchTemplate.Overrides.InstanceRequirements", _REQUIREMENTS)}
+"""
+_VOLUME = """
+    Encrypted=true Iops KmsKeyId Throughput VolumeType=gp2 VolumeType=gp3 VolumeType=io1 VolumeType=io2
 """
 _LAUNCH = f"""
-    ImageId InstanceType KeyName UserData IamInstanceProfile CapacityReservationSpecification TagSpecifications
-    BlockDeviceMappings.DeviceName
-    {_within("BlockDeviceMappings.Ebs", "DeleteOnTermination Encrypted Iops KmsKeyId Throughput VolumeSize VolumeType")}
-    InstanceMarketOptions.MarketType {_within("InstanceMarketOptions.SpotOptions", "MaxPrice SpotInstanceType")}
-    {_within("MetadataOptions", "HttpEndpoint HttpPutResponseHopLimit HttpTokens InstanceMetadataTags")}
+    ImageId InstanceType KeyName UserData IamInstanceProfile
+    {within("TagSpecifications", "ResourceType=instance ResourceType=network-interface ResourceType=volume Tags")}
+    CapacityReservationSpecification.CapacityReservationPreference=open
+    CapacityReservationSpecification.CapacityReservationPreference=none
+    CapacityReservationSpecification.CapacityReservationTarget
+    BlockDeviceMappings.DeviceName {within("BlockDeviceMappings.Ebs", f"DeleteOnTermination VolumeSize {_VOLUME}")}
+    InstanceMarketOptions.MarketType=spot {within("InstanceMarketOptions.SpotOptions", "MaxPrice SpotInstanceType")}
+    {within("MetadataOptions", "HttpEndpoint HttpPutResponseHopLimit=1 HttpTokens InstanceMetadataTags")}
 """
 _TEMPLATE = f"""
     {_LAUNCH} {
-    _within("NetworkInterfaces", "AssociatePublicIpAddress DeleteOnTermination DeviceIndex Groups NetworkInterfaceId")
+    within("NetworkInterfaces", "AssociatePublicIpAddress DeleteOnTermination DeviceIndex=0 Groups NetworkInterfaceId")
 }
 """
 _PERMISSION = f"""
     GroupId TagSpecifications
-    {_within("IpPermissions", "IpProtocol FromPort ToPort IpRanges UserIdGroupPairs PrefixListIds")}
+    {within("IpPermissions", "IpProtocol FromPort ToPort IpRanges UserIdGroupPairs PrefixListIds")}
 """
 _ROUTE = """
     RouteTableId DestinationCidrBlock DestinationPrefixListId GatewayId InstanceId NatGatewayId NetworkInterfaceId
     TransitGatewayId VpcPeeringConnectionId
 """
 _HEALTH_CHECK = """
-    HealthCheckProtocol=HTTPS HealthCheckPath HealthCheckIntervalSeconds HealthCheckTimeoutSeconds
+    HealthCheckProtocol=HTTPS HealthCheckPath=/readyz HealthCheckIntervalSeconds HealthCheckTimeoutSeconds
     HealthyThresholdCount UnhealthyThresholdCount HealthCheckEnabled=true
 """
 _LISTENER = "Port Protocol=TCP DefaultActions.Type=forward DefaultActions.TargetGroupArn"
@@ -64,11 +80,11 @@ MODELLED: Mapping[str, frozenset[str]] = {
     call: frozenset(names.split())
     for call, names in {
         "autoscaling.CreateAutoScalingGroup": f"""
-            {_GROUP} TargetGroupARNs Tags {_within("LifecycleHookSpecificationList", _HOOK)}
+            {_GROUP} TargetGroupARNs Tags {within("LifecycleHookSpecificationList", _HOOK)}
         """,
         "autoscaling.UpdateAutoScalingGroup": _GROUP,
         "autoscaling.PutLifecycleHook": f"AutoScalingGroupName {_HOOK}",
-        "cloudfront.CreateOriginAccessControl": _within(
+        "cloudfront.CreateOriginAccessControl": within(
             "OriginAccessControlConfig",
             "Name Description SigningProtocol=sigv4 SigningBehavior=always OriginAccessControlOriginType=s3",
         ),
@@ -77,24 +93,24 @@ MODELLED: Mapping[str, frozenset[str]] = {
         "ec2.AuthorizeSecurityGroupEgress": _PERMISSION,
         "ec2.AuthorizeSecurityGroupIngress": _PERMISSION,
         "ec2.CreateDhcpOptions": f"""
-            {_within("DhcpConfigurations", "domain-name domain-name-servers")} TagSpecifications
+            {within("DhcpConfigurations", "domain-name domain-name-servers=AmazonProvidedDNS")} TagSpecifications
         """,
         "ec2.CreateLaunchTemplate": f"""
-            LaunchTemplateName TagSpecifications {_within("LaunchTemplateData", _TEMPLATE)}
+            LaunchTemplateName TagSpecifications {within("LaunchTemplateData", _TEMPLATE)}
         """,
         "ec2.CreateLaunchTemplateVersion": f"""
-            LaunchTemplateId SourceVersion VersionDescription {_within("LaunchTemplateData", _TEMPLATE)}
+            LaunchTemplateId SourceVersion VersionDescription {within("LaunchTemplateData", _TEMPLATE)}
         """,
         "ec2.CreateNetworkInterface": """
             SubnetId Description Groups PrivateIpAddress PrivateIpAddresses TagSpecifications
         """,
         "ec2.CreateRoute": _ROUTE,
-        "ec2.CreateVolume": "AvailabilityZone Size VolumeType Encrypted KmsKeyId Iops Throughput TagSpecifications",
+        "ec2.CreateVolume": f"AvailabilityZone Size TagSpecifications {_VOLUME}",
         "ec2.ReplaceRoute": _ROUTE,
         "ec2.RunInstances": f"MinCount MaxCount LaunchTemplate Placement.AvailabilityZone SubnetId {_LAUNCH}",
         "elbv2.CreateListener": f"LoadBalancerArn Tags {_LISTENER}",
         "elbv2.CreateLoadBalancer": """
-            Name Type Scheme=internal Scheme=internet-facing Subnets SecurityGroups Tags IpAddressType=ipv4
+            Name Type=network Scheme=internal Scheme=internet-facing Subnets SecurityGroups Tags IpAddressType=ipv4
         """,
         "elbv2.CreateTargetGroup": f"""
             Name Protocol=TCP Port VpcId TargetType=instance TargetType=ip Tags {_HEALTH_CHECK}
@@ -107,7 +123,7 @@ MODELLED: Mapping[str, frozenset[str]] = {
         """,
         "elbv2.ModifyTargetGroup": f"TargetGroupArn {_HEALTH_CHECK}",
         "elbv2.ModifyTargetGroupAttributes": """
-            TargetGroupArn Attributes.deregistration_delay.timeout_seconds
+            TargetGroupArn Attributes.deregistration_delay.timeout_seconds=60
             Attributes.preserve_client_ip.enabled=true Attributes.preserve_client_ip.enabled=false
             Attributes.target_health_state.unhealthy.connection_termination.enabled=true
             Attributes.target_health_state.unhealthy.connection_termination.enabled=false
@@ -116,7 +132,7 @@ MODELLED: Mapping[str, frozenset[str]] = {
         "elbv2.SetSubnets": "LoadBalancerArn Subnets",
         "s3.CreateBucket": "Bucket CreateBucketConfiguration ObjectOwnership",
         "s3.PutBucketAcl": "Bucket",
-        "s3.PutBucketLifecycleConfiguration": "Bucket " + _within(
+        "s3.PutBucketLifecycleConfiguration": "Bucket " + within(
             "LifecycleConfiguration.Rules",
             "ID Status Prefix Filter.Prefix Expiration.Days NoncurrentVersionExpiration.NoncurrentDays "
             "AbortIncompleteMultipartUpload",
@@ -133,9 +149,16 @@ the key B. A name stands for everything in it; with `=`, for this value only."""
 def unmodelled_parameter(service: str, operation: str, parameters: JsonObject) -> str:
     """Return the first parameter that is not modelled, with `=` and its value if others are; empty if there is none."""
     modelled = MODELLED.get(f"{service}.{operation}")
-    if modelled is None:
-        return ""
-    setting = next((setting for setting in _settings(parameters) if not _is_modelled(setting, modelled)), "")
+    return "" if modelled is None else unmodelled_setting(parameters, modelled)
+
+
+def unmodelled_setting(settings: JsonObject, modelled: frozenset[str]) -> str:
+    """Return the first setting that is not modelled, as `unmodelled_parameter` does.
+
+    Args:
+        modelled: names of settings, in the form of those in `MODELLED`.
+    """
+    setting = next((setting for setting in _settings(settings) if not _is_modelled(setting, modelled)), "")
     name = setting.partition("=")[0]
     return setting if any(other.startswith(f"{name}=") for other in modelled) else name
 

@@ -55,10 +55,7 @@ def check_place_of_an_interface(call: PendingCall) -> None:
 def check_groups_of_an_interface(call: PendingCall) -> None:
     """Refuse to replace the security groups of an interface by ones that it cannot have."""
     interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
-    if "Groups" in call.parameters:
-        if not call.get("Groups"):
-            raise invalid_value("The list of security groups of an interface must not be empty")
-        check_security_groups(call.backend, call.get("Groups"), interface.subnet)
+    check_security_groups(call.backend, call.get("Groups") or [], interface.subnet)
 
 
 @rule("ec2", "DeleteNetworkInterface")

@@ -23,11 +23,6 @@ Document = JsonObject
 Principal = tuple[str, str]
 """The kind, such as `AWS` or `Service`, and the name; for `"Principal": "*"` both are `*`."""
 
-ELEMENTS = frozenset(
-    {"Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition"}
-)
-"""The elements that a statement can have."""
-
 IDENTITY_ARN = re.compile(r"arn:([^:]+):(iam|sts)::(\d{12}):(.+)")
 # The ARN of an identity provider, which need not exist, or the domain name of one that every account has.
 FEDERATED_PRINCIPAL = re.compile(
@@ -54,6 +49,15 @@ def parse(text: str) -> Document:
 def statements(document: Document) -> list[JsonDict]:
     """Return the statements of a document; a single statement may be written without a list."""
     return [statement for statement in as_list(document.get("Statement")) if isinstance(statement, dict)]
+
+
+def is_of_templates(document: Document) -> bool:
+    """Return whether a policy of a bucket or a key has the form of those in the templates; others are not modelled."""
+    return document.get("Version", "2012-10-17") == "2012-10-17" and all(
+        set(statement) - {"Sid", "Condition"} == {"Effect", "Principal", "Action", "Resource"}
+        and statement["Effect"] in ("Allow", "Deny")
+        for statement in statements(document)
+    )
 
 
 def as_list(value: Expression) -> list[Expression]:

@@ -140,8 +140,6 @@ def _count_in_service(group: MotoModel) -> int:
     seconds = duration_of(group.region, PASSED_HEALTH_CHECK)
     now, in_service = time_in(group.region), 0
     for state in group.active_instances():
-        if state.lifecycle_state != "InService":
-            continue
         wait = _launched_at(state) + seconds - now
         if wait <= 0:
             in_service += 1
@@ -156,8 +154,7 @@ def _replace_expired(group: MotoModel) -> None:
     lifetime = group_lifetime_and_reservation.max_instance_lifetime(group)
     desired = int(group.desired_capacity or 0)
     active = group.active_instances()
-    is_busy = len(active) < desired or any(state.lifecycle_state != "InService" for state in active)
-    if not lifetime or is_busy or is_suspended(group, "Launch", "Terminate"):
+    if not lifetime or len(active) < desired or is_suspended(group, "Launch", "Terminate"):
         return
     expired = [
         state

@@ -1,7 +1,7 @@
 """Tags of EC2's resources, and tags in instance metadata, where EC2 allows fewer characters in keys.
 
-EC2 user guide, "Tag your Amazon EC2 resources": fifty for each resource, keys of up to 128 characters and values of up
-to 256, no key that begins with aws:. "View tags for your EC2 instances using instance metadata" and "Configure instance
+EC2 user guide, "Tag your Amazon EC2 resources": fifty for each resource; `string_checks` has the limits of keys and
+values. "View tags for your EC2 instances using instance metadata" and "Configure instance
 metadata options for new instances": options that a launch template omits default to the account's
 (ModifyInstanceMetadataDefaults).
 """
@@ -15,7 +15,6 @@ from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, r
 from cfngen.text_limits import METADATA_TAG_KEY
 
 MAX_TAGS = 50
-MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters
 TAGGING_OPERATIONS = (
     "AllocateAddress", "CreateCapacityReservation", "CreateDhcpOptions", "CreateInternetGateway",
     "CreateLaunchTemplate", "CreateNetworkInterface", "CreateRouteTable", "CreateSecurityGroup", "CreateSnapshot",
@@ -40,22 +39,16 @@ def check_tags_to_add(call: PendingCall) -> None:
 
 
 def check_tags(tags: Iterable[Mapping[str, str]], existing_keys: Set[str] = frozenset()) -> None:
-    """Refuse too many tags for a resource, too long ones, keys that begin with `aws:`, and two tags with the same key.
+    """Refuse too many tags for a resource, and two tags with the same key.
 
     Args:
         existing_keys: keys of the resource's current tags, without those that AWS has added.
     """
     keys = []
     for tag in tags:
-        key, value = tag.get("Key", ""), tag.get("Value", "")
+        key = tag.get("Key", "")
         if key in keys:
             raise invalid_value(f"Duplicate tag key '{key}' specified.")
-        if key.lower().startswith("aws:"):
-            raise invalid_value("Tag keys starting with 'aws:' are reserved for internal use")
-        if not 1 <= len(key) <= MAX_KEY_LENGTH:
-            raise invalid_value(f"Tag key exceeds the maximum length of {MAX_KEY_LENGTH} characters")
-        if len(value) > MAX_VALUE_LENGTH:
-            raise invalid_value(f"Tag value exceeds the maximum length of {MAX_VALUE_LENGTH} characters")
         keys.append(key)
     if len({*keys, *existing_keys}) > MAX_TAGS:
         raise Refused("TagLimitExceeded", f"More than {MAX_TAGS} tags specified")

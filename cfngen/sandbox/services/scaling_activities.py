@@ -1,9 +1,9 @@
 """Launches and terminations of an Auto Scaling group, which take time on AWS; moto 5.2 does both at once.
 
-- A lifecycle hook holds an instance during its launch (`Pending:Wait`) or termination (`Terminating:Wait`) until the
-  lifecycle action is completed, or until the heartbeat times out, which counts as the hook's default result. Heartbeats
-  extend it to 48 hours or 100 times the timeout at most (Auto Scaling user guide, "How lifecycle hooks work"). Deleting
-  a hook completes the actions that it holds (API, DeleteLifecycleHook).
+- A lifecycle hook holds an instance during its termination (`Terminating:Wait`) until the lifecycle action is
+  completed, or until the heartbeat times out. Heartbeats extend it to 48 hours or 100 times the timeout at most (Auto
+  Scaling user guide, "How lifecycle hooks work"). Deleting a hook completes the actions that it holds (API,
+  DeleteLifecycleHook). Hooks of launches are not modelled.
 - A terminated instance is replaced unless the desired capacity is decremented. The replacement is launched while the
   old instance still shuts down: launched 14 s, terminated three to five minutes after the call
   (awslabs/amazon-eks-ami#66).
@@ -29,9 +29,6 @@ from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.schedule import duration_of, run_after
 
-# The lifecycle transitions at which a hook can hold an instance.
-LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
-TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 MAX_HOLD_SECONDS = 48 * 3600
 MAX_HEARTBEATS = 100  # a hook holds an instance for this multiple of its heartbeat timeout at most
 # Names of durations, which are configured by `schedule.set_schedule`; `cfngen.sandbox.durations` has their values.
@@ -115,28 +112,16 @@ def terminate(group: MotoModel, state: MotoModel) -> None:
     """Start to terminate an instance of a group; if the group has a terminating hook, the hook holds it first."""
     if is_terminating(state):
         return
-    if not hold_by_hook(group, state, TERMINATING, "Terminating:Wait"):
+    if not _hold_by_hook(group, state):
         _begin_termination(group, state)
     elif observer := _OBSERVERS.get(group.region):
         observer.on_terminating(state.instance.id)
 
 
-def complete_held_action(group: MotoModel, state: MotoModel, result: str) -> None:
-    """Complete the lifecycle action of an instance that a hook holds.
-
-    Args:
-        result: CONTINUE or ABANDON. ABANDON terminates a launching instance and launches another one. A terminating
-            instance is terminated with either result.
-    """
+def complete_held_action(group: MotoModel, state: MotoModel) -> None:
+    """Complete the lifecycle action of an instance that a hook holds; it is terminated, whatever the result is."""
     state.hold = None
-    if state.lifecycle_state == "Terminating:Wait":
-        _begin_termination(group, state)
-    elif result == "ABANDON":
-        _begin_termination(group, state)
-        fill_to_desired_capacity(group)
-    else:
-        state.lifecycle_state = "InService"
-        _tell_listeners(group)
+    _begin_termination(group, state)
 
 
 def record_heartbeat(state: MotoModel) -> None:
@@ -148,20 +133,14 @@ def record_heartbeat(state: MotoModel) -> None:
         _schedule_timeout(state.auto_scaling_group, state, hold)
 
 
-def hold_by_hook(group: MotoModel, state: MotoModel, transition: str, waiting_state: str) -> bool:
-    """Hold an instance by the group's lifecycle hook for a transition; return False if the group has none.
-
-    Args:
-        transition: LAUNCHING or TERMINATING.
-        waiting_state: the lifecycle state while the hook holds it: `Pending:Wait` or `Terminating:Wait`.
-    """
+def _hold_by_hook(group: MotoModel, state: MotoModel) -> bool:
+    """Hold an instance by the group's lifecycle hook; return False if the group has none."""
     hooks = group.autoscaling_backend.lifecycle_hooks.values()
-    group_hooks = [candidate for candidate in hooks if candidate.auto_scaling_group_name == group.name]
-    hook = next((candidate for candidate in group_hooks if candidate.lifecycle_transition == transition), None)
+    hook = next((candidate for candidate in hooks if candidate.auto_scaling_group_name == group.name), None)
     if hook is None:
         return False
     now, heartbeat_timeout = time_in(group.region), int(hook.heartbeat_timeout)
-    state.lifecycle_state = waiting_state
+    state.lifecycle_state = "Terminating:Wait"
     state.hold = Hold(
         hook,
         deadline=now + heartbeat_timeout,
@@ -172,7 +151,7 @@ def hold_by_hook(group: MotoModel, state: MotoModel, transition: str, waiting_st
 
 
 def _schedule_timeout(group: MotoModel, state: MotoModel, hold: Hold) -> None:
-    """Complete the lifecycle action with the hook's default result once its deadline is over.
+    """Complete the lifecycle action once its deadline is over.
 
     A heartbeat moves the deadline and calls this function again; the check at the old deadline then does nothing.
     """
@@ -181,7 +160,7 @@ def _schedule_timeout(group: MotoModel, state: MotoModel, hold: Hold) -> None:
     def check_deadline() -> None:
         # The clock may show a moment less than the deadline: it adds up fractions.
         if hold_of(state) is hold and hold.deadline == deadline:
-            complete_held_action(group, state, hold.hook.default_result)
+            complete_held_action(group, state)
 
     run_after(group.region, deadline - time_in(group.region), check_deadline)
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from moto.elbv2.models import elbv2_backends
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoModel
-from cfngen.sandbox.services.mixed_instances_policies import policy_in_effect, template_of
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
-from cfngen.sandbox.services.scaling_activities import LAUNCHING, TERMINATING, held_state, hold_of, is_terminating
+from cfngen.sandbox.services.scaling_activities import held_state, hold_of, is_terminating
 
 SCALING_PROCESSES = {
     "Launch", "Terminate", "AddToLoadBalancer", "AlarmNotification", "AZRebalance", "HealthCheck", "InstanceRefresh",
@@ -21,26 +19,21 @@ SCALING_PROCESSES = {
 MAX_TAGS = 50
 MAX_TAGS_IN_CALL = 25  # for CreateOrUpdateTags and DeleteTags
 RESERVED_PREFIX = "aws:"
-LAUNCH_SOURCE_PARAMETERS = ("LaunchTemplate", "MixedInstancesPolicy")
 HEARTBEAT_TIMEOUTS = range(30, 7201)  # seconds
-ACTION_RESULTS = {"CONTINUE", "ABANDON"}
-MAX_HOOKS = 50  # of a group; Auto Scaling user guide, "Quotas for Auto Scaling resources and groups"
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
 def check_name(call: PendingCall) -> None:
-    """Refuse a name that is in use or invalid."""
+    """Refuse a name that is in use."""
     name = call.get("AutoScalingGroupName", "")
     if name in call.backend.autoscaling_groups:
         raise Refused(
             "AlreadyExists",
             f"AutoScalingGroup by this name already exists - A group with the name {name} already exists",
         )
-    if ":" in name:
-        raise validation_error(f"The name of an Auto Scaling group cannot have a colon: {name}")
 
 
-@rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
+@rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "PutLifecycleHook",
       "DescribeLifecycleHooks", "SuspendProcesses", "ResumeProcesses", "DeleteLifecycleHook")  # fmt: skip
 def check_group_exists(call: PendingCall) -> None:
     """Refuse operations on a group that does not exist."""
@@ -56,32 +49,12 @@ def check_sizes(call: PendingCall) -> None:
     min_size = call.get("MinSize", getattr(group, "min_size", 0))
     max_size = call.get("MaxSize", getattr(group, "max_size", 0))
     desired = call.get("DesiredCapacity")
-    for name, value in (("minSize", min_size), ("maxSize", max_size), ("desiredCapacity", desired or 0)):
-        if value < 0:
-            raise validation_error(
-                f"1 validation error detected: Value '{value}' at '{name}' failed to satisfy constraint: Member must "
-                "have value greater than or equal to 0"
-            )
     if min_size > max_size:
         raise validation_error(f"Max bound, {max_size}, must be greater than or equal to min bound, {min_size}")
     if desired is not None and not min_size <= desired <= max_size:
         raise validation_error(
             f"Desired capacity:{desired} must be between the specified min size:{min_size} and max size:{max_size}"
         )
-
-
-@rule("autoscaling", "SetDesiredCapacity")
-def check_desired_capacity(call: PendingCall) -> None:
-    """Refuse a desired capacity below the group's minimum size or above its maximum size."""
-    group, desired = _get_group(call), call.get("DesiredCapacity")
-    for bound, name, is_beyond in (
-        (group.max_size, "above max", desired > group.max_size),
-        (group.min_size, "below min", desired < group.min_size),
-    ):
-        if is_beyond:
-            raise validation_error(
-                f"New SetDesiredCapacity value {desired} is {name} value {bound} for the AutoScalingGroup."
-            )
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
@@ -105,27 +78,6 @@ def check_zones_and_subnets(call: PendingCall) -> None:
         )
     if call.operation == "CreateAutoScalingGroup" and not zones and not subnets:
         raise validation_error("At least one Availability Zone or VPC Subnet is required.")
-
-
-@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_launch_source(call: PendingCall) -> None:
-    """Refuse a group without exactly one launch source, and a launch template that has not exactly one name.
-
-    `launch_templates` has the checks of the launch template itself.
-    """
-    sources = [name for name in LAUNCH_SOURCE_PARAMETERS if call.get(name)]
-    if len(sources) > 1 or (call.operation == "CreateAutoScalingGroup" and not sources):
-        raise validation_error(
-            "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or "
-            "MixedInstancesPolicy parameter."
-        )
-    template = call.get("LaunchTemplate")
-    if call.get("MixedInstancesPolicy"):
-        template = template_of(policy_in_effect(call))
-        if not template:
-            raise validation_error("A mixed instances policy must have a launch template")
-    if template and bool(template.get("LaunchTemplateId")) == bool(template.get("LaunchTemplateName")):
-        raise validation_error("Valid requests must contain either launchTemplateId or LaunchTemplateName")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "AttachLoadBalancerTargetGroups")
@@ -168,24 +120,9 @@ def check_tag_calls(call: PendingCall) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
 def check_tags(call: PendingCall) -> None:
-    """Refuse repeated and reserved keys, and more tags than a group can have."""
-    new_tags = call.get("Tags", [])
-    keys = [tag["Key"] for tag in new_tags]
-    if len(set(keys)) < len(keys) and call.operation == "CreateAutoScalingGroup":
-        duplicates = sorted({key for key in keys if keys.count(key) > 1})
-        raise validation_error(f"Duplicate Keys Specified: {', '.join(duplicates)}")
-    if len(keys) > MAX_TAGS:
-        raise validation_error(f"The number of tags must not exceed {MAX_TAGS}, and is {len(keys)}")
-    for tag in new_tags:
-        if tag["Key"].lower().startswith(RESERVED_PREFIX):
-            raise validation_error(f"Only the AWS services can use the tag prefix {RESERVED_PREFIX}: {tag['Key']}")
-
-
-@rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
-def check_processes(call: PendingCall) -> None:
-    """Refuse unknown scaling processes."""
-    if unknown := sorted(set(call.get("ScalingProcesses", [])) - SCALING_PROCESSES):
-        raise validation_error(f"Unknown process type: {', '.join(unknown)}")
+    """Refuse more tags than a group can have."""
+    if len(tags := call.get("Tags", [])) > MAX_TAGS:
+        raise validation_error(f"The number of tags must not exceed {MAX_TAGS}, and is {len(tags)}")
 
 
 @rule("autoscaling", "DeleteAutoScalingGroup")
@@ -232,51 +169,19 @@ def _get_group(call: PendingCall) -> MotoModel:
     return call.backend.autoscaling_groups.get(call.get("AutoScalingGroupName"))
 
 
-@rule("autoscaling", "PutLifecycleHook")
+@rule("autoscaling", "CreateAutoScalingGroup", "PutLifecycleHook")
 def check_hook(call: PendingCall) -> None:
-    """Refuse an invalid hook, or more hooks than a group can have."""
-    existing = call.backend.describe_lifecycle_hooks(call.get("AutoScalingGroupName"))
-    name = call.get("LifecycleHookName", "")
-    is_new = name not in [existing_hook.name for existing_hook in existing]
-    if is_new and len(existing) >= MAX_HOOKS:
-        raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
-    check_specification(call.parameters, is_new=is_new)
-
-
-@rule("autoscaling", "CreateAutoScalingGroup")
-def check_hooks(call: PendingCall) -> None:
-    """Refuse a group with invalid hooks."""
-    specifications = call.get("LifecycleHookSpecificationList", [])
-    names = [specification.get("LifecycleHookName") for specification in specifications]
-    if len(set(names)) < len(names):
-        raise validation_error(f"Lifecycle hooks have names of their own: {', '.join(names)}")
-    if len(specifications) > MAX_HOOKS:
-        raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
-    for specification in specifications:
-        check_specification(specification, is_new=True)
-
-
-def check_specification(specification: JsonObject, *, is_new: bool) -> None:
-    """Refuse an invalid hook; one that is new in its group must have a transition."""
-    transition = specification.get("LifecycleTransition")
-    if transition not in (LAUNCHING, TERMINATING) and (is_new or transition is not None):
-        raise validation_error(f"Lifecycle transition {transition} is none of {LAUNCHING}, {TERMINATING}")
-    timeout = specification.get("HeartbeatTimeout")
-    if timeout is not None and int(timeout) not in HEARTBEAT_TIMEOUTS:
-        raise validation_error(
-            f"Heartbeat timeout must be between {HEARTBEAT_TIMEOUTS[0]} and {HEARTBEAT_TIMEOUTS[-1]} seconds, and is "
-            f"{timeout}"
-        )
-    result = specification.get("DefaultResult")
-    if result is not None and result not in ACTION_RESULTS:
-        raise validation_error(f"Lifecycle action result {result} is none of {', '.join(sorted(ACTION_RESULTS))}")
+    """Refuse a hook that may hold an instance for longer than Auto Scaling allows without a heartbeat."""
+    for hook in call.get("LifecycleHookSpecificationList") or [call.parameters]:
+        if int(hook.get("HeartbeatTimeout") or HEARTBEAT_TIMEOUTS[-1]) not in HEARTBEAT_TIMEOUTS:
+            raise validation_error(
+                f"Heartbeat timeout must be between {HEARTBEAT_TIMEOUTS[0]} and {HEARTBEAT_TIMEOUTS[-1]} seconds"
+            )
 
 
 @rule("autoscaling", "CompleteLifecycleAction", "RecordLifecycleActionHeartbeat")
 def check_active_action(call: PendingCall) -> None:
     """Refuse to complete or extend the lifecycle action of an instance that the hook does not hold."""
-    if call.operation == "CompleteLifecycleAction" and call.get("LifecycleActionResult") not in ACTION_RESULTS:
-        raise validation_error(f"Lifecycle action result {call.get('LifecycleActionResult')} is invalid")
     instance_id = call.get("InstanceId")
     instance_state = held_state(call.backend, call.get("AutoScalingGroupName"), instance_id)
     hold = hold_of(instance_state) if instance_state else None

@@ -31,12 +31,10 @@ from cfngen.sandbox.services.replacements import advance, check_health, match_pu
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (
     GROUP_LISTENERS,
-    LAUNCHING,
     complete_held_action,
     fill_later,
     fill_to_desired_capacity,
     held_state,
-    hold_by_hook,
     hold_of,
     is_replaced,
     is_suspended,
@@ -57,20 +55,19 @@ def _active_instances(self: MotoModel) -> list[MotoModel]:
     return [
         instance_state
         for instance_state in self.instance_states
-        if instance_state.lifecycle_state in ("InService", "Pending:Wait") and not is_replaced(instance_state)
+        if instance_state.lifecycle_state == "InService" and not is_replaced(instance_state)
     ]
 
 
 @patches(FakeAutoScalingGroup, "replace_autoscaling_group_instances")
 def _launch(original: Original, self: MotoModel, count_needed: int, propagated_tags: JsonObject) -> None:
-    """Launch as many instances as EC2 would, record the activities, hold new ones by hooks, and retry the rest."""
+    """Launch as many instances as EC2 would, record the activities, and retry the rest."""
     if is_suspended(self, "Launch"):
         return
 
     def on_launched(state: MotoModel) -> None:
         state.launched_at = time_in(self.region)
         record_activity(self, instance_id=state.instance.id)
-        hold_by_hook(self, state, LAUNCHING, "Pending:Wait")
         watch_lifetime(self, state)
 
     if self.mixed_instances_policy:
@@ -172,19 +169,19 @@ def _delete_auto_scaling_group(original: Original, self: MotoBackend, group_name
         state.protected_from_scale_in = False
         state.replacement = None
         if hold_of(state):
-            complete_held_action(group, state, "CONTINUE")
+            complete_held_action(group, state)
     original(self, group_name)
 
 
 @patches(AutoScalingBackend, "delete_lifecycle_hook")
 def _delete_lifecycle_hook(original: Original, self: MotoBackend, as_name: str, name: str) -> None:
-    """Complete the hook's actions: CONTINUE for terminating instances, ABANDON for launching ones."""
+    """Complete the hook's actions."""
     original(self, as_name, name)
     group = self.autoscaling_groups.get(as_name)
     for state in list(group.instance_states) if group else ():
         hold = hold_of(state)
         if hold and hold.hook.name == name:
-            complete_held_action(group, state, "CONTINUE" if is_terminating(state) else "ABANDON")
+            complete_held_action(group, state)
 
 
 @patches(AutoScalingResponse, "create_auto_scaling_group")
@@ -233,7 +230,7 @@ for _attribute, _parameter in group_lifetime_and_reservation.KEPT_SETTINGS.items
 def _complete_lifecycle_action(self: MotoResponse) -> ActionResult:
     params = self._get_params()
     state = held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"])
-    complete_held_action(state.auto_scaling_group, state, params["LifecycleActionResult"])
+    complete_held_action(state.auto_scaling_group, state)
     return EmptyResult()
 
 

@@ -5,26 +5,16 @@ Conditions: API reference of Secrets Manager, CreateSecret, PutSecretValue, GetS
 
 from __future__ import annotations
 
-import re
-
 from cfngen.sandbox.services import keys
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
-MAX_VALUE_BYTES = 65_536
 MAX_TAGS = 50
-RECOVERY_WINDOW_DAYS = range(7, 31)
 
 
 @rule("secretsmanager", "CreateSecret")
 def check_name(call: PendingCall) -> None:
-    """Refuse an invalid name, and the name of a deleted secret within its recovery window."""
-    secret_name = call.get("Name", "")
-    if not re.fullmatch(r"[A-Za-z0-9/_+=.@-]{1,512}", secret_name):
-        raise Refused(
-            "ValidationException",
-            "Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!",
-        )
-    existing = call.backend.secrets.get(secret_name)
+    """Refuse the name of a deleted secret within its recovery window."""
+    existing = call.backend.secrets.get(call.get("Name"))
     if existing is not None and existing.is_deleted():
         raise Refused(
             "InvalidRequestException",
@@ -34,16 +24,9 @@ def check_name(call: PendingCall) -> None:
 
 @rule("secretsmanager", "CreateSecret", "PutSecretValue", "UpdateSecret")
 def check_value(call: PendingCall) -> None:
-    """Refuse a value that is too long, or that its KMS key cannot encrypt."""
-    text = call.get("SecretString")
-    if text is None:
+    """Refuse a value that its KMS key cannot encrypt."""
+    if call.get("SecretString") is None:
         return
-    if len(text.encode()) > MAX_VALUE_BYTES:
-        raise Refused(
-            "ValidationException",
-            "1 validation error detected: Value at 'secretString' failed to satisfy constraint: Member must have "
-            f"length less than or equal to {MAX_VALUE_BYTES}",
-        )
     key = call.get("KmsKeyId")
     if not key and call.operation != "CreateSecret":
         key = _key_of_secret(call)
@@ -82,18 +65,6 @@ def check_tags(call: PendingCall) -> None:
     """Refuse more tags than a secret can have."""
     if len(call.get("Tags") or []) > MAX_TAGS:
         raise Refused("InvalidParameterException", f"You can't have more than {MAX_TAGS} tags on a secret.")
-
-
-@rule("secretsmanager", "DeleteSecret")
-def check_recovery_window(call: PendingCall) -> None:
-    """Refuse a recovery window together with a forced deletion, or outside of seven to thirty days."""
-    days = call.get("RecoveryWindowInDays")
-    if days is not None and call.get("ForceDeleteWithoutRecovery"):
-        message = "You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays."
-        raise Refused("InvalidParameterException", message)
-    if days is not None and int(days) not in RECOVERY_WINDOW_DAYS:
-        message = "The RecoveryWindowInDays value must be between 7 and 30 days (inclusive)."
-        raise Refused("InvalidParameterException", message)
 
 
 def _key_of_secret(call: PendingCall) -> str:

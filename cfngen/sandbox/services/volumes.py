@@ -52,9 +52,6 @@ VOLUME_TYPES: Mapping[str, VolumeLimits] = {
     "gp3": VolumeLimits(size_gib=(1, 65536), iops=(3000, 80000), iops_per_gib=500, throughput_mib=(125, 2000)),
     "io1": VolumeLimits(size_gib=(4, 16384), iops=(100, 64000), iops_per_gib=50),
     "io2": VolumeLimits(size_gib=(4, 65536), iops=(100, 256000), iops_per_gib=1000),
-    "st1": VolumeLimits(size_gib=(125, 16384)),
-    "sc1": VolumeLimits(size_gib=(125, 16384)),
-    "standard": VolumeLimits(size_gib=(1, 1024)),
 }
 
 
@@ -64,8 +61,6 @@ def check_volume_settings(volume_type: str, *, size: int | None, iops: int | Non
     Args:
         size: None for the snapshot's size.
     """
-    if volume_type not in VOLUME_TYPES:
-        raise invalid_value(f"Unknown volume type: {volume_type}")
     limits = VOLUME_TYPES[volume_type]
     if size is not None:
         min_size, max_size = limits.size_gib
@@ -127,10 +122,6 @@ def check_valid_volume(call: PendingCall) -> None:
     check_volume_settings(
         call.get("VolumeType", "gp2"), size=call.get("Size"), iops=call.get("Iops"), throughput=call.get("Throughput")
     )
-    if call.get("KmsKeyId") and call.get("Encrypted") is False:
-        raise Refused(
-            "InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted to be set."
-        )
 
 
 def check_root_volume(image: MotoModel, size: int | None) -> None:

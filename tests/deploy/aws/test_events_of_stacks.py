@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from watched import NAME, Operator, lines, operating
 
-from cfngen.deploy.aws.events import is_worth_showing, read_history
+from cfngen.deploy.aws.events import is_worth_showing
 from cfngen.deploy.aws.operation_events import LastOperation, merge_events
 from cfngen.deploy.messages.message import Event
 
@@ -18,12 +16,6 @@ ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s/1"
 CHILD = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s-VpcStack-ABC/2"
 STACK = "AWS::CloudFormation::Stack"
 NUMBERS = itertools.count()
-
-
-@pytest.fixture
-def operator() -> Iterator[Operator]:
-    with operating() as made:
-        yield made
 
 
 def own(status: str, reason: str = "", *, second: int = 0, child: bool = False, operation: str = "") -> Event:
@@ -168,31 +160,3 @@ def test_where_times_are_the_same_a_failure_precedes_what_follows_from_it():
 def test_time_goes_first():
     early, late = of("CREATE_COMPLETE", second=1), own("CREATE_COMPLETE", second=2)
     assert merge_events([late, early]) == [early, late]
-
-
-def test_the_whole_history(operator: Operator):
-    operator.created()
-    operator.update("t3.large")
-    operator.engine.wait(operator.root)
-    operator.faults.page_size = 3
-    shown = lines(read_history(operator.account, NAME, operation="all"))
-    assert shown[0] == "k8s CREATE_IN_PROGRESS"
-    assert shown[-1] == "k8s UPDATE_COMPLETE"
-    everything = read_history(operator.account, NAME, operation="all", complete=True)
-    assert {event.id for event in everything} == operator.happened()
-    assert [event.time for event in everything] == sorted(event.time for event in everything)
-
-
-def test_the_history_of_a_rollback_tells_what_had_failed(operator: Operator):
-    operator.created()
-    operator.engine.advance(1)
-    operator.engine.fail("Group", "no such type", during="UPDATE")
-    operator.update("t3.large", DisableRollback=True)
-    operator.engine.wait(operator.root)
-    assert operator.root.status == "UPDATE_FAILED"
-    operator.cloudformation.rollback_stack(StackName=NAME)
-    operator.engine.wait(operator.root)
-    shown = lines(read_history(operator.account, NAME))
-    assert shown[0] == "k8s UPDATE_IN_PROGRESS"
-    assert "NodesStack/Group UPDATE_FAILED" in shown
-    assert shown[-1] == "k8s UPDATE_ROLLBACK_COMPLETE"

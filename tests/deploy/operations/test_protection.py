@@ -30,46 +30,10 @@ def said():
     return []
 
 
-def policy(account, stack):
-    body = account.client("cloudformation").get_stack_policy(StackName=stack).get("StackPolicyBody")
-    return json.loads(body) if body else None
-
-
 def nested(account, logical_id):
     return next(
         resource.physical_id for resource in list_resources(account, "k8s") if resource.logical_id == logical_id
     )
-
-
-def policies(account):
-    return {name: policy(account, nested(account, name)) for name in ("MasterStack", "SecretsStack", "VpcStack")} | {
-        "": policy(account, "k8s")
-    }
-
-
-PROTECTED = {
-    "": protection.ROOT_POLICY,
-    "MasterStack": protection.STATEFUL_STACK_POLICY,
-    "SecretsStack": protection.STATEFUL_STACK_POLICY,
-    "VpcStack": None,
-}
-
-
-def test_a_new_cluster_is_protected(account, root, said):
-    stack_protection.protect_stack(account, root, report=said.append)
-    assert find_stack(account, "k8s").protected
-    assert policies(account) == PROTECTED
-    assert said == []
-
-
-def test_it_is_lifted_for_one_operation(account, root, said):
-    stack_protection.protect_stack(account, root, report=said.append)
-    with stack_protection.lift_stack_policies(account, root, report=said.append):
-        documents = policies(account)
-        assert [documents[name] for name in PROTECTED if PROTECTED[name]] == [protection.ALLOW_ALL_POLICY] * 3
-        # An update is no deletion.
-        assert find_stack(account, "k8s").protected
-    assert policies(account) == PROTECTED
 
 
 def give_the_master_another_address(cloud):

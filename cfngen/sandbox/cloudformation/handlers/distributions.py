@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from cfngen.sandbox.cloudformation.errors import NotModelledError
 from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, Tag, client
-from cfngen.sandbox.json_types import AwsClient, Expression, JsonDict, JsonObject, Properties
+from cfngen.sandbox.json_types import AwsClient, JsonDict, JsonObject, Properties
+from cfngen.sandbox.services.modelled_parameters import within
 
 # CloudFront is a global service, whose endpoint signs for us-east-1.
 CLOUDFRONT_REGION = "us-east-1"
-READ_METHODS = ["HEAD", "GET"]  # both are always cached
 
-# The settings that the emulator supports, by the path of what has them.
-SUPPORTED_SETTINGS: Mapping[str, frozenset[str]] = {
-    "DistributionConfig": frozenset({
-        "Comment", "DefaultCacheBehavior", "Enabled", "HttpVersion", "IPV6Enabled", "Origins", "PriceClass",
-        "Restrictions", "ViewerCertificate",
-    }),
-    "Origins": frozenset({"DomainName", "Id", "OriginAccessControlId", "OriginPath", "S3OriginConfig"}),
-    "DefaultCacheBehavior": frozenset(
-        {"AllowedMethods", "CachePolicyId", "CachedMethods", "Compress", "TargetOriginId", "ViewerProtocolPolicy"}
-    ),
-    "S3OriginConfig": frozenset({"OriginAccessIdentity"}),
-    "ViewerCertificate": frozenset({"CloudFrontDefaultCertificate", "MinimumProtocolVersion"}),
-    "Restrictions": frozenset({"GeoRestriction"}),
-    "GeoRestriction": frozenset({"RestrictionType"}),
-}  # fmt: skip
+# Of the managed cache policies, CachingDisabled is the one that cfngen uses.
+SETTINGS = """
+    Comment Enabled HttpVersion IPV6Enabled Origins.DomainName Origins.Id Origins.OriginAccessControlId
+    Origins.S3OriginConfig.OriginAccessIdentity=
+    DefaultCacheBehavior.AllowedMethods=GET DefaultCacheBehavior.AllowedMethods=HEAD
+    DefaultCacheBehavior.CachedMethods=GET DefaultCacheBehavior.CachedMethods=HEAD
+    DefaultCacheBehavior.CachePolicyId=4135ea2d-6df8-44a3-9df3-4b5a84be39ad
+    DefaultCacheBehavior.TargetOriginId DefaultCacheBehavior.ViewerProtocolPolicy
+"""
 
 
 def _cloudfront(call: HandlerCall) -> AwsClient:
@@ -37,14 +29,13 @@ def _cloudfront(call: HandlerCall) -> AwsClient:
 class Distribution(Handler):
     """A distribution; nothing replaces it. It is disabled before it is deleted, which CloudFront wants."""
 
-    supported_properties = frozenset({"DistributionConfig", "Tags"})
-    updatable_properties = supported_properties
-
-    def refuse_not_modelled(self, properties: Properties) -> None:
-        _refuse_unsupported("DistributionConfig", properties.get("DistributionConfig", {}))
+    supported_properties = frozenset({"Tags", *within("DistributionConfig", SETTINGS).split()})
 
     def create(self, call: HandlerCall) -> CreatedResource:
-        configuration = _to_api(call["DistributionConfig"], caller_reference=call.generate_name())
+        try:
+            configuration = _to_api(call["DistributionConfig"], caller_reference=call.generate_name())
+        except KeyError as missing:
+            raise NotModelledError(f"a distribution without {missing}") from missing
         created = _cloudfront(call).create_distribution_with_tags(
             DistributionConfigWithTags={
                 "DistributionConfig": configuration,
@@ -99,7 +90,6 @@ class Distribution(Handler):
 
 class OriginAccessControl(Handler):
     supported_properties = frozenset({"OriginAccessControlConfig"})
-    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         created = _cloudfront(call).create_origin_access_control(
@@ -132,19 +122,11 @@ class OriginAccessControl(Handler):
 def _to_api(properties: JsonObject, *, caller_reference: str) -> JsonDict:
     """Convert a template's DistributionConfig to that of the API, whose lists come with their lengths."""
     behavior = dict(properties["DefaultCacheBehavior"])
-    methods = behavior.pop("AllowedMethods", READ_METHODS)
-    cached_methods = behavior.pop("CachedMethods", READ_METHODS)
-    behavior["AllowedMethods"] = {**_counted(methods), "CachedMethods": _counted(cached_methods)}
-    configuration = {
-        key: properties[key] for key in ("HttpVersion", "PriceClass", "ViewerCertificate") if key in properties
-    }
-    if "IPV6Enabled" in properties:
-        configuration["IsIPV6Enabled"] = properties["IPV6Enabled"]
-    if "Restrictions" in properties:
-        restriction = properties["Restrictions"]["GeoRestriction"]["RestrictionType"]
-        configuration["Restrictions"] = {"GeoRestriction": {"RestrictionType": restriction, "Quantity": 0}}
+    methods, cached_methods = _counted(behavior.pop("AllowedMethods")), _counted(behavior.pop("CachedMethods"))
+    behavior["AllowedMethods"] = {**methods, "CachedMethods": cached_methods}
     return {
-        **configuration,
+        "HttpVersion": properties["HttpVersion"],
+        "IsIPV6Enabled": properties["IPV6Enabled"],
         "CallerReference": caller_reference,
         "Comment": properties.get("Comment", ""),
         "DefaultCacheBehavior": behavior,
@@ -154,23 +136,8 @@ def _to_api(properties: JsonObject, *, caller_reference: str) -> JsonDict:
 
 
 def _to_api_origin(origin: JsonObject) -> JsonDict:
-    """Convert an origin; an S3 origin with an access control has an empty identity, as CloudFormation sends it."""
-    api_origin: JsonDict = {"OriginPath": "", "CustomHeaders": {"Quantity": 0}, **origin}
-    if "S3OriginConfig" in origin:
-        api_origin["S3OriginConfig"] = {"OriginAccessIdentity": "", **origin["S3OriginConfig"]}
-    return api_origin
+    return {"OriginPath": "", "CustomHeaders": {"Quantity": 0}, **origin}
 
 
 def _counted(items: list[object]) -> JsonDict:
     return {"Quantity": len(items), "Items": items}
-
-
-def _refuse_unsupported(name: str, settings: Expression) -> None:
-    """Refuse settings that the emulator does not support, at any depth."""
-    if not isinstance(settings, dict):
-        return
-    if unsupported := sorted(set(settings) - SUPPORTED_SETTINGS[name]):
-        raise NotModelledError(f"settings {unsupported} of {name} of a distribution")
-    for key, value in settings.items():
-        for part in value if isinstance(value, list) else [value]:
-            _refuse_unsupported(key, part)

@@ -19,7 +19,6 @@ def _route53(call: HandlerCall) -> AwsClient:
 
 class HostedZone(Handler):
     supported_properties = frozenset({"Name", "VPCs", "HostedZoneTags"})
-    updatable_properties = frozenset({"VPCs", "HostedZoneTags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         route53 = _route53(call)
@@ -62,7 +61,6 @@ class HostedZone(Handler):
 
 class RecordSet(Handler):
     supported_properties = frozenset({"HostedZoneId", "Name", "Type", "TTL", "ResourceRecords", "AliasTarget"})
-    updatable_properties = frozenset({"Name", "Type", "TTL", "ResourceRecords", "AliasTarget"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         _change(call, CREATE=call.properties)

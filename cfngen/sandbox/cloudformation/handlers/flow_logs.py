@@ -28,7 +28,6 @@ class FlowLog(Handler):
         "DeliverLogsPermissionArn", "LogDestination", "LogDestinationType", "LogGroupName",
         "MaxAggregationInterval", "ResourceId", "ResourceType", "Tags", "TrafficType",
     })  # fmt: skip
-    updatable_properties = frozenset({"Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         response = call.ec2.create_flow_logs(
@@ -52,7 +51,6 @@ class FlowLog(Handler):
 
 class LogGroup(Handler):
     supported_properties = frozenset({"RetentionInDays", "Tags"})
-    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_LOG_GROUP_NAME_LENGTH)

@@ -120,27 +120,18 @@ class Handler:
     """Creates, updates and deletes resources of one type through boto3.
 
     Attributes:
-        supported_properties: the properties that the handler supports; templates with others are refused.
-        updatable_properties: the properties that the handler can update without replacing the resource.
+        supported_properties: the properties that the handler supports, and settings in them, in the form of
+            `MODELLED`; templates with others are refused.
         non_updatable_properties: the properties that cannot be updated according to the reference, although the schema
             allows it.
+        never_updated_properties: the properties that the emulator does not update in place.
         supports_snapshots: whether the type supports the deletion policy Snapshot.
     """
 
     supported_properties: frozenset[str] = frozenset()
-    updatable_properties: frozenset[str] = frozenset()
     non_updatable_properties: frozenset[str] = frozenset()
+    never_updated_properties: frozenset[str] = frozenset()
     supports_snapshots = False
-
-    def refuse_not_modelled(self, properties: Properties) -> None:
-        """Refuse settings within the supported properties that the emulator does not support.
-
-        Args:
-            properties: valid properties, without those that are not known yet.
-
-        Raises:
-            NotModelledError: names the settings
-        """
 
     def create(self, call: HandlerCall) -> CreatedResource:
         """Create the resource; returns its physical id and its attributes."""
@@ -169,7 +160,7 @@ class Handler:
         }
         if refused := sorted(changed & self.non_updatable_properties):
             raise ResourceError(f"Updates are not supported for the properties {refused}")
-        if not_modelled := sorted(changed - self.updatable_properties):
+        if not_modelled := sorted(changed & self.never_updated_properties):
             raise NotModelledError(f"changes of {not_modelled} in place")
         attributes = self.update_properties(call, old_properties, changed)
         if "Tags" in changed:
@@ -266,8 +257,7 @@ class Ec2Resource(Handler):
         self.own_properties = properties
         self.create_call, self.delete_call, self.path = create, delete, path
         self.attribute, self.tagged_as, self.arguments = attribute or path[-1], tagged_as, arguments
-        self.updatable_properties = frozenset({"Tags"} if tagged_as else ())
-        self.supported_properties = self.updatable_properties | set(properties)
+        self.supported_properties = frozenset({*properties, *(["Tags"] if tagged_as else [])})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         tags = call.tag_specifications(self.tagged_as) if self.tagged_as else {}

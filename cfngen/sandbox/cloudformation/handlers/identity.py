@@ -29,7 +29,6 @@ class Role(Handler):
         "AssumeRolePolicyDocument", "Description", "ManagedPolicyArns", "MaxSessionDuration",
         "PermissionsBoundary", "Policies", "RoleName", "Tags",
     })  # fmt: skip
-    updatable_properties = supported_properties - {"RoleName"}
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.properties.get("RoleName") or call.generate_name(limit=MAX_ROLE_NAME_LENGTH)
@@ -100,7 +99,6 @@ class ManagedPolicy(Handler):
     """A changed document becomes a new version; old versions are deleted, because a policy can have only five."""
 
     supported_properties = frozenset({"Description", "PolicyDocument", "Roles"})
-    updatable_properties = frozenset({"PolicyDocument", "Roles"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         policy = call.iam.create_policy(
@@ -147,7 +145,6 @@ class InstanceProfile(Handler):
     """An instance profile; as in CloudFormation, it is complete only after it has propagated to EC2."""
 
     supported_properties = frozenset({"Roles"})
-    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_PROFILE_NAME_LENGTH)
@@ -178,7 +175,6 @@ class Key(Handler):
     """A KMS key. As in KMS, it is not deleted at once: its deletion is scheduled for the end of a waiting period."""
 
     supported_properties = frozenset({"Description", "EnableKeyRotation", "PendingWindowInDays", "KeyPolicy", "Tags"})
-    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         kms = client("kms", call.region)
@@ -225,7 +221,6 @@ class Secret(Handler):
     """A secret, whose physical id is its ARN; it is deleted at once, without a recovery window."""
 
     supported_properties = frozenset({"Description", "KmsKeyId", "Tags"})
-    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         secret = client("secretsmanager", call.region).create_secret(
@@ -273,7 +268,6 @@ class OidcProvider(Handler):
     """
 
     supported_properties = frozenset({"ClientIdList", "Tags", "ThumbprintList", "Url"})
-    updatable_properties = supported_properties - {"Url"}
 
     def create(self, call: HandlerCall) -> CreatedResource:
         if "Url" not in call.properties:

@@ -5,7 +5,7 @@ They are network interfaces, Elastic IPs, volumes, key pairs, launch templates a
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
     Ec2Resource,
@@ -16,7 +16,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
 )
 from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services import keys
-from cfngen.sandbox.services.modelled_parameters import unmodelled_parameter
+from cfngen.sandbox.services.modelled_parameters import MODELLED
 
 # In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
 ELASTIC_IP_ASSOCIATION = Ec2Resource(
@@ -34,7 +34,6 @@ class NetworkInterface(Handler):
     supported_properties = frozenset(
         {"SubnetId", "PrivateIpAddress", "GroupSet", "Description", "SourceDestCheck", "Tags"}
     )
-    updatable_properties = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         interface = call.ec2.create_network_interface(
@@ -72,7 +71,7 @@ class NetworkInterface(Handler):
 
 class ElasticIp(Handler):
     supported_properties = frozenset({"Domain", "Tags"})
-    updatable_properties = frozenset({"Tags"})
+    never_updated_properties = frozenset({"Domain"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         address = call.ec2.allocate_address(
@@ -91,7 +90,6 @@ class ElasticIp(Handler):
 class Volume(Handler):
     modifiable = frozenset({"Size", "VolumeType", "Iops", "Throughput"})
     supported_properties = modifiable | {"AvailabilityZone", "Encrypted", "KmsKeyId", "Tags"}
-    updatable_properties = modifiable | {"Tags"}
     non_updatable_properties = frozenset({"AvailabilityZone", "Encrypted", "KmsKeyId"})
     supports_snapshots = True
 
@@ -141,14 +139,7 @@ class KeyPair(Handler):
 class LaunchTemplate(Handler):
     """A launch template; changed data becomes a new version, and the default version stays the first one."""
 
-    supported_properties = frozenset({"LaunchTemplateData", "TagSpecifications"})
-    updatable_properties = supported_properties
-
-    def refuse_not_modelled(self, properties: Properties) -> None:
-        # The emulator's launches would ignore it.
-        data = {"LaunchTemplateData": properties.get("LaunchTemplateData", {})}
-        if name := unmodelled_parameter("ec2", "CreateLaunchTemplate", data):
-            raise NotModelledError(name)
+    supported_properties = MODELLED["ec2.CreateLaunchTemplate"] - {"LaunchTemplateName"}
 
     def create(self, call: HandlerCall) -> CreatedResource:
         launch_template = call.ec2.create_launch_template(
@@ -185,22 +176,19 @@ def _own_tags(properties: Properties, resource_type: str) -> list[Tag]:
 
 
 class CapacityReservation(Handler):
-    """A capacity reservation: another type, platform or zone replaces it, anything else is updated in place."""
+    """A capacity reservation for one instance: another type, platform or zone replaces it; its tags can be changed."""
 
-    modifiable = frozenset({"InstanceCount", "InstanceMatchCriteria"})
-    updatable_properties = modifiable | {"TagSpecifications"}
-    supported_properties = updatable_properties | {"AvailabilityZone", "InstancePlatform", "InstanceType"}
+    supported_properties = frozenset({
+        "AvailabilityZone", "InstanceCount=1", "InstanceMatchCriteria=targeted", "InstancePlatform", "InstanceType",
+        "TagSpecifications",
+    })  # fmt: skip
 
     def create(self, call: HandlerCall) -> CreatedResource:
-        reservation = call.ec2.create_capacity_reservation(**call.pick(*self.supported_properties))
+        reservation = call.ec2.create_capacity_reservation(**call.properties)
         reservation_id = reservation["CapacityReservation"]["CapacityReservationId"]
         return CreatedResource(reservation_id, {"Id": reservation_id})
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        if changed & self.modifiable:
-            call.ec2.modify_capacity_reservation(
-                CapacityReservationId=call.physical_id, **call.pick(*sorted(self.modifiable))
-            )
         if "TagSpecifications" in changed:
             both = (old_properties, call.properties)
             old_tags, tags = (_own_tags(properties, "capacity-reservation") for properties in both)

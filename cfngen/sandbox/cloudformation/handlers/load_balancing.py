@@ -35,7 +35,7 @@ class LoadBalancer(_Elbv2Handler):
     supported_properties = frozenset(
         {"Name", "Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"}
     )
-    updatable_properties = frozenset({"Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"})
+    never_updated_properties = frozenset({"IpAddressType"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.properties.get("Name") or call.generate_name(limit=MAX_NAME_LENGTH)
@@ -78,7 +78,6 @@ class TargetGroup(_Elbv2Handler):
     supported_properties = frozenset(
         {"VpcId", "Protocol", "Port", "TargetType", "Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS}
     )
-    updatable_properties = frozenset({"Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_NAME_LENGTH, with_stack_name=False)
@@ -119,7 +118,6 @@ class TargetGroup(_Elbv2Handler):
 
 class Listener(_Elbv2Handler):
     supported_properties = frozenset({"LoadBalancerArn", "Protocol", "Port", "DefaultActions", "Tags"})
-    updatable_properties = frozenset({"Protocol", "Port", "DefaultActions", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         arn = _elbv2(call).create_listener(**call.properties)["Listeners"][0]["ListenerArn"]

@@ -45,7 +45,6 @@ VPC_CIDR_BLOCK = Ec2Resource(
 
 class Vpc(Handler):
     supported_properties = frozenset({"CidrBlock", "EnableDnsSupport", "EnableDnsHostnames", "Tags"})
-    updatable_properties = frozenset({"EnableDnsSupport", "EnableDnsHostnames", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         vpc = call.ec2.create_vpc(CidrBlock=call["CidrBlock"], **call.tag_specifications("vpc"))["Vpc"]
@@ -71,7 +70,6 @@ class Vpc(Handler):
 
 class DhcpOptions(Handler):
     supported_properties = frozenset({"DomainName", "DomainNameServers", "Tags"})
-    updatable_properties = frozenset({"Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         configurations = [{"Key": "domain-name-servers", "Values": call["DomainNameServers"]}]
@@ -101,7 +99,6 @@ class DhcpOptionsAssociation(Handler):
 
 class VpcGatewayAttachment(Handler):
     supported_properties = frozenset({"VpcId", "InternetGatewayId"})
-    updatable_properties = frozenset({"InternetGatewayId"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         call.ec2.attach_internet_gateway(**call.properties)
@@ -124,7 +121,6 @@ class Route(Handler):
         {"GatewayId", "NatGatewayId", "NetworkInterfaceId", "TransitGatewayId", "VpcPeeringConnectionId"}
     )
     supported_properties = frozenset({"RouteTableId", *_DESTINATIONS, *_TARGETS})
-    updatable_properties = _TARGETS
 
     def create(self, call: HandlerCall) -> CreatedResource:
         call.ec2.create_route(**call.properties)
@@ -149,7 +145,6 @@ class Route(Handler):
 
 class Subnet(Handler):
     supported_properties = frozenset({"VpcId", "CidrBlock", "AvailabilityZone", "Tags"})
-    updatable_properties = frozenset({"Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         subnet = call.ec2.create_subnet(
@@ -172,7 +167,6 @@ class NatGateway(Handler):
     """A public NAT gateway: only its tags can be changed, everything else replaces it."""
 
     supported_properties = frozenset({"AllocationId", "SubnetId", "Tags"})
-    updatable_properties = frozenset({"Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         gateway = call.ec2.create_nat_gateway(
@@ -211,7 +205,6 @@ class VpcEndpoint(Handler):
     supported_properties = frozenset(
         {"VpcEndpointType", "VpcId", "ServiceName", *LIST_PROPERTIES, "PrivateDnsEnabled", "Tags"}
     )
-    updatable_properties = frozenset({*LIST_PROPERTIES, "PrivateDnsEnabled", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         # CreateVpcEndpoint enables private DNS by default, the resource type does not (CloudFormation reference).

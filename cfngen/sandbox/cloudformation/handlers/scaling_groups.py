@@ -21,7 +21,6 @@ class AutoScalingGroup(Handler):
         "MixedInstancesPolicy", "CapacityRebalance", "CapacityReservationSpecification", "MaxInstanceLifetime",
         TARGET_GROUPS_KEY, "Tags", HOOKS_KEY,
     })  # fmt: skip
-    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.errors import NotModelledError
 from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, delete_on_failure
 from cfngen.sandbox.json_types import JsonDict, Properties
 
@@ -18,7 +18,6 @@ class SecurityGroup(Handler):
     supported_properties = frozenset(
         {"GroupDescription", "VpcId", "SecurityGroupEgress", "SecurityGroupIngress", "Tags"}
     )
-    updatable_properties = frozenset({"SecurityGroupEgress", "SecurityGroupIngress", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         group_id = call.ec2.create_security_group(
@@ -74,7 +73,6 @@ class SecurityGroupIngress(Handler):
         "GroupId", "SourceSecurityGroupId", "SourcePrefixListId", "CidrIp", "IpProtocol", "FromPort", "ToPort",
         "Description",
     })  # fmt: skip
-    updatable_properties = frozenset({"Description"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         rule_id = call.ec2.authorize_security_group_ingress(
@@ -126,10 +124,7 @@ def _to_ip_permission(rule: Properties) -> JsonDict:
     supported_keys = {*PROTOCOL_AND_PORT_KEYS, "GroupId", "Description", *PEERS_BY_TEMPLATE_KEY}
     if unsupported := sorted(set(rule) - supported_keys):
         raise NotModelledError(f"{unsupported} in rules of security groups")
-    peer_keys = sorted(set(rule) & set(PEERS_BY_TEMPLATE_KEY))
-    if len(peer_keys) != 1:
-        raise ResourceError(f"Specify exactly one source or destination of a rule, not {peer_keys or 'none'}")
-    [peer_key] = peer_keys
+    [peer_key] = set(rule) & set(PEERS_BY_TEMPLATE_KEY)
     peer = PEERS_BY_TEMPLATE_KEY[peer_key]
     item = {peer.item_key: rule[peer_key]}
     if "Description" in rule:

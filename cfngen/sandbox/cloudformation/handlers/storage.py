@@ -7,7 +7,7 @@ import json
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
     Handler,
@@ -16,28 +16,21 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     leave_to_rollback_on_failure,
 )
 from cfngen.sandbox.json_types import AwsClient, JsonDict, Properties
+from cfngen.sandbox.services.modelled_parameters import within
 from cfngen.sandbox.services.policy_documents import partition
 
 MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
+LIFECYCLE_RULE_KEYS = "Id Status Prefix ExpirationInDays AbortIncompleteMultipartUpload"
 
 
 class Bucket(Handler):
     """A bucket with a generated name; as in S3, deleting it fails if it is not empty."""
 
-    supported_properties = frozenset(
-        {"BucketEncryption", "LifecycleConfiguration", "OwnershipControls", "PublicAccessBlockConfiguration", "Tags"}
-    )
-    updatable_properties = supported_properties
-
-    def refuse_not_modelled(self, properties: Properties) -> None:
-        lifecycle = properties.get("LifecycleConfiguration", {})
-        unsupported = set(lifecycle) - {"Rules"}
-        for lifecycle_rule in lifecycle.get("Rules", []):
-            unsupported |= set(lifecycle_rule) - LIFECYCLE_RULE_KEYS
-        for encryption_rule in properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", []):
-            unsupported |= set(encryption_rule) - {"ServerSideEncryptionByDefault"}
-        if unsupported:
-            raise NotModelledError(f"settings {sorted(unsupported)} of a bucket")
+    supported_properties = frozenset({
+        "BucketEncryption.ServerSideEncryptionConfiguration.ServerSideEncryptionByDefault.SSEAlgorithm=AES256",
+        *within("LifecycleConfiguration.Rules", LIFECYCLE_RULE_KEYS).split(),
+        "OwnershipControls", "PublicAccessBlockConfiguration", "Tags",
+    })  # fmt: skip
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_BUCKET_NAME_LENGTH).lower()
@@ -70,7 +63,6 @@ class Bucket(Handler):
 
 class BucketPolicy(Handler):
     supported_properties = frozenset({"Bucket", "PolicyDocument"})
-    updatable_properties = frozenset({"PolicyDocument"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         s3 = _s3(call)
@@ -93,9 +85,6 @@ class BucketPolicy(Handler):
 
 def _s3(call: HandlerCall) -> AwsClient:
     return client("s3", call.region)
-
-
-LIFECYCLE_RULE_KEYS = frozenset({"Id", "Status", "Prefix", "ExpirationInDays", "AbortIncompleteMultipartUpload"})
 
 
 def _apply_settings(call: HandlerCall, bucket_name: str, changed_keys: set[str]) -> None:

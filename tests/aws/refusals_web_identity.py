@@ -59,6 +59,12 @@ def _origin_twice() -> Any:
     return it
 
 
+def _settings(**settings: Any) -> Any:
+    it = distribution()
+    it["Properties"]["DistributionConfig"].update(settings)
+    return it
+
+
 def named_url(**properties: Any) -> Any:
     return {"Type": OIDC_PROVIDER, "Properties": {"Url": ISSUER, "ClientIdList": [AUDIENCE], **properties}}
 
@@ -136,7 +142,16 @@ ROWS = [
              lambda: distribution(behavior={"AllowedMethods": ["GET"]})),
             ("methods to cache that cannot be", "InvalidArgument", "CachedMethods",
              lambda: distribution(behavior={"CachedMethods": ["GET", "HEAD", "POST"]})),
+            ("methods to cache that are not allowed", "InvalidArgument", "CachedMethods",
+             lambda: distribution(behavior={"CachedMethods": ["GET", "HEAD", "OPTIONS"]})),
             ("two origins of one id", "InvalidArgument", "Origin", _origin_twice),
+            ("a path of an origin that ends with /", "InvalidArgument", "Origin",
+             lambda: distribution(origin={"OriginPath": "/site/"})),
+            ("a list of countries without one", "InvalidGeoRestrictionParameter", "GeoRestriction",
+             lambda: _settings(Restrictions={"GeoRestriction": {"RestrictionType": "whitelist"}})),
+            ("an origin access identity that does not exist", "InvalidOriginAccessIdentity", "S3OriginConfig",
+             lambda: distribution(origin={"OriginAccessControlId": None, "S3OriginConfig": {
+                 "OriginAccessIdentity": "origin-access-identity/cloudfront/E74FTE3AEXAMPLE"}})),
         )
     ),
     Refusal(

@@ -86,13 +86,13 @@ def check_policy(call: PendingCall) -> None:
     if not statements:
         raise Refused(MALFORMED_POLICY, "Missing required field Statement")
     for statement in statements:
-        _check_statement(statement, call.get("Bucket"))
+        _check_statement(statement, call.get("Bucket"), policy_documents.partition(call.region))
     if missing_principals := list(policy_documents.missing_principals(document, call.region)):
         raise Refused(MALFORMED_POLICY, f"Invalid principal in policy ({missing_principals[0][1]})")
     _check_public_statements(call, statements)
 
 
-def _check_statement(statement: JsonDict, bucket: str) -> None:
+def _check_statement(statement: JsonDict, bucket: str, partition: str) -> None:
     """Refuse a statement that is incomplete, or whose actions do not fit its resources."""
     if unknown := sorted(set(statement) - policy_documents.ELEMENTS):
         raise Refused(MALFORMED_POLICY, f"Unknown field {unknown[0]}")
@@ -104,8 +104,11 @@ def _check_statement(statement: JsonDict, bucket: str) -> None:
     if statement["Effect"] not in ("Allow", "Deny"):
         raise Refused(MALFORMED_POLICY, f"Invalid effect: {statement['Effect']}")
     resources = policy_documents.as_list(statement.get("Resource", statement.get("NotResource")))
-    if not all(_is_in_bucket(resource, bucket) for resource in resources):
+    if not all(_is_in_bucket(resource, bucket, partition) for resource in resources):
         raise Refused(MALFORMED_POLICY, "Policy has invalid resource")
+    for operator in statement.get("Condition", {}):
+        if not policy_documents.CONDITION_OPERATOR.fullmatch(operator):
+            raise Refused(MALFORMED_POLICY, f"Invalid Condition type : {operator}")
     for key in policy_documents.condition_keys(statement):
         if key.partition("/")[0] not in CONDITION_KEYS and not key.startswith("aws:"):
             raise Refused(MALFORMED_POLICY, "Policy has an invalid condition key")
@@ -120,12 +123,12 @@ def _check_statement(statement: JsonDict, bucket: str) -> None:
             raise Refused(MALFORMED_POLICY, "Action does not apply to any resource(s) in statement")
 
 
-def _is_in_bucket(resource: str, bucket: str) -> bool:
+def _is_in_bucket(resource: str, bucket: str, partition: str) -> bool:
     """Return whether an ARN, which may have wildcards, names the bucket or objects in it."""
     prefix, _, bucket_and_key = str(resource).rpartition(":")
     bucket_pattern = bucket_and_key.partition("/")[0]
     prefix_parts = prefix.split(":")
-    is_arn_of_s3 = prefix_parts[0] == "arn" and prefix_parts[2:] == ["s3", "", ""]
+    is_arn_of_s3 = prefix_parts == ["arn", partition, "s3", "", ""]
     return is_arn_of_s3 and bucket_pattern != "*" and fnmatch.fnmatchcase(bucket, bucket_pattern)
 
 
@@ -216,6 +219,13 @@ def check_encryption(call: PendingCall) -> None:
             "InvalidArgument",
             "a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or aws:kms:dsse",
         )
+
+
+@rule("s3", "PutBucketOwnershipControls")
+def check_ownership(call: PendingCall) -> None:
+    """Refuse more than one rule of ownership."""
+    if len((call.get("OwnershipControls") or {}).get("Rules") or []) != 1:
+        raise Refused("MalformedXML", NOT_WELL_FORMED_MESSAGE)
 
 
 @rule("s3", "PutBucketTagging")

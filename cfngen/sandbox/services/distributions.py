@@ -24,8 +24,16 @@ from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 MAX_ACCESS_CONTROL_NAME = 64
-CACHING_DISABLED = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"
-"""Of the managed cache policies that every account has, the one that cfngen uses; the emulator makes no others."""
+# Developer guide, "Use managed cache policies": every account has these, and the emulator makes no others.
+MANAGED_CACHE_POLICIES = frozenset({
+    "2e54312d-136d-493c-8eb9-b001f22f67d2",  # Amplify
+    "4135ea2d-6df8-44a3-9df3-4b5a84be39ad",  # CachingDisabled
+    "658327ea-f89d-4fab-a63d-7e88639e58f6",  # CachingOptimized
+    "b2884449-e4de-46a7-ac36-70bc7f1ddd6d",  # CachingOptimizedForUncompressedObjects
+    "08627262-05a9-4f76-9ded-b50ca2e3a84f",  # Elemental-MediaPackage
+    "83da9c7e-98b4-4e11-a168-04f0df8e2c65",  # UseOriginCacheControlHeaders
+    "4cc15a8a-d715-48a4-82b8-cc0b614638fe",  # UseOriginCacheControlHeaders-QueryStrings
+})  # fmt: skip
 
 # API reference, AllowedMethods: three choices, of which the first two can be cached.
 METHODS = (
@@ -67,16 +75,26 @@ def check_configuration(call: PendingCall) -> None:
     ids = [origin.get("Id") for origin in origins]
     if len(set(ids)) < len(ids):
         raise Refused("InvalidArgument", "The Id of an origin must be unique within the distribution.")
+    _check_restrictions(configuration)
     behavior = configuration.get("DefaultCacheBehavior") or {}
     allowed = behavior.get("AllowedMethods") or {}
     for methods, choices in ((allowed, METHODS), (allowed.get("CachedMethods") or {}, METHODS[:2])):
         if methods and set(methods.get("Items") or ()) not in choices:
             raise Refused("InvalidArgument", "The parameter Methods is none of the choices that CloudFront has.")
+    if not set((allowed.get("CachedMethods") or {}).get("Items") or ()) <= set(allowed.get("Items") or ()):
+        raise Refused("InvalidArgument", "The parameter CachedMethods has a method that is not allowed.")
     cache_policy_id = behavior.get("CachePolicyId")
     if not cache_policy_id and not behavior.get("ForwardedValues"):
         raise Refused("InvalidArgument", "The parameter ForwardedValues is required.")
-    if cache_policy_id and cache_policy_id != CACHING_DISABLED:
+    if cache_policy_id and cache_policy_id not in MANAGED_CACHE_POLICIES:
         raise Refused("NoSuchCachePolicy", "The specified cache policy does not exist.")
+
+
+def _check_restrictions(configuration: JsonObject) -> None:
+    """Refuse a list of countries without a country."""
+    geographic = (configuration.get("Restrictions") or {}).get("GeoRestriction") or {}
+    if geographic and (geographic.get("RestrictionType") == "none") == bool(geographic.get("Items")):
+        raise Refused("InvalidGeoRestrictionParameter", "The specified geo restriction parameter is not valid.")
 
 
 def _check_origin(call: PendingCall, origin: JsonObject) -> None:
@@ -84,12 +102,20 @@ def _check_origin(call: PendingCall, origin: JsonObject) -> None:
     s3_origin = origin.get("S3OriginConfig")
     if s3_origin is None and not origin.get("CustomOriginConfig"):
         raise Refused("InvalidOrigin", "Exactly one of CustomOriginConfig and S3OriginConfig must be specified")
+    path = origin.get("OriginPath") or ""
+    if path and (not path.startswith("/") or path.endswith("/")):
+        raise Refused("InvalidArgument", "The parameter OriginPath must begin with / and must not end with it.")
     access_control_id = origin.get("OriginAccessControlId")
+    identity = (s3_origin or {}).get("OriginAccessIdentity")
+    if identity and not access_control_id:  # moto has none
+        raise Refused(
+            "InvalidOriginAccessIdentity", "The specified origin access identity does not exist or is not valid."
+        )
     if not access_control_id:
         return
     if access_control_id not in call.backend.origin_access_controls:
         raise Refused("InvalidOriginAccessControl", "The origin access control is not valid.")
-    if (s3_origin or {}).get("OriginAccessIdentity"):
+    if identity:
         raise Refused(
             "IllegalOriginAccessConfiguration",
             "An origin cannot contain both an origin access control (OAC) and an origin access identity (OAI).",

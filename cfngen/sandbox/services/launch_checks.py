@@ -75,6 +75,10 @@ def _check_type(launch: Launch) -> None:
 def _check_network(launch: Launch) -> None:
     subnets = [launch.backend.get_subnet(subnet_id) for subnet_id in launch.subnets]
     device_indices = [int(interface.get("DeviceIndex", 0)) for interface in launch.interfaces]
+    if device_indices and 0 not in device_indices:
+        raise Refused(
+            "InvalidParameterCombination", "When specifying network interfaces, you must include a device at index 0."
+        )
     if len(set(device_indices)) < len(device_indices):
         raise invalid_value("Each network interface requires a unique device index.")
     if len(device_indices) > 1 and any("AssociatePublicIpAddress" in interface for interface in launch.interfaces):
@@ -321,6 +325,8 @@ def check_new_reservation(call: PendingCall) -> None:
     count = int(call.get("InstanceCount"))
     if not 1 <= count <= MAX_RESERVED_INSTANCES:
         raise invalid_value(f"Invalid value '{count}' for InstanceCount.")
+    if zone not in zones(call.region):
+        raise invalid_value(f"Invalid value '{zone}' for AvailabilityZone.")
     check_offered(call.region, instance_type, [zone])
     check_vcpu_quota(call.backend, instance_type, count, is_spot=False)
     if not capacity.has_capacity(call.region, instance_type, zone):
@@ -329,5 +335,8 @@ def check_new_reservation(call: PendingCall) -> None:
 
 @rule("ec2", "CancelCapacityReservation", "ModifyCapacityReservation")
 def check_existing_reservation(call: PendingCall) -> None:
-    """Refuse to cancel or to change a reservation that does not exist, or is cancelled."""
-    find_target(call.backend, str(call.get("CapacityReservationId")))
+    """Refuse to cancel or to change a reservation that does not exist or is cancelled, and more than the quota."""
+    reservation = find_target(call.backend, str(call.get("CapacityReservationId")))
+    added = int(call.get("InstanceCount") or reservation.count) - reservation.count
+    if added > 0:
+        check_vcpu_quota(call.backend, reservation.instance_type, added, is_spot=False)

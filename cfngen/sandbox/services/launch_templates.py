@@ -42,7 +42,9 @@ def check_data_of_a_template(call: PendingCall) -> None:
         resource_type = specification.get("ResourceType")
         if resource_type not in TAGGABLE_TYPES:
             raise invalid_value(f"'{resource_type}' is not a valid taggable resource type for this operation.")
-        check_tags(specification.get("Tags") or [])
+        if not specification.get("Tags"):
+            raise invalid_value("Tag specification must have at least one tag")
+        check_tags(specification["Tags"])
     hop_limit = (data.get("MetadataOptions") or {}).get("HttpPutResponseHopLimit")
     if hop_limit is not None and int(hop_limit) not in HOP_LIMITS:
         raise invalid_value(f"Invalid value '{hop_limit}' for HttpPutResponseHopLimit")
@@ -96,6 +98,8 @@ def _check_launch_of_a_group(
         launch = from_template(backend, reference, subnets=subnets, zones=zones)
         if instance_type:
             launch = dataclasses.replace(launch, data={**launch.data, "InstanceType": instance_type})
+        if not launch.data.get("InstanceType"):
+            raise Refused("MissingParameter", "The request must contain the parameter InstanceType")
         check_request(launch)
     except Refused as refused:
         raise validation_error(f"{MESSAGE_PREFIX}{refused.message}") from refused

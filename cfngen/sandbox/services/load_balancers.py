@@ -188,7 +188,8 @@ def check_draining(call: PendingCall) -> None:
     _get_target_group(call, call.get("TargetGroupArn"))
     for attribute in call.get("Attributes") or []:
         key, value = attribute["Key"], str(attribute.get("Value", ""))
-        if key == "deregistration_delay.timeout_seconds" and int(value) not in DRAINING_SECONDS:
+        is_delay = key == "deregistration_delay.timeout_seconds"
+        if is_delay and not (value.isdecimal() and int(value) in DRAINING_SECONDS):
             raise validation_error(f"'{key}' value '{value}' must be between '0-{DRAINING_SECONDS[-1]}' inclusive")
 
 
@@ -248,6 +249,8 @@ def check_listener(call: PendingCall) -> None:
         raise Refused("DuplicateListener", "A listener already exists on this port for this load balancer")
     if call.operation == "CreateListener" and len(balancer.listeners) >= MAX_LISTENERS:
         raise Refused("TooManyListeners", "The maximum number of listeners has been reached")
+    if len(call.get("DefaultActions") or [{}]) > 1:
+        raise validation_error("A default action of a listener must be exactly one forward action")
     for action in call.get("DefaultActions") or []:
         _check_target_group(call, action["TargetGroupArn"], balancer)
 

@@ -37,7 +37,7 @@ _LAUNCH = f"""
     ImageId InstanceType KeyName UserData IamInstanceProfile CapacityReservationSpecification TagSpecifications
     BlockDeviceMappings.DeviceName
     {_within("BlockDeviceMappings.Ebs", "DeleteOnTermination Encrypted Iops KmsKeyId Throughput VolumeSize VolumeType")}
-    InstanceMarketOptions.MarketType {_within("InstanceMarketOptions.SpotOptions", "MaxPrice SpotInstanceType")}
+    {_within("InstanceMarketOptions", "MarketType=spot SpotOptions.MaxPrice SpotOptions.SpotInstanceType=one-time")}
     {_within("MetadataOptions", "HttpEndpoint HttpPutResponseHopLimit HttpTokens InstanceMetadataTags")}
 """
 _TEMPLATE = f"""

@@ -104,6 +104,21 @@ def check_valid_dhcp_options(call: PendingCall) -> None:
             raise invalid_value(f"Invalid value '{values[0]}' for domain-name. Invalid domain name")
 
 
+@rule("ec2", "DeleteDhcpOptions")
+def check_options_are_unused(call: PendingCall) -> None:
+    """Refuse to delete DHCP options that a VPC has."""
+    options_id = call.get("DhcpOptionsId")
+    if any(getattr(vpc.dhcp_options, "id", "") == options_id for vpc in call.backend.vpcs.values()):
+        raise Refused("DependencyViolation", f"The dhcpOptions '{options_id}' has dependencies and cannot be deleted.")
+
+
+@rule("ec2", "AllocateAddress")
+def check_domain_of_an_address(call: PendingCall) -> None:
+    """Refuse an address outside of VPCs, which EC2 has no longer."""
+    if call.get("Domain", "vpc") != "vpc":
+        raise invalid_value(f"Invalid value '{call.get('Domain')}' for domain.")
+
+
 def zones(region: str) -> list[str]:
     """Return the names of a region's availability zones."""
     return [zone.name for zone in RegionsAndZonesBackend.zones.get(region, [])]
@@ -227,12 +242,16 @@ def _check_connected_with_vpc(call: PendingCall, table: MotoModel) -> None:
 
 @rule("ec2", "CreateRoute")
 def check_destination_of_a_route(call: PendingCall) -> None:
-    """Refuse an unknown prefix list, a gateway for addresses of the VPC itself, and a route beyond the quota."""
+    """Refuse an unknown destination, a gateway for the VPC's addresses, a second local route, and too many routes."""
     table = call.backend.get_route_table(call.get("RouteTableId"))
     block = str(call.get("DestinationCidrBlock", ""))
     prefix_list_id = call.get("DestinationPrefixListId")
     if not block and not prefix_list_id:
         raise Refused("MissingParameter", "The request must contain the parameter destinationCidrBlock")
+    if block and "/" not in block:
+        raise invalid_value(
+            f"Value ({block}) for parameter destinationCidrBlock is invalid. This is not a valid CIDR block."
+        )
     if prefix_list_id and prefix_list_id not in call.backend.managed_prefix_lists:
         raise Refused("InvalidPrefixListID.NotFound", f"The prefix list ID '{prefix_list_id}' does not exist")
     try:
@@ -248,6 +267,8 @@ def check_destination_of_a_route(call: PendingCall) -> None:
             f"The destination CIDR block {block} is equal to or more specific than one of this VPC's CIDR blocks. This "
             "route can target only an interface or an instance."
         )
+    if any(str(destination) == vpc_range["cidr_block"] for vpc_range in vpc_ranges):  # the local route
+        raise Refused("RouteAlreadyExists", f"The route identified by {block} already exists.")
     routes_that_count = sum(not route.local for route in table.routes)  # all but those within the VPC
     if routes_that_count >= quotas.applied_value(quotas.ROUTES):
         raise Refused("RouteLimitExceeded", "The maximum number of routes has been reached.")

@@ -28,6 +28,13 @@ ELEMENTS = frozenset(
 )
 """The elements that a statement can have."""
 
+# IAM user guide, "IAM JSON policy elements: Condition operators".
+CONDITION_OPERATOR = re.compile(
+    r"((ForAllValues|ForAnyValue):)?"
+    r"(String(Not)?(Equals(IgnoreCase)?|Like)|(Numeric|Date)((Not)?Equals|(LessThan|GreaterThan)(Equals)?)|Bool"
+    r"|BinaryEquals|(Not)?IpAddress|Arn(Not)?(Equals|Like))(IfExists)?|Null",
+    re.IGNORECASE,
+)
 IDENTITY_ARN = re.compile(r"arn:([^:]+):(iam|sts)::(\d{12}):(.+)")
 # The ARN of an identity provider, which need not exist, or the domain name of one that every account has.
 FEDERATED_PRINCIPAL = re.compile(

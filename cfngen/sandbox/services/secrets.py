@@ -15,6 +15,16 @@ MAX_TAGS = 50
 RECOVERY_WINDOW_DAYS = range(7, 31)
 
 
+@rule("secretsmanager", "CreateSecret", "TagResource")
+def check_tags_differ(call: PendingCall) -> None:
+    """Refuse two tags of one key."""
+    tag_keys = [tag["Key"] for tag in call.get("Tags") or []]
+    if len(set(tag_keys)) < len(tag_keys):
+        raise Refused(
+            "InvalidParameterException", "Duplicate tag keys found. Please note that Tag keys are case sensitive"
+        )
+
+
 @rule("secretsmanager", "CreateSecret")
 def check_name(call: PendingCall) -> None:
     """Refuse an invalid name, and the name of a deleted secret within its recovery window."""

@@ -193,4 +193,16 @@ ROWS = [
         "s3:DeleteBucket", "only older versions in it", "The bucket you tried to delete is not empty",
         f"[DeleteBucket]({API}/API_DeleteBucket.html)", "documented", ServiceCall(_versions),
     ),
+    policy("resources of another partition", "Policy has invalid resource", POLICIES, "condition documented",
+           Resource={"Fn::Sub": "arn:aws-cn:s3:::${Bucket}/*"}),
+    policy("a condition operator that does not exist", "Invalid Condition type : StringIs",
+           "IAM user guide: [condition operators](https://docs.aws.amazon.com/IAM/latest/UserGuide/"
+           "reference_policies_elements_condition_operators.html)", "condition documented",
+           Condition={"StringIs": {"aws:PrincipalAccount": "123456789012"}}),
+    Refusal(
+        "AWS::S3::Bucket OwnershipControls", "two rules", "MalformedXML",
+        f"[PutBucketOwnershipControls]({API}/API_PutBucketOwnershipControls.html)", "condition documented",
+        refused(bucket(OwnershipControls={"Rules": [
+            {"ObjectOwnership": "BucketOwnerEnforced"}, {"ObjectOwnership": "ObjectWriter"}]})),
+    ),
 ]  # fmt: skip

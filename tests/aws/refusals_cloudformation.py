@@ -8,7 +8,7 @@ from typing import Any
 
 from refusal import Creation, Refusal, ServiceCall, TestedElsewhere, Update
 from refusals_identity import LISTING, document, policies, role
-from small_stacks import BAD, GATEWAY, REGION, nested, tagged, text
+from small_stacks import BAD, GATEWAY, REGION, nested, tagged, text, vpc
 
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client, region
 
@@ -182,6 +182,12 @@ def signal(**policy: Any) -> Creation:
     return Creation(lambda: {"It": condition}, "It")
 
 
+def _policy_about_nothing(cloud: CloudFormation) -> None:
+    cloud.wait(cloud.create_stack("s", body=text({"G": GATEWAY})))
+    statement = {"Effect": "Deny", "Action": "Update:*", "Principal": "*", "Resource": "LogicalResourceId/Gone"}
+    cloud.set_stack_policy("s", json.dumps({"Statement": [statement]}))
+
+
 def child(body: Mapping[str, Any], **properties: Any) -> Creation:
     return Creation(lambda: {"It": nested("child", json.dumps(body), **properties)}, "It")
 
@@ -232,6 +238,21 @@ def functions() -> list[Refusal]:
         row("Fn::Split", "no delimiter", "every Fn::Split object requires two parameters",
             f"template reference: [Fn::Split]({REFERENCE}/intrinsic-function-reference-split.html)", TOLD,
             output({"Fn::Split": ["a,b"]})),
+        row("Fn::Cidr", "more blocks than there are", "has fewer than 6 blocks of that size",
+            f"template reference: [Fn::Cidr]({REFERENCE}/intrinsic-function-reference-cidr.html)", TOLD,
+            Creation(lambda: {"It": vpc({"Fn::Select": [0, {"Fn::Cidr": ["10.0.0.0/24", 6, 8]}]})}, "It")),
+        row("Fn::Cidr", "blocks larger than the range", "Template error: invalid CIDR block size 23",
+            "[eksctl-io/eksctl#4904](https://github.com/eksctl-io/eksctl/pull/4904)", "seen",
+            Creation(lambda: {"It": vpc({"Fn::Select": [0, {"Fn::Cidr": ["10.0.0.0/16", 8, 23]}]})}, "It")),
+        row("Fn::Base64", "a list", "every Fn::Base64 object must have a String-typed value",
+            f"template reference: [Fn::Base64]({REFERENCE}/intrinsic-function-reference-base64.html)", TOLD,
+            output({"Fn::Base64": ["a"]})),
+        row("Fn::ImportValue", "a name that depends on a resource", "must not depend on any resources",
+            f"template reference: [Fn::ImportValue]({REFERENCE}/intrinsic-function-reference-importvalue.html)", TOLD,
+            output({"Fn::ImportValue": {"Fn::Sub": "${G}-id"}})),
+        row("Outputs", "an export whose name depends on a resource", "cannot depend on the resources ['G']",
+            f"guide: [Outputs]({GUIDE}/outputs-section-structure.html)", TOLD,
+            template(Outputs={"It": {"Value": "x", "Export": {"Name": {"Fn::Sub": "${G}-id"}}}})),
         row("Fn::Cidr", "more than 256 blocks", "is not between 1 and 256",
             f"template reference: [Fn::Cidr]({REFERENCE}/intrinsic-function-reference-cidr.html)", TOLD,
             output({"Fn::Select": [0, {"Fn::Cidr": ["10.0.0.0/16", 300, 8]}]})),
@@ -414,6 +435,10 @@ def calls() -> list[Refusal]:
             calling(_too_many_stacks)),
         row("CreateStack", "a stack policy that is no JSON", "Invalid stack policy", policy_api, TOLD,
             _policy("allow")),
+        row("SetStackPolicy", "a stack policy about what the template does not have",
+            "Unknown logical id 'LogicalResourceId/Gone' in statement {}",
+            "[sparkleformation/sfn#238](https://github.com/sparkleformation/sfn/issues/238)", "seen",
+            calling(_policy_about_nothing)),
         row("CreateStack", "a stack policy of more than 16,384 bytes", "Value at 'stackPolicyBody' failed to satisfy",
             policy_api, TOLD, _policy(" " * 16_385)),
         row("CreateStack", "an export that another stack has",
@@ -458,6 +483,9 @@ def calls() -> list[Refusal]:
         row("AWS::CloudFormation::WaitCondition", "a time-out of more than twelve hours", "maximum of 12 hours",
             f"template reference: [CreationPolicy]({REFERENCE}/aws-attribute-creationpolicy.html)", TOLD,
             signal(Timeout="PT12H1S")),
+        row("AWS::CloudFormation::WaitCondition", "a number of signals that is none", "is no whole number",
+            f"template reference: [CreationPolicy]({REFERENCE}/aws-attribute-creationpolicy.html)", TOLD,
+            signal(Count="two")),
         row("AWS::CloudFormation::WaitCondition", "a time-out that is none", "is no duration",
             f"template reference: [CreationPolicy]({REFERENCE}/aws-attribute-creationpolicy.html)", TOLD,
             signal(Timeout="20 minutes")),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from refusal import Creation, Refusal, ServiceCall
-from small_stacks import REGION
+from refusals_load_balancers import balancer, subnet
+from small_stacks import REGION, vpc
 
 from cfngen.sandbox.cloudformation import CloudFormation, client
 
@@ -44,21 +45,46 @@ def _delete_zone_with_records(cloud: CloudFormation) -> None:
     route53.delete_hosted_zone(Id=zone_id)
 
 
-VPC = {"VPCId": "vpc-0123456789abcdef0", "VPCRegion": REGION}
-PRIVATE = {"HostedZoneConfig": {"PrivateZone": True}, "VPC": VPC}
+def _private(vpc: str = "") -> dict[str, Any]:
+    made = vpc or client("ec2", REGION).create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    return {"HostedZoneConfig": {"PrivateZone": True}, "VPC": {"VPCId": made, "VPCRegion": REGION}}
 
 
 def _second_private_zone(cloud: CloudFormation) -> None:
+    private = _private()
     for reference in ("one", "two"):
-        client("route53", REGION).create_hosted_zone(Name=DOMAIN, CallerReference=reference, **PRIVATE)
+        client("route53", REGION).create_hosted_zone(Name=DOMAIN, CallerReference=reference, **private)
 
 
 def _associate_with_second_zone(cloud: CloudFormation) -> None:
+    route53, private = client("route53", REGION), _private()
+    route53.create_hosted_zone(Name=DOMAIN, CallerReference="one", **private)
+    zone_id = route53.create_hosted_zone(Name=DOMAIN, CallerReference="two", **_private())["HostedZone"]["Id"]
+    route53.associate_vpc_with_hosted_zone(HostedZoneId=zone_id, VPC=private["VPC"])
+
+
+def _delete_no_record(cloud: CloudFormation) -> None:
     route53 = client("route53", REGION)
-    route53.create_hosted_zone(Name=DOMAIN, CallerReference="one", **PRIVATE)
-    elsewhere = {**PRIVATE, "VPC": {**VPC, "VPCId": "vpc-0fedcba9876543210"}}
-    zone_id = route53.create_hosted_zone(Name=DOMAIN, CallerReference="two", **elsewhere)["HostedZone"]["Id"]
-    route53.associate_vpc_with_hosted_zone(HostedZoneId=zone_id, VPC=VPC)
+    zone_id = route53.create_hosted_zone(Name=DOMAIN, CallerReference="one")["HostedZone"]["Id"]
+    gone = {"Name": f"app.{DOMAIN}", "Type": "A", "TTL": 60, "ResourceRecords": [{"Value": "192.0.2.1"}]}
+    changes = [{"Action": "DELETE", "ResourceRecordSet": gone}]
+    route53.change_resource_record_sets(HostedZoneId=zone_id, ChangeBatch={"Changes": changes})
+
+
+def alias(zone_id: Any, name: Any, kind: str = "A", **properties: Any) -> dict[str, Any]:
+    it = record(Type=kind, AliasTarget={"HostedZoneId": zone_id, "DNSName": name}, **properties)
+    it["Properties"] = {key: value for key, value in it["Properties"].items() if value is not None}
+    return it
+
+
+def _with_balancer(condition: str, words: str, source: str, evidence: Any, it: dict[str, Any]) -> Refusal:
+    return refused(condition, words, source, evidence, it, Vpc=vpc(), One=subnet(0), Balancer=balancer("One"))
+
+
+BALANCER_NAME = {"Fn::GetAtt": ["Balancer", "DNSName"]}
+BALANCER_ZONE = {"Fn::GetAtt": ["Balancer", "CanonicalHostedZoneID"]}
+NEITHER = {"TTL": None, "ResourceRecords": None}
+ALIASES = f"[AliasTarget]({API}/API_AliasTarget.html)"
 
 
 def _two_zones_of_a_vpc() -> dict[str, Any]:
@@ -100,7 +126,55 @@ ROWS = [
     refused("zone that does not exist", "No hosted zone found with ID",
             f"[ChangeResourceRecordSets]({API}/API_ChangeResourceRecordSets.html): NoSuchHostedZone",
             "condition documented", record(HostedZoneId="Z0123456789ABC")),
-    Refusal("route53:DeleteHostedZone", "other records than the zone's own", "HostedZoneNotEmpty",
-            f"[DeleteHostedZone]({API}/API_DeleteHostedZone.html): HostedZoneNotEmpty", "documented",
+    Refusal("route53:DeleteHostedZone", "other records than the zone's own",
+            "The specified hosted zone contains non-required resource record sets and so cannot be deleted.",
+            "[rebuy-de/aws-nuke#215](https://github.com/rebuy-de/aws-nuke/issues/215)", "seen",
             ServiceCall(_delete_zone_with_records)),
+    Refusal("AWS::Route53::HostedZone", "a VPC that does not exist", "InvalidVPCId",
+            f"[CreateHostedZone]({API}/API_CreateHostedZone.html): InvalidVPCId; words: "
+            "[localstack/localstack, test_route53.snapshot.json]"
+            "(https://github.com/localstack/localstack/blob/main/tests/aws/services/route53/test_route53.snapshot.json)",
+            "seen", Creation(lambda: {"It": {**zone(), "Properties": {"Name": DOMAIN, "VPCs": [
+                {"VPCId": "vpc-0123456789abcdef0", "VPCRegion": REGION}]}}}, "It")),
+    Refusal("AWS::Route53::HostedZone", "no domain name", "InvalidDomainName",
+            f"[CreateHostedZone]({API}/API_CreateHostedZone.html): InvalidDomainName", "documented",
+            Creation(lambda: {"It": {**zone(), "Properties": {"Name": "k8s..example.com"}}}, "It")),
+    Refusal("route53:ChangeResourceRecordSets", "the deletion of a record that is not there", "but it was not found",
+            "[terraform-provider-aws#37806](https://github.com/hashicorp/terraform-provider-aws/issues/37806)", "seen",
+            ServiceCall(_delete_no_record)),
+    *(
+        refused(condition, words, source, evidence, record(**properties))
+        for condition, words, source, evidence, properties in (
+            ("MX without a preference", "MXRRDATANotTwoFields (MX record doesn't have 2 fields) encountered with",
+             RECORD_TYPES, "condition documented",
+             {"Type": "MX", "ResourceRecords": ["mail.example.com."]}),
+            ("SRV of three fields", "FATAL problem: SRVRRDATANotFourFields", RECORD_TYPES, "condition documented",
+             {"Type": "SRV", "ResourceRecords": ["0 443 api.example.com."]}),
+            ("CAA of two fields", "FATAL problem: CAARRDATANotThreeFields", RECORD_TYPES, "condition documented",
+             {"Type": "CAA", "ResourceRecords": ['issue "amazon.com"']}),
+            ("TXT of 256 characters in one string", "CharacterStringTooLong (Value is too long)", RECORD_TYPES,
+             "condition documented", {"Type": "TXT", "ResourceRecords": ['"' + "x" * 256 + '"']}),
+            ("CNAME of two values", "has more than one value", RECORD_TYPES, "condition documented",
+             {"Type": "CNAME", "ResourceRecords": ["a.example.org", "b.example.org"]}),
+            ("TTL of a century", "InvalidInput", f"[ResourceRecordSet]({API}/API_ResourceRecordSet.html): TTL",
+             "condition documented", {"TTL": "3153600000"}),
+            ("TTL that is no number", "is no whole number",
+             f"[ResourceRecordSet]({API}/API_ResourceRecordSet.html): TTL", "condition documented", {"TTL": "5m"}),
+        )
+    ),
+    refused("alias of a record that is not there", "but that target was not found",
+            "[aws/aws-cdk#19643](https://github.com/aws/aws-cdk/issues/19643)", "seen",
+            alias({"Ref": "Zone"}, f"app.{DOMAIN}", **NEITHER)),
+    refused("alias of a load balancer that is not there", "but that target was not found",
+            "[harmony-one/harmony-ops#491](https://github.com/harmony-one/harmony-ops/issues/491)", "seen",
+            alias("Z1H1FL5HABSF5", "gone-0123456789abcdef.us-west-2.elb.amazonaws.com", **NEITHER)),
+    _with_balancer("alias of a load balancer in the record's own zone",
+                   "but the alias target name does not lie within the target zone",
+                   "[barnybug/cli53#213](https://github.com/barnybug/cli53/issues/213)", "seen",
+                   alias({"Ref": "Zone"}, BALANCER_NAME, **NEITHER)),
+    _with_balancer("CNAME alias of a load balancer, which has addresses only", "but that target was not found", ALIASES,
+                   "condition documented", alias(BALANCER_ZONE, BALANCER_NAME, "CNAME", **NEITHER)),
+    _with_balancer("alias with a TTL", "but found more than one in Change with",
+                   f"[ResourceRecordSet]({API}/API_ResourceRecordSet.html): TTL", "condition documented",
+                   alias(BALANCER_ZONE, BALANCER_NAME, ResourceRecords=None)),
 ]  # fmt: skip

@@ -251,4 +251,19 @@ ROWS = [
         "ec2:DeleteVpc", "a gateway endpoint is in it", "has dependencies and cannot be deleted",
         code("DependencyViolation"), CONDITION, ServiceCall(_delete_vpc),
     ),
+    Refusal(
+        "AWS::EC2::VPCEndpoint", "security groups of a gateway endpoint", "only supported for Interface type",
+        operation("CreateVpcEndpoint", "SecurityGroupIds"), CONDITION,
+        _named(Group=security_group(), Endpoint=gateway_endpoint(SecurityGroupIds=[ref("Group")])),
+    ),
+    Refusal(
+        "AWS::EC2::VPCEndpoint", "private DNS names of a gateway endpoint", "only supported for Interface type",
+        operation("CreateVpcEndpoint", "PrivateDnsEnabled"), CONDITION,
+        _named(Endpoint=gateway_endpoint(PrivateDnsEnabled=True)),
+    ),
+    Refusal(
+        "ec2:CreateTags", "an endpoint that is deleted", "does not exist", code("InvalidVpcEndpointId.NotFound"),
+        CONDITION, ServiceCall(lambda _: ec2().create_tags(Resources=["vpce-0123456789abcdef0"], Tags=[
+            {"Key": "a", "Value": "b"}])),
+    ),
 ]  # fmt: skip

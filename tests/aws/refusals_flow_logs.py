@@ -79,4 +79,23 @@ ROWS = [
         "ec2:DeleteFlowLogs", "a flow log that does not exist", "InvalidFlowLogId.NotFound",
         code("InvalidFlowLogId.NotFound"), CONDITION, ServiceCall(_delete_missing),
     ),
+    Refusal(
+        "AWS::EC2::FlowLog", "both a log group and another destination",
+        "Please only provide LogGroupName or only provide LogDestination.",
+        seen("localstack/localstack, test_ec2.snapshot.json",
+             "https://github.com/localstack/localstack/blob/main/tests/aws/services/ec2/test_ec2.snapshot.json"),
+        "seen", Creation(lambda: _in_bucket(LogGroupName="logs"), fails="It"),
+    ),
+    Refusal(
+        "AWS::EC2::FlowLog", "no destination", "LogDestination can't be empty if LogGroupName is not provided.",
+        operation("CreateFlowLogs", "LogDestination"), CONDITION,
+        Creation(lambda: {"Vpc": VPC, "It": flow_log(LogDestination="")}, fails="It"),
+    ),
+    Refusal(
+        "AWS::EC2::FlowLog", "the name of a role in place of its ARN", "is not the ARN of a role",
+        operation("CreateFlowLogs", "DeliverLogsPermissionArn"), CONDITION,
+        Creation(lambda: {"Vpc": VPC, "It": resource(
+            "FlowLog", ResourceType="VPC", ResourceId=ref("Vpc"), TrafficType="ALL", LogGroupName="logs",
+            DeliverLogsPermissionArn="logs")}, fails="It"),
+    ),
 ]  # fmt: skip

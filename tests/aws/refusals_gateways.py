@@ -293,4 +293,25 @@ ROWS = [
         "ec2:ReleaseAddress", "an interface has it", "is in use", code("InvalidIPAddress.InUse"), CONDITION,
         ServiceCall(_release),
     ),
+    Refusal(
+        "AWS::EC2::Route", "a destination without the length of its prefix", "This is not a valid CIDR block.",
+        operation("CreateRoute", "DestinationCidrBlock"), CONDITION,
+        network(Gateway=GATEWAY, Attachment=ATTACHMENT, Table=table(), Route=_after(
+            "Attachment", _route("192.0.2.1", GatewayId=ref("Gateway")))),
+    ),
+    Refusal(
+        "AWS::EC2::Route", "the VPC's own range, for which there is the local route", "already exists",
+        code("RouteAlreadyExists"), CONDITION,
+        network(Interface=interface(), Table=table(), Route=_route(
+            "10.0.0.0/16", NetworkInterfaceId=ref("Interface"))),
+    ),
+    Refusal(
+        "AWS::EC2::EIP", "outside of VPCs", "Invalid value 'standard' for domain",
+        operation("AllocateAddress", "Domain"), CONDITION, only(Address=resource("EIP", Domain="standard")),
+    ),
+    Refusal(
+        "ec2:CreateTags", "an address that is released", "does not exist", code("InvalidAllocationID.NotFound"),
+        CONDITION, ServiceCall(lambda _: ec2().create_tags(Resources=["eipalloc-0123456789abcdef0"], Tags=[
+            {"Key": "a", "Value": "b"}])),
+    ),
 ]  # fmt: skip

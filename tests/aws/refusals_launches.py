@@ -63,7 +63,8 @@ def _launched(
     def resources() -> Resources:
         before()
         own = {"ImageId": _image(**(image or {})), "InstanceType": "t3.medium", **data}
-        return {**(others or {}), "Template": _template(**own), "Group": _group(**group)}
+        given = {key: value for key, value in own.items() if value is not None}
+        return {**(others or {}), "Template": _template(**given), "Group": _group(**group)}
 
     return Creation(resources, fails="Group")
 
@@ -355,5 +356,24 @@ ROWS = [
         GROUP, "volume of io1 without its IOPS", "The request must contain the parameter iops for io1 volumes",
         operation("EbsBlockDevice", "Iops"), CONDITION,
         _launched(_disks({"VolumeSize": 20, "VolumeType": "io1"})),
+    ),
+    Refusal(
+        GROUP, "profile by both name and ARN", "may not be used in combination with 'iamInstanceProfile.arn'",
+        seen("terraform#4344", "https://github.com/hashicorp/terraform-provider-aws/issues/4344"), "seen",
+        _launched({"IamInstanceProfile": {"Arn": PROFILE, "Name": "nobody"}}),
+    ),
+    Refusal(
+        GROUP, "interfaces without a primary one",
+        "When specifying network interfaces, you must include a device at index 0.",
+        operation("InstanceNetworkInterfaceSpecification", "DeviceIndex"), CONDITION,
+        _launched({"NetworkInterfaces": [{"DeviceIndex": 1}]}),
+    ),
+    Refusal(
+        GROUP, "launch template without an instance type", "The request must contain the parameter InstanceType",
+        _of_a_group("launch templates", "create-launch-template"), CONDITION, _launched({"InstanceType": None}),
+    ),
+    Refusal(
+        TEMPLATE, "tags for a type of which there are none", "Tag specification must have at least one tag",
+        operation("TagSpecification"), CONDITION, _templated(TagSpecifications=[{"ResourceType": "instance"}]),
     ),
 ]  # fmt: skip

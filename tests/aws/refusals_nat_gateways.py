@@ -212,4 +212,9 @@ ROWS = [
         "ec2:DetachInternetGateway", "a NAT gateway is in the VPC", "has some mapped public address(es)",
         code("DependencyViolation"), CONDITION, ServiceCall(_detach),
     ),
+    Refusal(
+        "AWS::EC2::NatGateway", "no Elastic IP address", "The request must contain the parameter AllocationId",
+        operation("CreateNatGateway", "AllocationId"), CONDITION,
+        network(**OPEN, Nat={**resource("NatGateway", SubnetId=ref("Subnet")), "DependsOn": "Attachment"}),
+    ),
 ]  # fmt: skip

@@ -158,7 +158,7 @@ ROWS = [
             "VPCDHCPOptionsAssociation", VpcId=ref("Vpc"), DhcpOptionsId="dopt-0123456789abcdef0")),
     ),
     Refusal(
-        "ec2:DeleteDhcpOptions", "a VPC has them", "DependencyViolation", code("DependencyViolation"),
-        "documented", ServiceCall(_options_in_use),
+        "ec2:DeleteDhcpOptions", "a VPC has them", "has dependencies and cannot be deleted.",
+        code("DependencyViolation"), "documented", ServiceCall(_options_in_use),
     ),
 ]  # fmt: skip

@@ -265,4 +265,10 @@ ROWS = [
         "condition documented",
         ServiceCall(_short_window),
     ),
+    Refusal(
+        "AWS::SecretsManager::Secret", "two tags of one key", "Duplicate tag keys",
+        f"[CreateSecret]({SECRETS}/API_CreateSecret.html): Tags", "assumed",
+        refused({"Type": "AWS::SecretsManager::Secret", "Properties": {
+            "Tags": [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]}}),
+    ),
 ]  # fmt: skip

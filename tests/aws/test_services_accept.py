@@ -17,6 +17,7 @@ from refusals_nat_gateways import ADDRESS, OPEN, nat
 from refusals_scaling import idle
 from refusals_secrets import ROOT, key
 from small_stacks import BAD, GATEWAY, REGION, created, nested, reasons, tagged, text, updated
+from web_identities import distribution, through_cloudfront
 
 from cfngen.sandbox.cloudformation import CloudFormation, client
 
@@ -27,7 +28,28 @@ ANYBODY_OF_THE_ACCOUNT = {
     "Principal": {"AWS": "*"},
     "Condition": {"StringEquals": {"kms:CallerAccount": "123456789012"}},
 }
+IN_CLOUDFRONT = through_cloudfront(Provider=None, Role=None)
 ACCEPTED: dict[str, dict[str, Any]] = {
+    "a managed cache policy of CloudFront": {
+        **IN_CLOUDFRONT,
+        "Distribution": distribution(behavior={"CachePolicyId": "658327ea-f89d-4fab-a63d-7e88639e58f6"}),
+    },
+    "an alias of a distribution": {
+        **IN_CLOUDFRONT,
+        "Zone": zone(),
+        "It": alias("Z2FDTNDATAQYW2", {"Fn::GetAtt": ["Distribution", "DomainName"]}, "AAAA", **NEITHER),
+    },
+    "an alias of a load balancer, by its name for both families of addresses": {
+        **NETWORK,
+        "Balancer": balancer(),
+        "Zone": zone(),
+        "It": alias(BALANCER_ZONE, {"Fn::Join": [".", ["dualstack", BALANCER_NAME]]}, **NEITHER),
+    },
+    "an alias of a record of the zone": {
+        "Zone": zone(),
+        "First": record("app.k8s.example.com"),
+        "It": alias({"Ref": "Zone"}, "app.k8s.example.com.", **NEITHER) | {"DependsOn": ["First"]},
+    },
     "trust in an account": {"It": role(AssumeRolePolicyDocument=trusting({"AWS": "210987654321"}))},
     "trust in a role of another account": {
         "It": role(AssumeRolePolicyDocument=trusting({"AWS": "arn:aws:iam::210987654321:role/deployer"}))
@@ -183,3 +205,22 @@ def test_a_failed_update_of_a_nested_stack_alone_rolls_back_alone(cloud: CloudFo
     child = stack.children["Child"]
     cloud.wait(cloud.update_stack(child.name, body=text({"G": GATEWAY, "It": BAD})))
     assert (stack.status, child.status) == ("CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
+
+
+def test_what_somebody_has_deleted_does_not_stop_a_deletion(cloud: CloudFormation) -> None:
+    resources = {
+        **idle(MinSize=0, MaxSize="1"),
+        "Bucket": {"Type": "AWS::S3::Bucket"},
+        "Zone": zone(),
+        "Record": record(),
+        "Alone": {**zone(), "Properties": {"Name": "example.org"}},
+    }
+    ids = {key: each.physical_id for key, each in created(cloud, resources).resources.items()}
+    route53 = client("route53", REGION)
+    sets = route53.list_resource_record_sets(HostedZoneId=ids["Zone"])["ResourceRecordSets"]
+    changes = [{"Action": "DELETE", "ResourceRecordSet": each} for each in sets if each["Type"] == "A"]
+    route53.change_resource_record_sets(HostedZoneId=ids["Zone"], ChangeBatch={"Changes": changes})
+    route53.delete_hosted_zone(Id=ids["Alone"])
+    client("s3", REGION).delete_bucket(Bucket=ids["Bucket"])
+    client("autoscaling", REGION).delete_auto_scaling_group(AutoScalingGroupName=ids["Group"], ForceDelete=True)
+    assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from refusals_scaling import idle
 from small_stacks import (
     BAD,
     GATEWAY,
+    REGION,
     created,
     family,
     gateways,
@@ -22,7 +24,7 @@ from small_stacks import (
     vpcs,
 )
 
-from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
+from cfngen.sandbox.cloudformation import CloudFormation, ValidationError, client
 
 
 def test_a_failure_puts_everything_back(cloud: CloudFormation) -> None:
@@ -249,3 +251,12 @@ def test_what_one_attempt_has_made_and_the_next_gives_up_goes_too(cloud: CloudFo
     cloud.wait(cloud.rollback_stack("s"))
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
     assert len(gateways()) == 2
+
+
+def test_an_update_of_a_group_that_somebody_has_deleted_fails(cloud: CloudFormation) -> None:
+    stack = created(cloud, idle(MinSize=0, MaxSize="1"))
+    client("autoscaling", REGION).delete_auto_scaling_group(
+        AutoScalingGroupName=stack.resources["Group"].physical_id, ForceDelete=True
+    )
+    assert updated(cloud, idle(MinSize=0, MaxSize="2")).status == "UPDATE_ROLLBACK_FAILED"
+    assert "AutoScalingGroup name not found" in reasons(stack, "Group", "UPDATE_FAILED")[0]

@@ -183,7 +183,7 @@ def _empty_group(cloud: Region, group: str) -> Operation:
 def _is_not_found(error: ClientError) -> bool:
     """Whether an error says that the resource to delete does not exist, for example because someone else deleted it."""
     code = str(error.response.get("Error", {}).get("Code", ""))
-    return code.endswith("NotFound") or code in ("NoSuchEntity", "NotFoundException", "ResourceNotFoundException")
+    return code.endswith(("NotFound", "NotFoundException")) or code.startswith("NoSuch")
 
 
 def _remove_nested_stack(cloud: Region, nested_stack: Stack, *, force: bool) -> Operation:

@@ -188,6 +188,11 @@ def _check_not(body: TemplateBody, section: str, argument: Expression) -> None:
         raise ValidationError("Template error: every Fn::Not object requires one boolean parameter.")
 
 
+def _check_base64(body: TemplateBody, section: str, argument: Expression) -> None:
+    if not isinstance(argument, (str, dict)):
+        raise ValidationError("Template error: every Fn::Base64 object must have a String-typed value.")
+
+
 def _check_cidr(body: TemplateBody, section: str, argument: Expression) -> None:
     if not _is_list_of_length(argument, 2, 3):
         raise ValidationError(
@@ -205,6 +210,7 @@ def _check_cidr(body: TemplateBody, section: str, argument: Expression) -> None:
 # By the name of a function: the check of its argument.
 ARGUMENT_CHECKS: Mapping[str, ArgumentCheck] = {
     "Fn::And": _list_of_2_to_10_check("Fn::And"),
+    "Fn::Base64": _check_base64,
     "Fn::Cidr": _check_cidr,
     "Fn::Equals": _check_equals,
     "Fn::FindInMap": _check_find_in_map,

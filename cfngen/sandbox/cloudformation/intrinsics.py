@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Callable
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.function_arguments import DEFAULT_CIDR_BITS
 from cfngen.sandbox.cloudformation.template import PLACEHOLDER_PATTERN
 from cfngen.sandbox.json_types import Expression, JsonObject, TemplateBody
 
@@ -170,11 +171,18 @@ class Scope:
 
     def _fn_cidr(self, argument: Expression) -> list[str]:
         """Fn::Cidr: a number of ranges within an IPv4 range, each with a number of host bits."""
-        ip_block, count, host_bits = self.resolve(argument)
+        ip_block, count, host_bits = [*self.resolve(argument), DEFAULT_CIDR_BITS][:3]
         if UNKNOWN in ip_block:
             raise ResourceError("Template error: Fn::Cidr needs a CIDR, and its value is not known yet")
-        networks = ipaddress.ip_network(ip_block).subnets(new_prefix=32 - int(host_bits))
-        return [str(network) for network in itertools.islice(networks, int(count))]
+        try:
+            networks = ipaddress.IPv4Network(ip_block, strict=False).subnets(new_prefix=32 - int(host_bits))
+            ranges = [str(network) for network in itertools.islice(networks, int(count))]
+        except ValueError:
+            # Words: eksctl-io/eksctl#4904.
+            raise ResourceError(f"Template error: invalid CIDR block size {host_bits}") from None
+        if len(ranges) < int(count):
+            raise ResourceError(f"Template error: Fn::Cidr: {ip_block} has fewer than {count} blocks of that size")
+        return ranges
 
     def _fn_if(self, argument: Expression) -> Expression:
         name, if_true, if_false = argument

@@ -53,6 +53,9 @@ def resolve_values(cloud: Region, template: Template, parameter_values: Mapping[
     for name, definition in template.parameters.items():
         text = parameter_values.get(name, as_text(definition.get("Default")))
         _check_constraints(name, definition, text)
+        if default_problem := _constraint_violation(name, definition, as_text(definition.get("Default", text))):
+            # Words: bonusbits/cloudformation_templates#10.
+            raise ValidationError(f"Template validation error: {default_problem}")
         parameter_type = definition["Type"]
         if match := PARAMETER_STORE_TYPE.fullmatch(parameter_type):
             stored = cloud.stored_value(text)

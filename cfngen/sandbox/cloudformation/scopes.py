@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from cfngen.sandbox.cloudformation.errors import ResourceError, ValidationError
@@ -11,6 +11,7 @@ from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
+from cfngen.sandbox.cloudformation.template import import_value_arguments
 from cfngen.sandbox.json_types import Expression, JsonDict
 from cfngen.sandbox.services.policy_documents import partition
 
@@ -131,15 +132,4 @@ def importing_stacks(cloud: Region, export_name: str) -> list[str]:
 
 def _imported_names(cloud: Region, stack: Stack) -> set[str]:
     scope = scope_of_revision(cloud, stack.revision, stack.name, stack.id)
-    return {str(scope.resolve(argument)) for argument in _import_value_arguments(stack.template.body)}
-
-
-def _import_value_arguments(value: object) -> Iterator[object]:
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if key == "Fn::ImportValue":
-                yield item
-            yield from _import_value_arguments(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _import_value_arguments(item)
+    return {str(scope.resolve(argument)) for argument in import_value_arguments(stack.template.body)}

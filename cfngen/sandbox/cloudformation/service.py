@@ -11,6 +11,7 @@ from cfngen.sandbox.cloudformation import (
     creation,
     deletion,
     existing_change_sets,
+    properties,
     rollback,
     signals,
     stack_checks,
@@ -21,7 +22,15 @@ from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.drift import detect_drift
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ValidationError
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, DriftDetection, Resource, ResourceDrift, Stack
+from cfngen.sandbox.cloudformation.scopes import scope_of_revision
+from cfngen.sandbox.cloudformation.stack import (
+    STABLE_STATUSES,
+    DriftDetection,
+    Resource,
+    ResourceDrift,
+    Revision,
+    Stack,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -59,9 +68,9 @@ class CloudFormation(Region):
         admission.check_name("stackName", name)
         if any(other.name == name and other.status != "DELETE_COMPLETE" for other in self.stacks()):
             raise AlreadyExistsError(f"Stack [{name}] already exists")
-        if policy:
-            stack_checks.check_stack_policy_body(policy)
-        stack = self.new_stack(name, admission.admit(self, submission, None, name))
+        revision = admission.admit(self, submission, None, name)
+        self._check_stack_policy(policy, name, revision)
+        stack = self.new_stack(name, revision)
         stack.own_termination_protection, stack.policy = protected, policy
         creation.start(self, stack, on_failure=on_failure, token=token)
         return stack
@@ -90,10 +99,9 @@ class CloudFormation(Region):
         stack = self.stack(name)
         stack_checks.check_update_is_allowed(stack)
         stack_checks.check_rollback_stays_disabled(stack, disable_rollback=disable_rollback)
-        for policy_body in (policy_during_update, policy):
-            if policy_body:
-                stack_checks.check_stack_policy_body(policy_body)
         revision = admission.admit(self, submission, stack)
+        for policy_body in (policy_during_update, policy):
+            self._check_stack_policy(policy_body, stack.name, stack.revision, revision)
         if stack.status in STABLE_STATUSES and (
             refusal := change_set_creation.no_updates_message(self, stack, revision)
         ):
@@ -213,9 +221,21 @@ class CloudFormation(Region):
     def set_stack_policy(self, name: str, body: str) -> None:
         """Set the stack policy: a JSON document that says what updates may do to which resources."""
         stack = self.stack(name)
-        stack_checks.check_stack_policy_body(body)
+        self._check_stack_policy(body, stack.name, stack.revision)
         stack_checks.check_stack_policy_can_be_set(stack)
         stack.policy = body
+
+    def _check_stack_policy(self, body: str, stack_name: str, *revisions: Revision) -> None:
+        """Refuse a stack policy that is invalid, or about resources that none of the revisions has; "" is none."""
+        if body:
+            logical_ids = {
+                logical_id
+                for revision in revisions
+                for logical_id in properties.enabled_resources(
+                    scope_of_revision(self, revision, stack_name), revision.template.resources
+                )
+            }
+            stack_checks.check_stack_policy_body(body, logical_ids)
 
     def set_termination_protection(self, name: str, enabled: bool) -> Stack:
         """Enable or disable termination protection; nested stacks have the setting of their root stack."""

@@ -11,6 +11,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
+from cfngen.sandbox.cloudformation.handlers.handler import whole_number
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.simulation import Operation
@@ -59,7 +60,7 @@ def signals_to_await(cloud: Region, stack: Stack, resource: Resource) -> tuple[i
     seconds = parse_duration(signal.get("Timeout", "PT5M"), "CreationPolicy Timeout")
     if seconds > MAX_TIMEOUT_SECONDS:
         raise ResourceError(f"CreationPolicy Timeout {signal['Timeout']} is longer than the maximum of 12 hours")
-    count = int(signal.get("Count", 1))
+    count = whole_number("CreationPolicy Count", signal.get("Count", 1))
     if count < 0:
         raise ResourceError(f"CreationPolicy Count {count} is negative")
     return (0, 0) if stack.leader.express else (count, seconds)
@@ -71,10 +72,10 @@ def group_instance_ids(cloud: Region, group: str) -> list[str]:
     moto's own order changes when a group shrinks.
     """
     response = client("autoscaling", cloud.region).describe_auto_scaling_groups(AutoScalingGroupNames=[group])
-    instances = response["AutoScalingGroups"][0]["Instances"]
     instance_ids = [
         instance["InstanceId"]
-        for instance in instances
+        for described in response["AutoScalingGroups"]  # none if somebody has deleted the group
+        for instance in described["Instances"]
         if not instance["LifecycleState"].startswith("Terminat")  # Terminating, Terminating:Wait, Terminated, ...
     ]
     in_launch_order = [instance_id for instance_id in cloud.launched if instance_id in instance_ids]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+from collections.abc import Collection
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Stack
@@ -11,6 +12,7 @@ from cfngen.sandbox.json_types import JsonObject
 
 FAILED_WITHOUT_ROLLBACK = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
 UPDATABLE_STATUSES = STABLE_STATUSES | FAILED_WITHOUT_ROLLBACK
+TARGET_PREFIX = "LogicalResourceId/"  # of a resource's logical id in a policy
 MAX_STACK_POLICY_BYTES = 16_384  # API: SetStackPolicy
 DELETION_STATUSES = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
 
@@ -124,8 +126,12 @@ def _check_termination_protection_disabled(stack: Stack) -> None:
         raise ValidationError(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
 
 
-def check_stack_policy_body(body: str) -> None:
-    """Refuse a stack policy that is invalid or too long (API: SetStackPolicy)."""
+def check_stack_policy_body(body: str, logical_ids: Collection[str]) -> None:
+    """Refuse a stack policy that is invalid, too long, or about resources that are not there (API: SetStackPolicy).
+
+    Args:
+        logical_ids: the resources of the template, but for those that a condition leaves out.
+    """
     if len(body.encode()) > MAX_STACK_POLICY_BYTES:
         raise ValidationError(
             "1 validation error detected: Value at 'stackPolicyBody' failed to satisfy constraint: Member must have "
@@ -139,6 +145,21 @@ def check_stack_policy_body(body: str) -> None:
         isinstance(statement, dict) and statement.get("Effect") in ("Allow", "Deny") for statement in statements
     ):
         raise ValidationError("Error validating stack policy: Invalid stack policy")
+    for statement in statements:
+        _check_stack_policy_resources(statement, logical_ids)
+
+
+def _check_stack_policy_resources(statement: JsonObject, logical_ids: Collection[str]) -> None:
+    """Refuse a statement about what is no resource of the stack; with a wildcard, it may be about none."""
+    for key in ("Resource", "NotResource"):
+        targets = statement.get(key, [])
+        for target in [targets] if isinstance(targets, str) else targets:
+            if "*" not in target and target.removeprefix(TARGET_PREFIX) not in logical_ids:
+                # Words: sparkleformation/sfn#238.
+                raise ValidationError(
+                    f"Error validating stack policy: Unknown logical id '{target}' in statement {{}} - stack policies "
+                    "can only be applied to logical ids referenced in the template"
+                )
 
 
 STATEMENT_KEYS = {"Effect", "Action", "NotAction", "Principal", "Resource", "NotResource", "Condition", "Sid"}
@@ -156,7 +177,7 @@ def denial_reason(stack: Stack, resource: Resource, action: str) -> str:
     policy_body = stack.policy_during_update or stack.policy
     if not policy_body:
         return ""
-    target = f"LogicalResourceId/{resource.logical_id}"
+    target = f"{TARGET_PREFIX}{resource.logical_id}"
     allowed = False
     for number, statement in enumerate(json.loads(policy_body)["Statement"], start=1):
         if _applies_to(statement, action, target, resource.type):

@@ -162,6 +162,31 @@ def _check_references(body: TemplateBody) -> None:
         used_names = {name for name, _ in references(body.get(section, {})) if not name.startswith("AWS::")}
         if missing := used_names - allowed_names:
             refuse_unresolved(missing, section)
+    for name in import_value_arguments(body):
+        if {used for used, _ in references(name)} & set(body["Resources"]):
+            raise ValidationError(
+                "Template error: the attribute in Fn::ImportValue must not depend on any resources, imported values, "
+                "or Fn::GetAZs"
+            )
+    for output_name, output in body.get("Outputs", {}).items():
+        export_name = output.get("Export", {}).get("Name")
+        if used_resources := {name for name, _ in references(export_name)} & set(body["Resources"]):
+            raise ValidationError(
+                f"Template format error: Output {output_name} is malformed. The Name of an Export cannot depend on "
+                f"the resources {sorted(used_resources)}"
+            )
+
+
+def import_value_arguments(value: object) -> Iterator[object]:
+    """Yield the argument of each Fn::ImportValue in a value."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key == "Fn::ImportValue":
+                yield item
+            yield from import_value_arguments(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from import_value_arguments(item)
 
 
 def _refuse_circular_dependencies(definitions: Mapping[str, ResourceDefinition]) -> None:

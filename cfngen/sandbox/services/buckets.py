@@ -55,7 +55,7 @@ def check_policy(call: PendingCall) -> None:
     if keys_of_others or not policy_documents.is_of_templates(document):
         raise Refused(NOT_MODELLED, "the emulator does not model such a bucket policy")
     for statement in statements:
-        _check_statement(statement, call.get("Bucket"))
+        _check_statement(statement, call.get("Bucket"), policy_documents.partition(call.region))
     if missing_principals := list(policy_documents.missing_principals(document, call.region)):
         raise Refused(MALFORMED_POLICY, f"Invalid principal in policy ({missing_principals[0][1]})")
     _check_public_statements(call, statements)
@@ -76,12 +76,12 @@ def _check_statement(statement: JsonDict, bucket: str) -> None:
             raise Refused(MALFORMED_POLICY, "Action does not apply to any resource(s) in statement")
 
 
-def _is_in_bucket(resource: str, bucket: str) -> bool:
+def _is_in_bucket(resource: str, bucket: str, partition: str) -> bool:
     """Return whether an ARN, which may have wildcards, names the bucket or objects in it."""
     prefix, _, bucket_and_key = str(resource).rpartition(":")
     bucket_pattern = bucket_and_key.partition("/")[0]
     prefix_parts = prefix.split(":")
-    is_arn_of_s3 = prefix_parts[0] == "arn" and prefix_parts[2:] == ["s3", "", ""]
+    is_arn_of_s3 = prefix_parts == ["arn", partition, "s3", "", ""]
     return is_arn_of_s3 and bucket_pattern != "*" and fnmatch.fnmatchcase(bucket, bucket_pattern)
 
 
@@ -138,6 +138,13 @@ def check_lifecycle(call: PendingCall) -> None:
     rule_ids = [lifecycle_rule["ID"] for lifecycle_rule in rules if lifecycle_rule.get("ID")]
     if len(set(rule_ids)) < len(rule_ids):
         raise Refused("InvalidArgument", "Rule ID must be unique. Found same ID for more than one rule")
+
+
+@rule("s3", "PutBucketOwnershipControls")
+def check_ownership(call: PendingCall) -> None:
+    """Refuse more than one rule of ownership."""
+    if len((call.get("OwnershipControls") or {}).get("Rules") or []) != 1:
+        raise Refused("MalformedXML", NOT_WELL_FORMED_MESSAGE)
 
 
 @rule("s3", "PutBucketTagging")

@@ -13,10 +13,34 @@ from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 MAX_LABEL = 63
 
 
+@rule("route53", "CreateHostedZone")
+def check_domain(call: PendingCall) -> None:
+    """Refuse a zone of what is no domain name."""
+    labels = call.get("Name", "").removesuffix(".").split(".")
+    if not all(re.fullmatch(r"[!-~]{1,63}", label) for label in labels):
+        raise Refused("InvalidDomainName", "The specified domain name is not valid.")
+
+
+@rule("route53", "DeleteHostedZone")
+def check_only_own_records(call: PendingCall) -> None:
+    """Refuse to delete a zone with records other than those that it must have."""
+    zone = call.backend.zones.get(call.get("Id", "").rpartition("/")[2])
+    if zone and any(
+        (record.name, record.type) not in ((zone.name, "NS"), (zone.name, "SOA")) for record in zone.rrsets
+    ):
+        raise Refused(
+            "HostedZoneNotEmpty",
+            "The specified hosted zone contains non-required resource record sets and so cannot be deleted.",
+        )
+
+
 @rule("route53", "CreateHostedZone", "AssociateVPCWithHostedZone")
 def check_private_zone_of_a_vpc(call: PendingCall) -> None:
-    """Refuse to give a VPC a second private zone of one name (ConflictingDomainExists)."""
+    """Refuse a VPC that does not exist, and a second private zone of one name for it (ConflictingDomainExists)."""
     vpc = call.get("VPC") or {}
+    regions = get_backend("ec2")[DEFAULT_ACCOUNT_ID]
+    if vpc and vpc["VPCId"] not in getattr(regions.get(str(vpc.get("VPCRegion"))), "vpcs", ()):
+        raise Refused("InvalidVPCId", "The VPC ID is invalid.")
     own = call.backend.zones.get(call.get("HostedZoneId", "").rpartition("/")[2])
     name = own.name if own else _absolute(call.get("Name", ""))
     for zone_id, zone in call.backend.zones.items():
@@ -38,6 +62,10 @@ def check_records(call: PendingCall) -> None:
         name, kind = _absolute(record["Name"]), record["Type"]
         key = (name, kind, record.get("SetIdentifier"))
         if action == "DELETE":
+            if key not in existing:
+                raise _invalid(
+                    f"Tried to delete resource record set [name='{name}', type='{kind}'] but it was not found"
+                )
             existing.discard(key)
             continue
         _check_name(name)

@@ -84,6 +84,8 @@ def _check_launch_of_a_group(
         launch = from_template(backend, reference, subnets=subnets, zones=zones)
         if instance_type:
             launch = dataclasses.replace(launch, data={**launch.data, "InstanceType": instance_type})
+        if not launch.data.get("InstanceType"):
+            raise Refused("MissingParameter", "The request must contain the parameter InstanceType")
         check_request(launch)
     except Refused as refused:
         raise validation_error(f"{MESSAGE_PREFIX}{refused.message}") from refused

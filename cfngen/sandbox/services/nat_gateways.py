@@ -60,6 +60,13 @@ def _failure_for_lack_of_addresses(backend: MotoBackend, subnet: MotoModel) -> F
 
 
 @rule("ec2", "CreateNatGateway")
+def check_address(call: PendingCall) -> None:
+    """Refuse a public NAT gateway without an Elastic IP address."""
+    if not call.get("AllocationId") and call.get("ConnectivityType", "public") == "public":
+        raise Refused("MissingParameter", "The request must contain the parameter AllocationId")
+
+
+@rule("ec2", "CreateNatGateway")
 def check_quota_of_a_zone(call: PendingCall) -> None:
     """Refuse to create more NAT gateways in an Availability Zone than the quota allows."""
     zone = call.backend.get_subnet(call.get("SubnetId")).availability_zone

@@ -185,7 +185,7 @@ def _check_connected_with_vpc(call: PendingCall, table: MotoModel) -> None:
 
 @rule("ec2", "CreateRoute")
 def check_destination_of_a_route(call: PendingCall) -> None:
-    """Refuse an unknown prefix list, a gateway for addresses of the VPC itself, and a route beyond the quota."""
+    """Refuse an unknown destination, a gateway for the VPC's addresses, a second local route, and too many routes."""
     table = call.backend.get_route_table(call.get("RouteTableId"))
     block = str(call.get("DestinationCidrBlock", ""))
     prefix_list_id = call.get("DestinationPrefixListId")
@@ -204,6 +204,8 @@ def check_destination_of_a_route(call: PendingCall) -> None:
             f"The destination CIDR block {block} is equal to or more specific than one of this VPC's CIDR blocks. This "
             "route can target only an interface or an instance."
         )
+    if any(str(destination) == vpc_range["cidr_block"] for vpc_range in vpc_ranges):  # the local route
+        raise Refused("RouteAlreadyExists", f"The route identified by {block} already exists.")
     routes_that_count = sum(not route.local for route in table.routes)  # all but those within the VPC
     if routes_that_count >= quotas.applied_value(quotas.ROUTES):
         raise Refused("RouteLimitExceeded", "The maximum number of routes has been reached.")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 
 from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 from cfngen.text_limits import METADATA_TAG_KEY
 
@@ -34,8 +35,17 @@ def check_tags_on_create(call: PendingCall) -> None:
 def check_tags_to_add(call: PendingCall) -> None:
     """Refuse to add invalid tags, or more tags than a resource can have."""
     for resource in call.get("Resources", []):
+        _check_exists(call.backend, resource)
         tags = call.backend.describe_tags(filters={"resource-id": [resource]})
         check_tags(call.get("Tags", []), {tag["key"] for tag in tags if not tag["key"].startswith("aws:")})
+
+
+def _check_exists(backend: MotoBackend, resource: str) -> None:
+    """Refuse what is deleted, of the types of which moto does not see that."""
+    if resource.startswith("vpce-") and resource not in backend.vpc_end_points:
+        raise Refused("InvalidVpcEndpointId.NotFound", f"The Vpc Endpoint Id '{resource}' does not exist")
+    if resource.startswith("eipalloc-") and resource not in {each.allocation_id for each in backend.addresses}:
+        raise Refused("InvalidAllocationID.NotFound", f"The allocation ID '{resource}' does not exist")
 
 
 def check_tags(tags: Iterable[Mapping[str, str]], existing_keys: Set[str] = frozenset()) -> None:

@@ -11,6 +11,16 @@ from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 MAX_TAGS = 50
 
 
+@rule("secretsmanager", "CreateSecret", "TagResource")
+def check_tags_differ(call: PendingCall) -> None:
+    """Refuse two tags of one key."""
+    tag_keys = [tag["Key"] for tag in call.get("Tags") or []]
+    if len(set(tag_keys)) < len(tag_keys):
+        raise Refused(
+            "InvalidParameterException", "Duplicate tag keys found. Please note that Tag keys are case sensitive"
+        )
+
+
 @rule("secretsmanager", "CreateSecret")
 def check_name(call: PendingCall) -> None:
     """Refuse the name of a deleted secret within its recovery window."""

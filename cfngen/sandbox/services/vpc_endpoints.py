@@ -51,6 +51,12 @@ def check_new_endpoint(call: PendingCall) -> None:
                 "InvalidParameter",
                 "Subnet IDs are only supported for Interface and GatewayLoadBalancer type VPC Endpoints.",
             )
+        for key, what in (
+            ("SecurityGroupIds", "Security group IDs are"),
+            ("PrivateDnsEnabled", "Private DNS names are"),
+        ):
+            if call.get(key):
+                raise Refused("InvalidParameter", f"{what} only supported for Interface type VPC Endpoint.")
         if sum(is_gateway(other) for other in endpoints(backend)) >= quotas.applied_value(quotas.GATEWAY_ENDPOINTS):
             raise _limit_exceeded()
         _check_route_tables(backend, vpc.id, service_name, call.get("RouteTableIds", []))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from botocore.exceptions import ClientError
+
 from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
     Handler,
@@ -9,6 +11,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     client,
     leave_to_rollback_on_failure,
     tag_changes,
+    whole_number,
 )
 from cfngen.sandbox.json_types import AwsClient, JsonDict, Properties
 
@@ -74,7 +77,11 @@ class RecordSet(Handler):
         return {}
 
     def delete(self, call: HandlerCall) -> None:
-        _change(call, DELETE=call.properties)
+        try:
+            _change(call, DELETE=call.properties)
+        except ClientError as error:
+            if "but it was not found" not in str(error):  # the error of Route 53 for that has no code of its own
+                raise
 
 
 def _change(call: HandlerCall, **changes: Properties) -> None:
@@ -88,7 +95,7 @@ def _record_set(properties: Properties) -> JsonDict:
     if "AliasTarget" in properties:
         record_set["AliasTarget"] = {"EvaluateTargetHealth": False, **properties["AliasTarget"]}
     if "TTL" in properties:
-        record_set["TTL"] = int(properties["TTL"])
+        record_set["TTL"] = whole_number("TTL", properties["TTL"])
     if values := properties.get("ResourceRecords"):
         record_set["ResourceRecords"] = [{"Value": value} for value in values]
     return record_set

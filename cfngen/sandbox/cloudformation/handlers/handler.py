@@ -228,6 +228,21 @@ def delete_on_failure(remove: Callable[[], object]) -> Iterator[None]:
         raise
 
 
+def whole_number(name: str, value: object) -> int:
+    """Return what a template says for a number, often as a text.
+
+    Args:
+        name: of the property.
+
+    Raises:
+        ResourceError: it is no whole number.
+    """
+    try:
+        return int(str(value))
+    except ValueError:
+        raise ResourceError(f"Value {value} of property {name} is no whole number") from None
+
+
 def tag_changes(old_tags: list[Tag], new_tags: list[Tag]) -> tuple[list[str], list[Tag]]:
     """The keys of the tags that are removed, and the tags that are set."""
     return sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}), new_tags

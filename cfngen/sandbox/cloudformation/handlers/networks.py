@@ -208,10 +208,12 @@ class VpcEndpoint(Handler):
 
     def create(self, call: HandlerCall) -> CreatedResource:
         # CreateVpcEndpoint enables private DNS by default, the resource type does not (CloudFormation reference).
-        private_dns = {"PrivateDnsEnabled": call.properties.get("PrivateDnsEnabled", False)}
+        private_dns = call.pick("PrivateDnsEnabled") or {"PrivateDnsEnabled": False}
         endpoint = call.ec2.create_vpc_endpoint(
             **call.pick("VpcEndpointType", "VpcId", "ServiceName", *LIST_PROPERTIES),
-            **(private_dns if call.properties.get("VpcEndpointType") == "Interface" else {}),
+            **(
+                private_dns if call.properties.get("VpcEndpointType") == "Interface" else call.pick("PrivateDnsEnabled")
+            ),
             **call.tag_specifications("vpc-endpoint"),
         )["VpcEndpoint"]
         return CreatedResource(endpoint["VpcEndpointId"], _attributes(endpoint))

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, Tag, client
+from cfngen.sandbox.cloudformation.handlers.handler import (
+    CreatedResource,
+    Handler,
+    HandlerCall,
+    Tag,
+    client,
+    whole_number,
+)
 from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
 
 GROUP_SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
@@ -75,6 +82,8 @@ class AutoScalingGroup(Handler):
         return actual
 
     def delete(self, call: HandlerCall) -> None:
+        if self.read_actual(call) is None:
+            return  # Auto Scaling's error for a group that does not exist has no code of its own
         client("autoscaling", call.region).delete_auto_scaling_group(
             AutoScalingGroupName=call.physical_id, ForceDelete=True
         )
@@ -88,7 +97,7 @@ def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
     """
     settings = call.pick(*sorted(keys - {"Tags", HOOKS_KEY}))
     for key in NUMBER_KEYS & set(settings):
-        settings[key] = int(settings[key])
+        settings[key] = whole_number(key, settings[key])
     if subnet_ids := settings.get("VPCZoneIdentifier"):
         settings["VPCZoneIdentifier"] = ",".join(subnet_ids)
     return settings

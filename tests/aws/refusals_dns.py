@@ -87,6 +87,12 @@ NEITHER = {"TTL": None, "ResourceRecords": None}
 ALIASES = f"[AliasTarget]({API}/API_AliasTarget.html)"
 
 
+def without_ttl() -> dict[str, Any]:
+    it = record()
+    del it["Properties"]["TTL"]
+    return it
+
+
 def _two_zones_of_a_vpc() -> dict[str, Any]:
     private = zone()
     private["Properties"]["VPCs"] = [{"VPCId": {"Ref": "Vpc"}, "VPCRegion": REGION}]
@@ -94,6 +100,18 @@ def _two_zones_of_a_vpc() -> dict[str, Any]:
     return {"Vpc": vpc, "First": private, "It": private | {"DependsOn": ["First"]}}
 
 
+RECORD_TYPES = (
+    "Route 53 guide: [supported record types]"
+    "(https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/ResourceRecordTypes.html)"
+)
+NOTHING_FOUND = (
+    "Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], but found "
+    "none in Change with [Action=CREATE, Name=api.k8s.example.com, Type=A, SetIdentifier=null]"
+)
+MISSING_TTL = (
+    "[ministryofjustice/modernisation-platform#10072]"
+    "(https://github.com/ministryofjustice/modernisation-platform/pull/10072)"
+)
 ROWS = [
     *(
         Refusal(f"route53:{operation}", condition, "has already been associated with the hosted zone",
@@ -110,9 +128,39 @@ ROWS = [
     refused("name outside the zone", "is not permitted in zone",
             f"[ChangeResourceRecordSets]({API}/API_ChangeResourceRecordSets.html): InvalidChangeBatch",
             "condition documented", record("api.example.org")),
-    refused("label of 64 characters", "DomainLabelTooLong (Domain label is too long) encountered with",
-            "[ministryofjustice/cloud-platform#4294](https://github.com/ministryofjustice/cloud-platform/issues/4294)",
-            "seen", record(f"{'a' * 64}.{DOMAIN}")),
+    *(
+        refused(condition, words, source, evidence, record(**properties))
+        for condition, words, source, evidence, properties in (
+            ("A whose value is a name", "ARRDATAIllegalIPv4Address (Value is not a valid IPv4 address) encountered",
+             "[gomodules/dns#7](https://github.com/gomodules/dns/issues/7)", "seen",
+             {"ResourceRecords": ["ns.example.com"]}),
+            ("A whose value is an address of IPv6", "ARRDATAIllegalIPv4Address (Value is not a valid IPv4 address)",
+             RECORD_TYPES, "condition documented", {"ResourceRecords": ["2001:db8::1"]}),
+            ("AAAA whose value is an address of IPv4",
+             "AAAARRDATAIllegalIPv6Address (Value is not a valid IPv6 address) encountered with '192.0.2.1'",
+             "[sjmayotte/route53-dynamic-dns#45](https://github.com/sjmayotte/route53-dynamic-dns/issues/45)", "seen",
+             {"Type": "AAAA"}),
+            ("TXT without quotation marks",
+             "InvalidCharacterString (Value should be enclosed in quotation marks) encountered with 'hello'",
+             "[kubernetes-sigs/external-dns#4792](https://github.com/kubernetes-sigs/external-dns/issues/4792)", "seen",
+             {"Type": "TXT", "ResourceRecords": ["hello"]}),
+            ("label of 64 characters", "DomainLabelTooLong (Domain label is too long) encountered with",
+             "[ministryofjustice/cloud-platform#4294](https://github.com/ministryofjustice/cloud-platform/issues/4294)",
+             "seen", {"name": f"{'a' * 64}.{DOMAIN}"}),
+            ("no values", NOTHING_FOUND, MISSING_TTL, "seen", {"ResourceRecords": []}),
+            ("CNAME at the top of its zone", "is not permitted at apex in zone k8s.example.com.",
+             RECORD_TYPES, "condition documented",
+             {"name": DOMAIN, "Type": "CNAME", "ResourceRecords": ["example.org"]}),
+        )
+    ),
+    refused("no TTL", NOTHING_FOUND, MISSING_TTL, "seen", without_ttl()),
+    refused("values beside an alias", "but found more than one in Change with",
+            "[ansible-collections/community.aws#545](https://github.com/ansible-collections/community.aws/issues/545)",
+            "seen", record(AliasTarget={"HostedZoneId": {"Ref": "Zone"}, "DNSName": f"app.{DOMAIN}"})),
+    refused("CNAME beside an A",
+            "is not permitted as it conflicts with other records with the same DNS name in zone k8s.example.com.",
+            "[aws/aws-sdk-java#1996](https://github.com/aws/aws-sdk-java/issues/1996)", "seen",
+            record(Type="CNAME", ResourceRecords=["example.org"]) | {"DependsOn": ["First"]}, First=record()),
     refused("TXT beside a CNAME",
             "because a conflicting RRSet of type  CNAME with the same DNS name already exists in zone k8s.example.com.",
             "[boto/boto3#1475](https://github.com/boto/boto3/issues/1475)", "seen",

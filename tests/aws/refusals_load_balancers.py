@@ -234,8 +234,6 @@ ROWS = [
     row("Listener", "target group that does not exist", "TargetGroupNotFound", CREATE_LISTENER, TOLD,
         Creation(lambda: {**WHOLE, "It": listener(DefaultActions=[{"Type": "forward", "TargetGroupArn": (
             f"arn:aws:elasticloadbalancing:{REGION}:123456789012:targetgroup/gone/0123456789abcdef")}])}, "It")),
-    row("TargetGroup", "a delay that is no number", "must be between '0-3600' inclusive", ATTRIBUTES, TOLD,
-        refused(targets(TargetGroupAttributes=attribute("deregistration_delay.timeout_seconds", "soon")))),
     row("Listener", "two default actions", "must be exactly one forward action", f"{CREATE_LISTENER}: DefaultActions",
         TOLD, Creation(lambda: {**WHOLE, "Other": targets(), "It": listener(DefaultActions=[
             {"Type": "forward", "TargetGroupArn": {"Ref": name}} for name in ("Targets", "Other")])}, "It")),

@@ -9,6 +9,7 @@ import pytest
 from ec2_parts import VPC, security_group, table
 from ec2_parts import subnet as place
 from refusals_buckets import EVERYBODY, OBJECTS, TLS, WHOLE, bucket, with_policy
+from refusals_dns import BALANCER_NAME, BALANCER_ZONE, NEITHER, alias, record, zone
 from refusals_endpoints import NAMED_VPC, S3, gateway_endpoint, interface_endpoint
 from refusals_identity import ACCOUNT, LISTING, allowing, document, made, profile, role, trusting
 from refusals_load_balancers import NETWORK, balancer, group, listener, subnet
@@ -17,7 +18,7 @@ from refusals_nat_gateways import ADDRESS, OPEN, nat
 from refusals_scaling import idle
 from refusals_secrets import ROOT, key
 from small_stacks import BAD, GATEWAY, REGION, created, nested, reasons, tagged, text, updated
-from web_identities import distribution, through_cloudfront
+from web_identities import through_cloudfront
 
 from cfngen.sandbox.cloudformation import CloudFormation, client
 
@@ -30,10 +31,6 @@ ANYBODY_OF_THE_ACCOUNT = {
 }
 IN_CLOUDFRONT = through_cloudfront(Provider=None, Role=None)
 ACCEPTED: dict[str, dict[str, Any]] = {
-    "a managed cache policy of CloudFront": {
-        **IN_CLOUDFRONT,
-        "Distribution": distribution(behavior={"CachePolicyId": "658327ea-f89d-4fab-a63d-7e88639e58f6"}),
-    },
     "an alias of a distribution": {
         **IN_CLOUDFRONT,
         "Zone": zone(),

@@ -61,10 +61,10 @@ def check_policy(call: PendingCall) -> None:
     _check_public_statements(call, statements)
 
 
-def _check_statement(statement: JsonDict, bucket: str) -> None:
+def _check_statement(statement: JsonDict, bucket: str, partition: str) -> None:
     """Refuse a statement whose actions do not fit its resources."""
     resources = policy_documents.as_list(statement["Resource"])
-    if not all(_is_in_bucket(resource, bucket) for resource in resources):
+    if not all(_is_in_bucket(resource, bucket, partition) for resource in resources):
         raise Refused(MALFORMED_POLICY, "Policy has invalid resource")
     for action in policy_documents.as_list(statement["Action"]):
         is_of_s3 = action.lower().startswith("s3:") and fnmatch.filter(_s3_actions(), action.lower())
@@ -138,13 +138,6 @@ def check_lifecycle(call: PendingCall) -> None:
     rule_ids = [lifecycle_rule["ID"] for lifecycle_rule in rules if lifecycle_rule.get("ID")]
     if len(set(rule_ids)) < len(rule_ids):
         raise Refused("InvalidArgument", "Rule ID must be unique. Found same ID for more than one rule")
-
-
-@rule("s3", "PutBucketOwnershipControls")
-def check_ownership(call: PendingCall) -> None:
-    """Refuse more than one rule of ownership."""
-    if len((call.get("OwnershipControls") or {}).get("Rules") or []) != 1:
-        raise Refused("MalformedXML", NOT_WELL_FORMED_MESSAGE)
 
 
 @rule("s3", "PutBucketTagging")

@@ -22,7 +22,7 @@ from moto.core.responses import ActionResult
 from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import replaces
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.launch import Launch, launch_template_data

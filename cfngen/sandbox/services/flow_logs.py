@@ -10,7 +10,6 @@ tests/aws/refusals.md.
 from __future__ import annotations
 
 import json
-import re
 
 from moto.ec2.exceptions import FlowLogAlreadyExists
 from moto.ec2.models.flow_logs import FlowLogsBackend
@@ -20,7 +19,6 @@ from cfngen.sandbox.moto_patches.registry import patches
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services.policy_documents import as_list, parse, statements
 
-_ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
 _DELIVERY_SERVICE = "delivery.logs.amazonaws.com"
 
 

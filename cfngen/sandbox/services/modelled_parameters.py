@@ -106,6 +106,7 @@ MODELLED: Mapping[str, frozenset[str]] = {
         """,
         "ec2.CreateRoute": _ROUTE,
         "ec2.CreateVolume": f"AvailabilityZone Size TagSpecifications {_VOLUME}",
+        "ec2.ModifyVolume": "VolumeId Size Iops Throughput VolumeType=gp2 VolumeType=gp3 VolumeType=io1 VolumeType=io2",
         "ec2.ReplaceRoute": _ROUTE,
         "ec2.RunInstances": f"MinCount MaxCount LaunchTemplate Placement.AvailabilityZone SubnetId {_LAUNCH}",
         "elbv2.CreateListener": f"LoadBalancerArn Tags {_LISTENER}",

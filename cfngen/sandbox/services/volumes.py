@@ -19,7 +19,6 @@ from cfngen.sandbox.services.networks import is_true, zones
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 
 DAY_SECONDS = 24 * 3600.0
-MAGNETIC = "standard"  # EBS user guide, "Modify an Amazon EBS volume using Elastic Volumes operations"
 MAX_MODIFICATIONS_PER_DAY = 4  # API reference: ModifyVolume
 # How long a modified volume is `optimizing`, during which it cannot be modified again: "a fully used 1-TiB volume can
 # take about 6 hours" (EBS user guide, "Monitor the progress of EBS volume modifications"); at least a minute.
@@ -169,11 +168,9 @@ def check_attached_volume(call: PendingCall) -> None:
 
 @rule("ec2", "ModifyVolume")
 def check_valid_modification(call: PendingCall) -> None:
-    """Refuse magnetic volumes, a smaller size, invalid settings, and a modification too soon after the last one."""
+    """Refuse a smaller size, invalid settings, and a modification too soon after the last one."""
     volume = call.backend.get_volume(call.get("VolumeId"))
     new_size, new_type = call.get("Size", volume.size), call.get("VolumeType", volume.volume_type)
-    if MAGNETIC in (volume.volume_type, new_type):
-        raise invalid_value(f"The volume type {MAGNETIC} does not support modifications.")
     if new_size < volume.size:
         raise invalid_value("New size cannot be smaller than existing size")
     new_iops, new_throughput = call.get("Iops"), call.get("Throughput")

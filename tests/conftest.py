@@ -9,17 +9,21 @@ import hashlib
 import itertools
 import os
 import pickle
+import sys
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
 import botocore.client
 import botocore.hooks
+import botocore.httpsession
 import botocore.parsers
 import botocore.session
+import botocore.useragent
 import pytest
+from _pytest.assertion import rewrite
 from botocore import auth
 from botocore.utils import parse_timestamp
 from dateutil.tz import tzutc
@@ -143,16 +147,46 @@ def _methods_and_names(self: Any, service_model: Any) -> tuple[dict[str, Any], d
 botocore.client.ClientCreator._create_methods = lambda self, model: dict(_methods_and_names(self, model)[0])
 botocore.client.ClientCreator._create_name_mapping = lambda self, model: dict(_methods_and_names(self, model)[1])
 
+# A context for encrypted connections takes a millisecond; each client would make its own, and none connects to AWS.
+botocore.httpsession.create_urllib3_context = functools.cache(botocore.httpsession.create_urllib3_context)
+
+# Nobody reads what kind of client asks, which each request would put together anew.
+botocore.useragent.UserAgentString.to_string = lambda self: "tests"
+
+_SHARED_FOLDERS: list[Path] = []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _share_what_is_made(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the processes of one run (`--numprocesses`) take what another has made."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = tmp_path_factory.getbasetemp().parent / "shared"
+        folder.mkdir(exist_ok=True)
+        _SHARED_FOLDERS.append(folder)
+
+
+def _made_once(key: str, make: Callable[[], bytes]) -> bytes:
+    """Make something, unless another process of the run has."""
+    if not _SHARED_FOLDERS:
+        return make()
+    file = _SHARED_FOLDERS[0] / key
+    if not file.exists():
+        written = file.with_suffix(f".{os.getpid()}")
+        written.write_bytes(make())
+        written.rename(file)
+    return file.read_bytes()
+
+
 # Compressing a boot program takes 25 ms. cfngen keeps the last few, which are enough for one cluster; tests have
 # hundreds, most of them again and again.
 _compress = pack._compress
-_PACKED: dict[bytes, str] = {}
+_PACKED: dict[str, str] = {}
 
 
 def _compress_once(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()  # the texts themselves would take 100 MB
+    digest = hashlib.sha256(text.encode()).hexdigest()  # the texts themselves would take 100 MB
     if digest not in _PACKED:
-        _PACKED[digest] = _compress(text)
+        _PACKED[digest] = _made_once(digest, lambda: _compress(text).encode()).decode()
     return _PACKED[digest]
 
 
@@ -161,30 +195,15 @@ pack._compress = _compress_once
 # Most tests are about the same few clusters: the default one, and those of the golden cases.
 _GENERATED: OrderedDict[tuple[object, ...], bytes] = OrderedDict()
 _KEPT_CLUSTERS = 300
-_SHARED_FOLDERS: list[Path] = []
 _CATALOGUES = (releases._components, charts.charts)
 _generate = templates.generate
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _share_templates(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let the processes of one run (`--numprocesses`) take the templates that another has generated."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = tmp_path_factory.getbasetemp().parent / "templates"
-        folder.mkdir(exist_ok=True)
-        _SHARED_FOLDERS.append(folder)
-
-
 def _generate_for_all(cluster: Cluster, key: tuple[object, ...]) -> bytes:
     """Generate the pickled templates of a cluster, unless another process of the run has."""
-    if not _SHARED_FOLDERS or key[1:] != _CATALOGUES:
+    if key[1:] != _CATALOGUES:
         return pickle.dumps(_generate(cluster))
-    file = _SHARED_FOLDERS[0] / hashlib.sha256(str(key[0]).encode()).hexdigest()
-    if not file.exists():
-        written = file.with_suffix(f".{os.getpid()}")
-        written.write_bytes(pickle.dumps(_generate(cluster)))
-        written.rename(file)
-    return file.read_bytes()
+    return _made_once(hashlib.sha256(str(key[0]).encode()).hexdigest(), lambda: pickle.dumps(_generate(cluster)))
 
 
 @functools.wraps(_generate)
@@ -262,6 +281,27 @@ def all_of_some(values: Iterable[Any]) -> bool:
     if not some:
         pytest.fail("all() of nothing: what it says things of is not there")
     return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each process of a run rewrite the assertions of some test modules, half of the time that collecting takes.
+
+    Each would rewrite all of them. Who comes to a module that is not rewritten yet does it then, as without this.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or sys.dont_write_bytecode:
+        return
+    places = [Path(argument.partition("::")[0]) for argument in session.config.args]
+    files = sorted({file for place in places for file in ([place] if place.is_file() else place.rglob("test_*.py"))})
+    state = session.config.stash[rewrite.assertstate_key]
+    for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        folder = rewrite.get_cache_dir(file.resolve())
+        cached = folder / f"{file.stem}{rewrite.PYC_TAIL}"
+        folder.mkdir(exist_ok=True)
+        if rewrite._read_pyc(file.resolve(), cached) is None:
+            status, code = rewrite._rewrite_test(file.resolve(), session.config)
+            rewrite._write_pyc(state, code, status, cached)
 
 
 @pytest.hookimpl(tryfirst=True)  # before the marks choose

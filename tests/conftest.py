@@ -20,6 +20,7 @@ import botocore.client
 import botocore.hooks
 import botocore.httpsession
 import botocore.parsers
+import botocore.regions
 import botocore.session
 import botocore.useragent
 import pytest
@@ -116,6 +117,36 @@ botocore.hooks.EventAliaser.__init__ = _share_event_names
 # Each session asks of hundreds of handlers whether they take further arguments.
 _accepts_kwargs = functools.lru_cache(1024)(botocore.hooks.accepts_kwargs)
 botocore.hooks.accepts_kwargs = lambda handler: _accepts_kwargs(getattr(handler, "__func__", handler))
+
+
+# Each client copies the tree of the session's handlers, list by list.
+def _copy_handlers(self: Any, node: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: botocore.hooks.NodeList(*(handlers[:] for handlers in value))
+        if isinstance(value, botocore.hooks.NodeList)
+        else _copy_handlers(self, value)
+        if isinstance(value, dict)
+        else value
+        for key, value in node.items()
+    }
+
+
+botocore.hooks._PrefixTrie._recursive_copy = _copy_handlers
+
+# Each client would read the rules by which its service has endpoints, and follow them for its first request.
+_make_endpoint_provider = botocore.regions.EndpointProvider
+_ENDPOINT_PROVIDERS: dict[tuple[int, ...], tuple[Any, object]] = {}
+
+
+def _endpoint_provider(**data: Any) -> Any:
+    # By the identity of the data, which the loader of all sessions keeps, and so does the entry.
+    key = tuple(map(id, data.values()))
+    if key not in _ENDPOINT_PROVIDERS:
+        _ENDPOINT_PROVIDERS[key] = _make_endpoint_provider(**data), data
+    return _ENDPOINT_PROVIDERS[key][0]
+
+
+botocore.regions.EndpointProvider = _endpoint_provider
 
 # Each client would look up again what the shapes of its service are.
 _load_service_model = botocore.client.ClientCreator._load_service_model
@@ -268,6 +299,39 @@ def _timestamp(value: Any) -> datetime:
 
 
 botocore.parsers.DEFAULT_TIMESTAMP_PARSER = _timestamp
+
+# The name of each element of an answer would lose its namespace by a regular expression.
+botocore.parsers.BaseXMLResponseParser._node_tag = lambda self, node: node.tag.rpartition("}")[2]
+
+
+# Of a structure that may have sixty members, and has five, each would be asked anew how it is called in XML.
+_parse_structure = botocore.parsers.BaseXMLResponseParser._handle_structure
+
+
+def _members_by_element(parser: Any, shape: Any) -> list[tuple[str, str, Any]] | None:
+    """Return what the children of an element stand for; None for structures with parts in other places, and errors."""
+    members = shape.members.values()
+    has_other_places = any({"location", "eventheader", "xmlAttribute"} & {*each.serialization} for each in members)
+    if has_other_places or shape.is_tagged_union or shape.metadata.get("exception"):
+        return None
+    return [(parser._member_key_name(member, name), name, member) for name, member in shape.members.items()]
+
+
+def _parse_known_structure(self: Any, shape: Any, node: Any) -> Any:
+    kept = vars(shape)
+    if "members_by_element" not in kept:
+        kept["members_by_element"] = _members_by_element(self, shape)
+    if kept["members_by_element"] is None:
+        return _parse_structure(self, shape, node)
+    elements = self._build_name_to_xml_node(node)
+    return {
+        name: self._parse_shape(member, elements[element])
+        for element, name, member in kept["members_by_element"]
+        if element in elements
+    }
+
+
+botocore.parsers.BaseXMLResponseParser._handle_structure = _parse_known_structure
 
 
 def all_of_some(values: Iterable[Any]) -> bool:

@@ -50,6 +50,10 @@ _SPEEDUPS.sets(kms_models, "generate_private_key", functools.cache(kms_utils.gen
 
 _SPEEDUPS.sets(responses, "method_names_from_class", method_names_from_class)
 
+# moto 5.2.5 finds the name of the method for each request's operation letter by letter (moto/core/responses.py).
+_method_name = functools.lru_cache(maxsize=4096)(core_utils.camelcase_to_underscores)
+_SPEEDUPS.sets(responses, "camelcase_to_underscores", _method_name)
+
 # moto 5.2.5 creates a new loader of botocore's models for each service (moto/core/utils.py, `_load_service_model`), and
 # each loader searches the directories of botocore's four hundred services again.
 _SPEEDUPS.sets(core_utils, "create_loader", functools.cache(loaders.create_loader))

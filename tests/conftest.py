@@ -9,17 +9,23 @@ import hashlib
 import itertools
 import os
 import pickle
+import sys
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
 import botocore.client
 import botocore.hooks
+import botocore.httpsession
 import botocore.parsers
+import botocore.regions
 import botocore.session
+import botocore.useragent
 import pytest
+from _pytest.assertion import rewrite
+from botocore import auth
 from botocore.utils import parse_timestamp
 from dateutil.tz import tzutc
 from hypothesis import HealthCheck, settings
@@ -111,6 +117,36 @@ botocore.hooks.EventAliaser.__init__ = _share_event_names
 _accepts_kwargs = functools.lru_cache(1024)(botocore.hooks.accepts_kwargs)
 botocore.hooks.accepts_kwargs = lambda handler: _accepts_kwargs(getattr(handler, "__func__", handler))
 
+
+# Each client copies the tree of the session's handlers, list by list.
+def _copy_handlers(self: Any, node: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: botocore.hooks.NodeList(*(handlers[:] for handlers in value))
+        if isinstance(value, botocore.hooks.NodeList)
+        else _copy_handlers(self, value)
+        if isinstance(value, dict)
+        else value
+        for key, value in node.items()
+    }
+
+
+botocore.hooks._PrefixTrie._recursive_copy = _copy_handlers
+
+# Each client would read the rules by which its service has endpoints, and follow them for its first request.
+_make_endpoint_provider = botocore.regions.EndpointProvider
+_ENDPOINT_PROVIDERS: dict[tuple[int, ...], tuple[Any, object]] = {}
+
+
+def _endpoint_provider(**data: Any) -> Any:
+    # By the identity of the data, which the loader of all sessions keeps, and so does the entry.
+    key = tuple(map(id, data.values()))
+    if key not in _ENDPOINT_PROVIDERS:
+        _ENDPOINT_PROVIDERS[key] = _make_endpoint_provider(**data), data
+    return _ENDPOINT_PROVIDERS[key][0]
+
+
+botocore.regions.EndpointProvider = _endpoint_provider
+
 # Each client would look up again what the shapes of its service are.
 _load_service_model = botocore.client.ClientCreator._load_service_model
 _SERVICE_MODELS: dict[tuple[str, str | None], Any] = {}
@@ -141,16 +177,46 @@ def _methods_and_names(self: Any, service_model: Any) -> tuple[dict[str, Any], d
 botocore.client.ClientCreator._create_methods = lambda self, model: dict(_methods_and_names(self, model)[0])
 botocore.client.ClientCreator._create_name_mapping = lambda self, model: dict(_methods_and_names(self, model)[1])
 
+# A context for encrypted connections takes a millisecond; each client would make its own, and none connects to AWS.
+botocore.httpsession.create_urllib3_context = functools.cache(botocore.httpsession.create_urllib3_context)
+
+# Nobody reads what kind of client asks, which each request would put together anew.
+botocore.useragent.UserAgentString.to_string = lambda self: "tests"
+
+_SHARED_FOLDERS: list[Path] = []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _share_what_is_made(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the processes of one run (`--numprocesses`) take what another has made."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = tmp_path_factory.getbasetemp().parent / "shared"
+        folder.mkdir(exist_ok=True)
+        _SHARED_FOLDERS.append(folder)
+
+
+def _made_once(key: str, make: Callable[[], bytes]) -> bytes:
+    """Make something, unless another process of the run has."""
+    if not _SHARED_FOLDERS:
+        return make()
+    file = _SHARED_FOLDERS[0] / key
+    if not file.exists():
+        written = file.with_suffix(f".{os.getpid()}")
+        written.write_bytes(make())
+        written.rename(file)
+    return file.read_bytes()
+
+
 # Compressing a boot program takes 25 ms. cfngen keeps the last few, which are enough for one cluster; tests have
 # hundreds, most of them again and again.
 _compress = pack._compress
-_PACKED: dict[bytes, str] = {}
+_PACKED: dict[str, str] = {}
 
 
 def _compress_once(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()  # the texts themselves would take 100 MB
+    digest = hashlib.sha256(text.encode()).hexdigest()  # the texts themselves would take 100 MB
     if digest not in _PACKED:
-        _PACKED[digest] = _compress(text)
+        _PACKED[digest] = _made_once(digest, lambda: _compress(text).encode()).decode()
     return _PACKED[digest]
 
 
@@ -159,30 +225,15 @@ pack._compress = _compress_once
 # Most tests are about the same few clusters: the default one, and those of the golden cases.
 _GENERATED: OrderedDict[tuple[object, ...], bytes] = OrderedDict()
 _KEPT_CLUSTERS = 300
-_SHARED_FOLDERS: list[Path] = []
 _CATALOGUES = (releases._components, charts.charts)
 _generate = templates.generate
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _share_templates(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let the processes of one run (`--numprocesses`) take the templates that another has generated."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = tmp_path_factory.getbasetemp().parent / "templates"
-        folder.mkdir(exist_ok=True)
-        _SHARED_FOLDERS.append(folder)
-
-
 def _generate_for_all(cluster: Cluster, key: tuple[object, ...]) -> bytes:
     """Generate the pickled templates of a cluster, unless another process of the run has."""
-    if not _SHARED_FOLDERS or key[1:] != _CATALOGUES:
+    if key[1:] != _CATALOGUES:
         return pickle.dumps(_generate(cluster))
-    file = _SHARED_FOLDERS[0] / hashlib.sha256(str(key[0]).encode()).hexdigest()
-    if not file.exists():
-        written = file.with_suffix(f".{os.getpid()}")
-        written.write_bytes(pickle.dumps(_generate(cluster)))
-        written.rename(file)
-    return file.read_bytes()
+    return _made_once(hashlib.sha256(str(key[0]).encode()).hexdigest(), lambda: pickle.dumps(_generate(cluster)))
 
 
 @functools.wraps(_generate)
@@ -218,6 +269,24 @@ def _share_rules(self: Linter, region: str, workplace: Path) -> None:
 Linter.__init__ = _share_rules  # type: ignore[method-assign]
 
 
+# Each request would be signed, which takes a seventh of its time; nobody in these processes checks a signature, but the
+# emulator reads whose credentials they are.
+_add_auth = auth.SigV4Auth.add_auth
+
+
+def _name_credentials(self: Any, request: Any) -> None:
+    if type(self) not in (auth.SigV4Auth, auth.S3SigV4Auth) or self.credentials is None:
+        _add_auth(self, request)
+        return
+    request.context["timestamp"] = auth.get_current_datetime().strftime(auth.SIGV4_TIMESTAMP)
+    self._modify_request_before_signing(request)
+    credential = f"Credential={self.scope(request)}, SignedHeaders=host;x-amz-date, Signature=unsigned"
+    request.headers["Authorization"] = f"AWS4-HMAC-SHA256 {credential}"
+
+
+auth.SigV4Auth.add_auth = _name_credentials
+
+
 def _timestamp(value: Any) -> datetime:
     """Read a time of an answer as botocore does, but the form that all of moto's have without guessing at forms."""
     if isinstance(value, str) and value.endswith("Z") and "T" in value:
@@ -229,6 +298,39 @@ def _timestamp(value: Any) -> datetime:
 
 
 botocore.parsers.DEFAULT_TIMESTAMP_PARSER = _timestamp
+
+# The name of each element of an answer would lose its namespace by a regular expression.
+botocore.parsers.BaseXMLResponseParser._node_tag = lambda self, node: node.tag.rpartition("}")[2]
+
+
+# Of a structure that may have sixty members, and has five, each would be asked anew how it is called in XML.
+_parse_structure = botocore.parsers.BaseXMLResponseParser._handle_structure
+
+
+def _members_by_element(parser: Any, shape: Any) -> list[tuple[str, str, Any]] | None:
+    """Return what the children of an element stand for; None for structures with parts in other places, and errors."""
+    members = shape.members.values()
+    has_other_places = any({"location", "eventheader", "xmlAttribute"} & {*each.serialization} for each in members)
+    if has_other_places or shape.is_tagged_union or shape.metadata.get("exception"):
+        return None
+    return [(parser._member_key_name(member, name), name, member) for name, member in shape.members.items()]
+
+
+def _parse_known_structure(self: Any, shape: Any, node: Any) -> Any:
+    kept = vars(shape)
+    if "members_by_element" not in kept:
+        kept["members_by_element"] = _members_by_element(self, shape)
+    if kept["members_by_element"] is None:
+        return _parse_structure(self, shape, node)
+    elements = self._build_name_to_xml_node(node)
+    return {
+        name: self._parse_shape(member, elements[element])
+        for element, name, member in kept["members_by_element"]
+        if element in elements
+    }
+
+
+botocore.parsers.BaseXMLResponseParser._handle_structure = _parse_known_structure
 
 
 def all_of_some(values: Iterable[Any]) -> bool:
@@ -242,6 +344,27 @@ def all_of_some(values: Iterable[Any]) -> bool:
     if not some:
         pytest.fail("all() of nothing: what it says things of is not there")
     return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each process of a run rewrite the assertions of some test modules, half of the time that collecting takes.
+
+    Each would rewrite all of them. Who comes to a module that is not rewritten yet does it then, as without this.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or sys.dont_write_bytecode:
+        return
+    places = [Path(argument.partition("::")[0]) for argument in session.config.args]
+    files = sorted({file for place in places for file in ([place] if place.is_file() else place.rglob("test_*.py"))})
+    state = session.config.stash[rewrite.assertstate_key]
+    for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        folder = rewrite.get_cache_dir(file.resolve())
+        cached = folder / f"{file.stem}{rewrite.PYC_TAIL}"
+        folder.mkdir(exist_ok=True)
+        if rewrite._read_pyc(file.resolve(), cached) is None:
+            status, code = rewrite._rewrite_test(file.resolve(), session.config)
+            rewrite._write_pyc(state, code, status, cached)
 
 
 @pytest.hookimpl(tryfirst=True)  # before the marks choose

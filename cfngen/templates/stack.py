@@ -363,12 +363,15 @@ def _region_assertion(region: str) -> dict[str, object]:
 
 def as_json(value: object) -> Any:
     """Return an expression as JSON-ready data, in which troposphere objects are dicts and tuples are lists."""
+    # Most values are of the first types; to ask for attributes, or for an abstract class, takes long.
+    if isinstance(value, (str, int)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(item) for item in value]
     if hasattr(value, "to_dict"):
         return as_json(value.to_dict())
     if hasattr(value, "JSONrepr"):
         return as_json(value.JSONrepr())
-    if isinstance(value, Mapping):
-        return {str(key): as_json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [as_json(item) for item in value]
-    return value
+    return {str(key): as_json(item) for key, item in value.items()} if isinstance(value, Mapping) else value

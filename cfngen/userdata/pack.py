@@ -14,9 +14,9 @@ import hashlib
 import json
 import lzma
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cfngen.cluster.naming.logical_ids import ProgramId
@@ -113,9 +113,7 @@ class UserData:
         size: maximum bytes of the user data (before base64), with every reference at its maximum length.
         resource: logical id of the resource, in the same stack, whose metadata is the second stage.
         program: the packed second stage, for the metadata of that resource.
-        files: texts by path, which `cfngen userdata` shows. `user-data.py` is the loader, with `${name}` for each
-            reference and without the packed program; `steps.md` lists the steps. All others are the files unpacked to
-            /opt/cfngen; Python sources have their comments here.
+        show_files: returns `files`, which few who generate templates look at.
         instance_files: texts by path below /opt/cfngen, as an instance gets them, with `${name}` for each reference.
         limit: the maximum bytes of user data (before base64) that EC2 allows.
     """
@@ -125,9 +123,18 @@ class UserData:
     size: int
     resource: str
     program: str
-    files: Mapping[str, str]
+    show_files: Callable[[], Mapping[str, str]] = field(repr=False, compare=False)
     instance_files: Mapping[str, str]
     limit: int = MAX_USER_DATA_BYTES
+
+    @cached_property
+    def files(self) -> Mapping[str, str]:
+        """Texts by path, which `cfngen userdata` shows.
+
+        `user-data.py` is the loader, with `${name}` for each reference and without the packed program; `steps.md` lists
+        the steps. All others are the files unpacked to /opt/cfngen; Python sources have their comments here.
+        """
+        return self.show_files()
 
     @property
     def files_to_review(self) -> dict[str, str]:
@@ -181,22 +188,21 @@ def pack(
     cloud_config_text = _cloud_config_text(cloud_config) if cloud_config else ""
     pieces = _split_at_references(_user_data(packed_first, cloud_config_text), references)
     modules = sorted({*first_modules, *second_modules})
-    shown_files = {
-        "user-data.py": _shown_loader(packed_first, first_files, references),
-        "config.json": _readable_json(first_config),
-        "role.json": _readable_json(role_config),
-        "steps.md": steps_page(role, config["steps"], config["tasks"], _digest_of_program(modules)),
-        **({"cloud-config.yaml": cloud_config_text + "\n"} if cloud_config_text else {}),
-        **files,
-        **{program_path(module): source_text(module) for module in modules},
-    }
     return UserData(
         role=role,
         value=Base64(Join("", [piece if isinstance(piece, str) else piece.value for piece in pieces])),
         size=_checked_size(role, pieces),
         resource=resource,
         program=program,
-        files=shown_files,
+        show_files=lambda: {
+            "user-data.py": _shown_loader(packed_first, first_files, references),
+            "config.json": _readable_json(first_config),
+            "role.json": _readable_json(role_config),
+            "steps.md": steps_page(role, config["steps"], config["tasks"], _digest_of_program(modules)),
+            **({"cloud-config.yaml": cloud_config_text + "\n"} if cloud_config_text else {}),
+            **files,
+            **{program_path(module): source_text(module) for module in modules},
+        },
         instance_files={"references.json": _shown_references(references), **first_files, **second_files},
     )
 
@@ -285,7 +291,12 @@ def _join_files(texts_by_path: Mapping[str, str]) -> str:
 
 def _digests(texts: Mapping[str, str]) -> dict[str, str]:
     """Return five digits of each text's digest, to save space: of a million changes about one stays unnoticed."""
-    return {name: hashlib.sha256(text.encode()).hexdigest()[:5] for name, text in texts.items()}
+    return {name: _digest(text) for name, text in texts.items()}
+
+
+@lru_cache(maxsize=1024)
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:5]
 
 
 @dataclass(frozen=True)

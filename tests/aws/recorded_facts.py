@@ -75,7 +75,7 @@ class Fact:
 def facts() -> tuple[Fact, ...]:
     return tuple(
         Fact(entry["fact"], f"{part['repository']} {part['file']} {entry.get('case', '')}".rstrip(), entry)
-        for part in yaml.safe_load(FILE.read_text())
+        for part in yaml.load(FILE.read_text(), Loader=yaml.CSafeLoader)
         for entry in part["facts"]
     )
 

@@ -20,9 +20,9 @@ TIMING = "CFNGEN_BOOT_TIMING"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is in this folder, but for the tests of the lab's own parts: they need no machine of their own."""
+    folder = Path(__file__).parent
     for item in items:
-        path = Path(item.path)
-        if path.is_relative_to(Path(__file__).parent) and not path.name.startswith("test_lab_"):
+        if item.path.parent == folder and not item.path.name.startswith("test_lab_"):
             item.add_marker(pytest.mark.bootlab)
 
 

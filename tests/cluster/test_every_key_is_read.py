@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from drawn_values import Leaf, leaves, of
@@ -164,31 +164,40 @@ def files() -> list[File]:
     return [without_nulls(yaml_file.read(FOLDER / name / "cluster.yaml").data) for name in names]
 
 
-def valid(file: File) -> Cluster | None:
-    """The cluster of a file, or None if it is refused."""
+@lru_cache(maxsize=100)
+def parsed(cluster_file: str) -> Cluster | None:
     try:
-        return parse(file)
+        return parse(json.loads(cluster_file))
     except ClusterFileError:
         return None
+
+
+def valid(file: File) -> Cluster | None:
+    """The cluster of a file, or None if it is refused."""
+    return parsed(json.dumps(file))
 
 
 @lru_cache(maxsize=100)
 def templates(cluster_file: str) -> list[Any]:
     """The templates of the stacks that a root nests."""
-    return [stack.document().body for stack in stacks(parse(json.loads(cluster_file)))]
+    return [stack.document().body for stack in stacks(cast("Cluster", parsed(cluster_file)))]
 
 
-def policies(file: File) -> list[Any]:
+def policies(cluster: Cluster) -> list[Any]:
     """The policies that `cfngen permissions` prints."""
-    cluster = parse(file)
     scope = scope_of(cluster, stack=cluster.name, account="123456789012")
     return [policy.document for grant in grants(cluster, scope) for policy in grant.policies]
 
 
 def makes_the_same(file: File, other: File) -> bool:
-    """Whether the same is made of two files."""
-    same_templates = templates(json.dumps(file)) == templates(json.dumps(other))
-    return same_templates and policies(file) == policies(other)
+    """Whether the same is made of two valid files."""
+    cluster, other_cluster = cast("Cluster", valid(file)), cast("Cluster", valid(other))
+    if policies(cluster) != policies(other_cluster):
+        return False
+    bodies, other_stacks = templates(json.dumps(file)), stacks(other_cluster)
+    return len(bodies) == len(other_stacks) and all(
+        body == stack.document().body for body, stack in zip(bodies, other_stacks, strict=True)
+    )
 
 
 def another(leaf: Leaf, value: Any) -> Any:

@@ -18,7 +18,7 @@ from cfngen.userdata import UserData
 
 def user_data(role: str = "master", size: int = 12345, **files: str) -> UserData:
     files = files or {"user-data.py": "loader ü\n", "boot/master.py": "code\n"}
-    return UserData(role, value=None, size=size, resource="", program="", files=files, instance_files={})
+    return UserData(role, value=None, size=size, resource="", program="", show_files=lambda: files, instance_files={})
 
 
 def vpc() -> Document:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -40,6 +41,7 @@ def json_schema() -> dict[str, Any]:
     return beginning | converted | beginning
 
 
+@functools.cache
 def schema_text() -> str:
     """Return the JSON Schema as the text of a file, without the last line's end."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False)

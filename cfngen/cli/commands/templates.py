@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,7 +11,7 @@ import click
 from cfngen.cli.commands.userdata import size_lines
 from cfngen.cli.display.suggested_commands import complete_commands
 from cfngen.cli.display.terminal import echo, examples_epilog, show_warning
-from cfngen.cli.earlier_templates import EarlierTemplates, TemplateFiles
+from cfngen.cli.earlier_runs import EarlierRun
 from cfngen.cli.exit_codes import OUTPUT_IS_STALE, SUCCESS
 from cfngen.cli.input import shell_completion
 from cfngen.cli.input.options import FileFormat
@@ -42,6 +43,25 @@ class TooLargeForOneTemplateError(CfngenError):
             "the cluster exceeds the limits of one template (1 MB, 500 resources)",
             hint=f"deploy the nested stacks with cluster.{file_format}",
         )
+
+
+@dataclass(frozen=True)
+class TemplateFiles:
+    """The files that `cfngen templates` writes, whose templates passed lint, and what it says about them.
+
+    Attributes:
+        warnings: those about the cluster file.
+        origin: lines that say which cluster it is, and what it comes from.
+        resource_counts: the number of resources in each template, by the template's name.
+        sizes: role, size and limit in bytes of each UserData that is nearly too large.
+        files: their texts, by the path relative to the output directory.
+    """
+
+    warnings: Sequence[str]
+    origin: Sequence[str]
+    resource_counts: Mapping[str, int]
+    sizes: Sequence[tuple[str, int, int]]
+    files: Mapping[str, str]
 
 
 @click.command(
@@ -139,8 +159,9 @@ def _made(
     Args:
         check: called with the names of the templates; raises an error for what else is wrong.
     """
-    earlier = EarlierTemplates(source, file_format) if use_cache else None
-    if earlier and (made := earlier.get()):
+    earlier = EarlierRun(source, file_format) if use_cache else None
+    if earlier and (kept := earlier.get()):
+        made = TemplateFiles(**kept)
         for text in made.warnings:
             show_warning(text)
         check(made.resource_counts)
@@ -160,7 +181,7 @@ def _made(
         files={path: content.decode() for path, content in files.items()},
     )
     if earlier:
-        earlier.put(made, source.load())
+        earlier.put(asdict(made), source.load())
     return made
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cfngen.cli import earlier_templates, pipeline
+from cfngen.cli import earlier_runs, pipeline
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
 FIRST = ("default", "kube-up-environment", "private-no-way-out", "references-terraform", "several-groups")
@@ -24,10 +24,11 @@ SOME_FIRST = [
 @pytest.fixture(autouse=True)
 def cache(directory, monkeypatch, tmp_path_factory):
     """A cache of the test's own; lint finds nothing."""
+    earlier_runs._program.cache_clear()
     monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
-    monkeypatch.setattr("cfngen.lint.lint_process", lambda *_: nullcontext())
+    monkeypatch.setattr("cfngen.lint.lint_process", lambda **_: nullcontext())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-    return Path(os.environ["XDG_CACHE_HOME"], "cfngen", "templates")
+    return Path(os.environ["XDG_CACHE_HOME"], "cfngen", "runs")
 
 
 @pytest.fixture
@@ -131,15 +132,26 @@ def test_whatever_is_changed_they_are_made_again(case, change, directory, enviro
     case("references-terraform")
     for folder in ("package", "packages"):
         (directory / folder).mkdir()
-    monkeypatch.setattr(earlier_templates, "PACKAGE", directory / "package")
+    monkeypatch.setattr(earlier_runs, "PACKAGE", directory / "package")
     monkeypatch.syspath_prepend(directory / "packages")
+    earlier_runs._program.cache_clear()
     run()
     if change:
         change(directory)
+        earlier_runs._program.cache_clear()
     made.clear()
     again = run(*options, **environ)
     assert len(made) == 1
     assert again == run("--no-cache", *options, **environ)
+
+
+def test_cfn_lint_is_loaded_ahead_unless_it_has_judged_this_cluster(cfngen, monkeypatch):
+    needed = []
+    monkeypatch.setattr("cfngen.lint.lint_process", lambda *, is_needed: nullcontext(needed.append(is_needed)))
+    for options in ([], ["--output", "yaml"], ["--no-env"], ["--output", "yaml", "--no-cache"]):
+        cfngen("templates", *options)
+    cfngen("lint")
+    assert needed == [True, False, True, True, False]
 
 
 def test_a_variable_that_is_refused_is_refused_again(case, run):

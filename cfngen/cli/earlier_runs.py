@@ -1,8 +1,8 @@
-"""What earlier runs of `cfngen templates` made, which is taken again while all that it was made from is the same.
+"""What earlier runs made of a cluster, which is taken again while all that it was made from is the same.
 
-It was made from the command line, files, environment variables, cfngen's own files, and the installed packages. The
-content of files and the values of variables are compared when a run is looked up, so each command line has one run,
-that of last time.
+It was made from options, files, environment variables, cfngen's own files, and the installed packages. The
+content of files and the values of variables are compared when a run is looked up, so of each cluster
+the last one is kept.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cfngen.bounded_files import read_bytes
 from cfngen.cli.input.paths import StandardInput
@@ -30,47 +30,29 @@ if TYPE_CHECKING:
     from cfngen.cluster.load import Loaded
 
 PACKAGE = Path(__file__).parents[1]
+_PACKAGE_SUFFIXES = (".dist-info", ".egg-info")
 
 
-@dataclass(frozen=True)
-class TemplateFiles:
-    """The files that `cfngen templates` writes, whose templates passed lint, and what it says about them.
-
-    Attributes:
-        warnings: those about the cluster file.
-        origin: lines that say which cluster it is, and what it comes from.
-        resource_counts: the number of resources in each template, by the template's name.
-        sizes: role, size and limit in bytes of each UserData that is nearly too large.
-        files: their texts, by the path relative to the output directory.
-    """
-
-    warnings: Sequence[str]
-    origin: Sequence[str]
-    resource_counts: Mapping[str, int]
-    sizes: Sequence[tuple[str, int, int]]
-    files: Mapping[str, str]
-
-
-class EarlierTemplates:
-    """The files of the last run with the same command line.
+class EarlierRun:
+    """The last run for the same cluster with the same options.
 
     Args:
         source: what the command line and the environment say about the cluster.
-        file_format: the format of the templates.
+        made: what the run made of it, such as the format of templates; each is kept by itself.
     """
 
-    def __init__(self, source: Source, file_format: str) -> None:
+    def __init__(self, source: Source, made: str) -> None:
         self._environ = source.environ
-        self._cache = Cache(cache_directory(os.environ).with_name("templates"), ".templates.zlib")
+        self._cache = Cache(cache_directory(os.environ).with_name("runs"), ".run.zlib")
         command_line = {
+            "made": made,
             "directory": os.stat(".").st_ino,  # noqa: PTH116 - where it was deleted, it has no path
             "source": [source.path and str(source.path), source.overrides, source.is_explicit, source.no_env],
-            "format": file_format,
         }
-        self._key = cache_key(fingerprint(""), [{"program": list(_program())}, command_line])
+        self._key = cache_key(fingerprint(""), [{"program": _program()}, command_line])
 
-    def get(self) -> TemplateFiles | None:
-        """Return the files, or None if there was no such run, or what they were made from has changed since."""
+    def get(self) -> Mapping[str, Any] | None:
+        """Return what it made, or None if there was no such run, or what it was made from has changed since."""
         content = self._cache.content(self._key)
         try:
             stored = json.loads(zlib.decompress(content or b""))
@@ -78,12 +60,13 @@ class EarlierTemplates:
                 return None
             if any(_digest(Path(path)) != digest for path, digest in stored["digests"].items()):
                 return None
-            return TemplateFiles(**stored["made"])
+            made: Mapping[str, Any] = stored["made"]
         except (OSError, ValueError, zlib.error):
             return None
+        return made
 
-    def put(self, made: TemplateFiles, loaded: Loaded) -> None:
-        """Keep the files that were made from a cluster, unless it came from standard input or from a pipe."""
+    def put(self, made: Mapping[str, Any], loaded: Loaded) -> None:
+        """Keep what was made from a cluster, ready for JSON, unless it came from standard input or from a pipe."""
         from cfngen.cluster.kube_up import VARIABLES
 
         if any(_digest(path) != digest for path, digest in loaded.digests.items()):
@@ -93,7 +76,7 @@ class EarlierTemplates:
             "digests": {str(path): digest for path, digest in loaded.digests.items()},
             "variables": variables,
             "environment": self._values(variables),
-            "made": asdict(made),
+            "made": made,
         }
         self._cache.store({self._key: zlib.compress(json.dumps(content).encode(), 1)})
 
@@ -112,19 +95,21 @@ def _digest(path: Path) -> str | None:
     return sha256(read_bytes(path)).hexdigest() if path.is_file() and not isinstance(path, StandardInput) else None
 
 
-def _program() -> Iterator[str]:
-    """Yield what tells this program from one that may make other files of the same cluster.
+@cache
+def _program() -> tuple[str, ...]:
+    """Return what tells this program from one that may make other files of the same cluster.
 
     Of cfngen's files these are dates and sizes, by which Python knows its bytecode too; to read all takes 40 ms.
     """
-    yield sys.version
+    facts = [sys.version]
     for folder, folders, files in os.walk(PACKAGE):
         folders[:] = sorted(set(folders) - {"__pycache__"})
         for file in sorted(files):
             with suppress(OSError):  # an editor's link to nothing
                 status = os.stat(f"{folder}/{file}")  # noqa: PTH116 - paths as objects would take twice as long
-                yield f"{folder}/{file} {status.st_mtime_ns} {status.st_size}"
+                facts.append(f"{folder}/{file} {status.st_mtime_ns} {status.st_size}")
     for folder in sys.path:
         # The names of these folders have the versions of the packages.
-        names = os.listdir(folder) if os.path.isdir(folder) else []  # noqa: PTH112, PTH208
-        yield from sorted(name for name in names if name.endswith((".dist-info", ".egg-info")))
+        with suppress(OSError):
+            facts += sorted(name for name in os.listdir(folder) if name.endswith(_PACKAGE_SUFFIXES))  # noqa: PTH208
+    return tuple(facts)

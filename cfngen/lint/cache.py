@@ -4,6 +4,8 @@ The inputs are the template, the interface of the templates it nests, the source
 its rules load, cfn-lint's version, the region and Python's version. So no entry is ever stale, several processes may
 write to the cache at the same time, and the directory may be deleted at any time. A file that is not a valid verdict
 counts as missing. If the directory cannot be written to, nothing is cached.
+
+The command line keeps what its runs made in a cache of the same kind.
 """
 
 from __future__ import annotations

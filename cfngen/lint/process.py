@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cfngen.lint.findings import LintUnavailableError
+from cfngen.lint.views import View
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -23,11 +24,25 @@ if TYPE_CHECKING:
 
     from cfngen.lint.cache import Verdict
     from cfngen.lint.linter import Linter
-    from cfngen.lint.views import View
 
 
 # Until the region is known.
 _SOME_REGION = "us-east-1"
+
+# Judged while there is nothing else to do: cfn-lint imports more for the first conditions, which the processes that are
+# forked then need not do again.
+_WITH_CONDITIONS = View(
+    "with-conditions",
+    {
+        "Parameters": {"Size": {"Type": "String"}},
+        "Conditions": {
+            "IsSmall": {"Fn::Not": [{"Fn::Equals": [{"Ref": "Size"}, "large"]}]},
+            "IsTiny": {"Fn::And": [{"Condition": "IsSmall"}, {"Fn::Equals": [{"Ref": "Size"}, "tiny"]}]},
+        },
+        "Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle", "Condition": "IsTiny"}},
+    },
+    nested={},
+)
 
 
 class LintProcess:
@@ -81,6 +96,8 @@ def _serve(connection: Connection, connection_of_parent: Connection) -> None:
     with contextlib.suppress(EOFError, BrokenPipeError):
         try:
             with _loaded_linter(_SOME_REGION) as linter:
+                if not connection.poll():
+                    linter.judge(_WITH_CONDITIONS)
                 region, views = connection.recv()
                 linter.choose_region(region)
                 answer = list(_in_processes(linter, views))

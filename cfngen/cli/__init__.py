@@ -7,11 +7,15 @@ shows them, as text or JSON. `error_reporting` shows what ends a command, and `e
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
 def main() -> None:
     """Run the command line of this process and exit with its exit code."""
+    # Collect garbage after every 50,000 new objects instead of every 700, Python's default: most of what a command
+    # makes stays until its end, and to generate templates takes a quarter less.
+    gc.set_threshold(50_000, 20, 20)
     try:
         from cfngen.cli.application import application
 

@@ -80,16 +80,21 @@ def generate_and_lint(
     Raises:
         CfngenError: the cluster file is wrong, the result exceeds a limit, or lint cannot be run.
     """
+    from cfngen.cli.earlier_runs import EarlierRun
     from cfngen.lint import lint_process
 
-    loaded = source.load()
-    cluster = loaded.cluster
-    with lint_process(cluster.region, cluster.model_dump(mode="json"), _lint_cache(use_cache=use_cache)) as process:
+    # The verdicts on this cluster, which are known then.
+    earlier = EarlierRun(source, "verdicts") if use_cache else None
+    with lint_process(is_needed=earlier is None or earlier.get() is None) as process:
+        loaded = source.load()
         generated = _generate(loaded)
         check(generated)
-        return generated, lint_documents(
-            generated.documents, region=cluster.region, use_cache=use_cache, process=process
+        findings = lint_documents(
+            generated.documents, region=loaded.cluster.region, use_cache=use_cache, process=process
         )
+    if earlier:
+        earlier.put({}, loaded)
+    return generated, findings
 
 
 def _generate(loaded: Loaded) -> GeneratedTemplates:

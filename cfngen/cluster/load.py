@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cfngen.cluster.file import layers, yaml_file
@@ -24,11 +24,13 @@ class Loaded:
     Attributes:
         origins: origin of every value that is not a section, by its dotted key path, e.g. `network.subnets[0].cidr`.
         warnings: messages about what is allowed but may not be intended.
+        digests: SHA-256 of the bytes of each file that was read, by its path.
     """
 
     cluster: Cluster
     origins: Mapping[str, Origin]
     warnings: tuple[str, ...] = ()
+    digests: Mapping[Path, str] = field(default_factory=dict)
 
 
 def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[str] = ()) -> Loaded:
@@ -54,7 +56,8 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     problems += [*flag_problems, *merged.apply(flag_assignments)]
 
     unreadable: dict[KeyPath, str] = {}
-    data = TerraformOutputs(path.parent if path else Path()).replace(merged.data, unreadable)
+    outputs = TerraformOutputs(path.parent if path else Path())
+    data = outputs.replace(merged.data, unreadable)
     result = ValidationResult(data, file=file, sources=merged.sources, unreadable=unreadable)
     cluster = result.cluster(problems)
     warnings = [
@@ -62,7 +65,8 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
         *_warnings_of_replacements(merged, file),
         *result.warnings(cluster),
     ]
-    return Loaded(cluster, result.origins(cluster), tuple(str(warning) for warning in ordered(warnings)))
+    digests = {**({path: file_content.digest} if path and file_content else {}), **outputs.digests}
+    return Loaded(cluster, result.origins(cluster), tuple(str(warning) for warning in ordered(warnings)), digests)
 
 
 def parse(data: Mapping[str, object]) -> Cluster:

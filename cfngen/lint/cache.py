@@ -4,6 +4,8 @@ The inputs are the template, the interface of the templates it nests, the source
 its rules load, cfn-lint's version, the region and Python's version. So no entry is ever stale, several processes may
 write to the cache at the same time, and the directory may be deleted at any time. A file that is not a valid verdict
 counts as missing. If the directory cannot be written to, nothing is cached.
+
+The command line keeps what its runs made in a cache of the same kind.
 """
 
 from __future__ import annotations
@@ -14,17 +16,15 @@ import importlib.util
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# A verdict that was not used for this time is deleted.
+# What was not used for this time is deleted.
 RETENTION_DAYS = 30
 _SECONDS_PER_DAY = 24 * 60 * 60
-_FILE_SUFFIX = ".verdict.json"
 
 Verdict = list[dict[str, Any]]
 """The findings about one template as JSON: all fields of `LintFinding` except `document` and `module`.
@@ -92,43 +92,61 @@ def cache_key(fingerprint: bytes, template_inputs: Sequence[Mapping[str, object]
 
 @dataclass(frozen=True)
 class Cache:
-    """A directory of verdicts.
+    """A directory of verdicts, or of other files by their cache keys.
 
     Attributes:
-        directory: path of the directory; it is created when the first verdict is stored.
+        directory: path of the directory; it is created when the first file is stored.
+        suffix: the end of the files' names.
     """
 
     directory: Path
+    suffix: str = ".verdict.json"
 
     def get(self, cache_key: str) -> Verdict | None:
         """Return the verdict with a cache key, or None if the cache has no valid one."""
-        path = self._path(cache_key)
+        content = self.content(cache_key)
         try:
-            stored = json.loads(path.read_bytes())
-            # The file's modification time records when the verdict was last used, to the day; see `_delete_unused`.
-            if time.time() - path.stat().st_mtime > _SECONDS_PER_DAY:
-                os.utime(path)
-        except (OSError, ValueError, RecursionError):
+            stored = json.loads(content or b"")
+        except (ValueError, RecursionError):
             return None
         return stored["findings"] if _is_verdict(stored, cache_key) else None
 
     def put(self, verdicts: Mapping[str, Verdict]) -> None:
-        """Store verdicts by their cache keys, and delete verdicts that were not used for `RETENTION_DAYS` days."""
+        """Store verdicts by their cache keys, as `store` does."""
+        self.store({key: json.dumps({"key": key, "findings": verdict}).encode() for key, verdict in verdicts.items()})
+
+    def content(self, cache_key: str) -> bytes | None:
+        """Return the bytes that are stored with a cache key, or None."""
+        path = self._path(cache_key)
+        try:
+            content = path.read_bytes()
+            # The file's modification time records when it was last used, to the day; see `_delete_unused`.
+            if time.time() - path.stat().st_mtime > _SECONDS_PER_DAY:
+                os.utime(path)
+        except OSError:
+            return None
+        return content
+
+    def store(self, contents: Mapping[str, bytes]) -> None:
+        """Store bytes by their cache keys, and delete files that were not used for `RETENTION_DAYS` days."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            for cache_key, verdict in verdicts.items():
-                self._store(cache_key, json.dumps({"key": cache_key, "findings": verdict}).encode())
+            for cache_key, content in contents.items():
+                self._store(cache_key, content)
             self._delete_unused()
         except OSError:
-            # Linting succeeds without the cache, e.g. on a full disk or with a read-only home directory.
+            # A command succeeds without the cache, e.g. on a full disk or with a read-only home directory.
             return
 
     def _path(self, cache_key: str) -> Path:
-        return self.directory / f"{cache_key}{_FILE_SUFFIX}"
+        return self.directory / f"{cache_key}{self.suffix}"
 
     def _store(self, cache_key: str, content: bytes) -> None:
         """Write a file under a temporary name and rename it, so that no process reads an incomplete file."""
-        handle, temporary_path = tempfile.mkstemp(dir=self.directory, prefix=".", suffix=_FILE_SUFFIX)
+        # Imported here, since most often nothing is stored.
+        import tempfile
+
+        handle, temporary_path = tempfile.mkstemp(dir=self.directory, prefix=".", suffix=self.suffix)
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(content)
@@ -140,7 +158,7 @@ class Cache:
 
     def _delete_unused(self) -> None:
         cutoff = time.time() - RETENTION_DAYS * _SECONDS_PER_DAY
-        for path in self.directory.glob(f"*{_FILE_SUFFIX}"):
+        for path in self.directory.glob(f"*{self.suffix}"):
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < cutoff:
                     path.unlink()

@@ -51,7 +51,7 @@ IGNORED = (
 
 
 class Linter:
-    """cfn-lint with its rules and cfngen's rules loaded, for one region.
+    """cfn-lint with its rules and cfngen's rules loaded, for one region at a time.
 
     The constructor imports cfn-lint (about 0.9 s) and loads the rules (about 0.5 s).
 
@@ -64,8 +64,25 @@ class Linter:
     """
 
     def __init__(self, region: str, workplace: Path) -> None:
-        from cfnlint.helpers import REGIONS
         from cfnlint.runner import Runner
+
+        self.workplace = workplace
+        empty_configuration = workplace / "empty.cfnlintrc"
+        empty_configuration.write_text("{}\n", encoding="utf-8")
+        self._arguments = ["--config-file", str(empty_configuration), "--append-rules", str(RULES)]
+        _use_bundled_schemas()
+        speed_up()
+        self.choose_region(region)
+        self._rules = Runner(self._config_of_data).rules
+        speed_up_rules(self._rules)
+
+    def choose_region(self, region: str) -> None:
+        """Judge templates for another region from now on.
+
+        Raises:
+            LintUnavailableError: cfn-lint does not know the region.
+        """
+        from cfnlint.helpers import REGIONS
 
         if region not in REGIONS:
             raise LintUnavailableError(
@@ -73,14 +90,7 @@ class Linter:
                 hint="Upgrade cfn-lint, if the name is right.",
             )
         self._region = region
-        self.workplace = workplace
-        empty_configuration = workplace / "empty.cfnlintrc"
-        empty_configuration.write_text("{}\n", encoding="utf-8")
-        self._arguments = ["--config-file", str(empty_configuration), "--append-rules", str(RULES)]
-        _use_bundled_schemas()
-        speed_up()
-        self._runner = Runner(self._config())
-        speed_up_rules(self._runner.rules)
+        self._config_of_data = self._config()
 
     def judge(self, view: View) -> Verdict:
         """Lint a view; return the findings of cfn-lint's and cfngen's rules, without duplicates, in a stable order.
@@ -103,8 +113,10 @@ class Linter:
         # cfn-lint takes ten times as long to lint a file as to lint data, so files are linted only if linting the data
         # gave findings, or if the template nests others. With a file, cfn-lint has line numbers; without them it
         # reports only the first of several findings with the same message.
+        from cfnlint.runner.template import run_template_by_data
+
         if not view.nested:
-            first_match = next(iter(self._runner.validate_template(view.body)), None)
+            first_match = next(iter(run_template_by_data(view.body, self._config_of_data, self._rules)), None)
             if first_match is None:
                 return []
         findings = [_finding(match, has_text=view.text is not None) for match in self._matches_in_files(view)]
@@ -139,7 +151,7 @@ class Linter:
         template = directory / "the template.json"
         text = json.dumps(view.body, indent=1) if view.text is None else view.text
         template.write_text(text, encoding="utf-8")
-        matches: Iterator[Match] = run_template_by_file_paths(self._config([template]), self._runner.rules)
+        matches: Iterator[Match] = run_template_by_file_paths(self._config([template]), self._rules)
         return matches
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cfngen.lint.findings import LintUnavailableError
+from cfngen.lint.views import View
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -23,22 +24,37 @@ if TYPE_CHECKING:
 
     from cfngen.lint.cache import Verdict
     from cfngen.lint.linter import Linter
-    from cfngen.lint.views import View
+
+
+# Until the region is known.
+_SOME_REGION = "us-east-1"
+
+# Judged while there is nothing else to do: cfn-lint imports more for the first conditions, which the processes that are
+# forked then need not do again.
+_WITH_CONDITIONS = View(
+    "with-conditions",
+    {
+        "Parameters": {"Size": {"Type": "String"}},
+        "Conditions": {
+            "IsSmall": {"Fn::Not": [{"Fn::Equals": [{"Ref": "Size"}, "large"]}]},
+            "IsTiny": {"Fn::And": [{"Condition": "IsSmall"}, {"Fn::Equals": [{"Ref": "Size"}, "tiny"]}]},
+        },
+        "Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle", "Condition": "IsTiny"}},
+    },
+    nested={},
+)
 
 
 class LintProcess:
     """A process that loads cfn-lint while its parent does something else, and then lints what the parent sends.
 
     As a context manager it ends the process at the end of the body, also if it was never used. Linux only.
-
-    Args:
-        region: the region of the views.
     """
 
-    def __init__(self, region: str) -> None:
+    def __init__(self) -> None:
         context = multiprocessing.get_context("fork")
         self._connection, connection_of_process = context.Pipe()
-        self._process = context.Process(target=_serve, args=(region, connection_of_process, self._connection))
+        self._process = context.Process(target=_serve, args=(connection_of_process, self._connection))
         self._process.start()
         connection_of_process.close()
 
@@ -52,14 +68,14 @@ class LintProcess:
         self._process.terminate()
         self._process.join()
 
-    def judge(self, views: Sequence[View]) -> list[Verdict]:
+    def judge(self, views: Sequence[View], region: str) -> list[Verdict]:
         """Return the verdicts in the order of the views; to be called once.
 
         Raises:
             LintUnavailableError: cfn-lint does not know the region, crashes on a text, or a process was killed.
         """
         try:
-            self._connection.send(views)
+            self._connection.send((region, views))
             answer = self._connection.recv()
         except (EOFError, OSError) as error:
             raise _killed() from error
@@ -69,7 +85,7 @@ class LintProcess:
         return verdicts
 
 
-def _serve(region: str, connection: Connection, connection_of_parent: Connection) -> None:
+def _serve(connection: Connection, connection_of_parent: Connection) -> None:
     """Load cfn-lint, wait for views, answer with their verdicts or with the error, and end."""
     # Held open here, it would hide that the parent has ended.
     connection_of_parent.close()
@@ -79,8 +95,11 @@ def _serve(region: str, connection: Connection, connection_of_parent: Connection
     answer: list[Verdict] | Exception
     with contextlib.suppress(EOFError, BrokenPipeError):
         try:
-            with _loaded_linter(region) as linter:
-                views = connection.recv()
+            with _loaded_linter(_SOME_REGION) as linter:
+                if not connection.poll():
+                    linter.judge(_WITH_CONDITIONS)
+                region, views = connection.recv()
+                linter.choose_region(region)
                 answer = list(_in_processes(linter, views))
         except EOFError:
             raise
@@ -173,7 +192,7 @@ def _in_processes(linter: Linter, views_to_judge: Sequence[View]) -> Iterator[Ve
 def _initialize_worker(workplace: Path) -> None:
     """Prepare a new worker process: set its current directory, garbage collection and reaction to Ctrl-C."""
     os.chdir(workplace)
-    # Collect garbage after every 50,000 new objects instead of every 700, Python's default.
+    # As the command line does, which is not all that lints.
     gc.set_threshold(50_000, 20, 20)
     _react_to_signals()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -18,19 +18,15 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def lint_process(region: str, cluster: Mapping[str, object], cache: Path | None) -> Iterator[LintProcess | None]:
+def lint_process(*, is_needed: bool) -> Iterator[LintProcess | None]:
     """Load cfn-lint in a process of its own while the body generates templates, for `lint` to use.
 
-    Yields None, and loads nothing, if the cache has verdicts of this cluster, which is a guess: templates may have
-    changed since. So it does where a further process gains nothing.
+    Yields None, and loads nothing, where a further process gains nothing.
 
     Args:
-        cluster: what the templates are generated from, ready for JSON.
-        cache: the directory that `lint` gets.
+        is_needed: whether some verdict may not be in the cache; a guess is enough.
     """
-    key_of_cluster = verdicts.cache_key(verdicts.fingerprint(region), [{"cluster": cluster}]) if cache else ""
-    is_known = cache is not None and verdicts.Cache(cache).get(key_of_cluster) is not None
-    if is_known or sys.platform != "linux" or "cfnlint" in sys.modules:
+    if not is_needed or sys.platform != "linux" or "cfnlint" in sys.modules:
         yield None
         return
     from cfngen.lint.process import LintProcess, cpu_count
@@ -38,10 +34,8 @@ def lint_process(region: str, cluster: Mapping[str, object], cache: Path | None)
     if cpu_count() == 1:
         yield None
         return
-    with LintProcess(region) as process:
+    with LintProcess() as process:
         yield process
-    if cache:
-        verdicts.Cache(cache).put({key_of_cluster: []})
 
 
 def lint(
@@ -63,7 +57,7 @@ def lint(
         cache: directory of earlier verdicts (`cache_directory`), created if missing; None disables the cache.
         texts: the texts that documents were read from, by the document's name; findings in these documents have line
             and column.
-        process: a process for the same region, not used before, that has loaded cfn-lint or still does.
+        process: a process, not used before, that has loaded cfn-lint or still does.
 
     Raises:
         LintUnavailableError: cfn-lint does not know the region, crashes on a template that has a text, or a worker
@@ -105,7 +99,7 @@ def _judge(views: Sequence[View], region: str, process: LintProcess | None) -> l
     if not views:
         return []
     if process is not None:
-        return process.judge(views)
+        return process.judge(views, region)
     from cfngen.lint.process import judge
 
     return judge(views, region)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from cfngen.templates.document import root_of
-
 if TYPE_CHECKING:
     from cfngen.templates.document import Document
     from cfngen.userdata import UserData
@@ -64,6 +62,9 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
 
 
 def _table(documents: Sequence[Document], userdata: Sequence[UserData], suffix: str) -> list[str]:
+    # Imported here, since it takes a while, and files of an earlier run are compared without it.
+    from cfngen.templates.document import root_of
+
     lines = ["| file | contents |", "|---|---|"]
     lines += [f"| `{document.name}.{suffix}` | {_description(document)} |" for document in documents]
     lines += [f"| `{path}` | {purpose} |" for path, purpose in _PARAMETER_FILES.items() if root_of(documents)]

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from cfngen.output.readme import AWS_CLI_PARAMETERS, CODEPIPELINE_PARAMETERS, README, readme
-from cfngen.templates.document import root_of
 
 if TYPE_CHECKING:
     from cfngen.templates.document import Document, TemplateBody
@@ -72,6 +71,9 @@ def _parameter_files(documents: Sequence[Document]) -> dict[str, bytes]:
     `aws cloudformation deploy` reads a list of `Key=Value` in version 1 and 2 of the CLI
     (`StringEqualsParameterOverrideParser` in awscli/customizations/cloudformation/deploy.py), other forms only in 2.
     """
+    # Imported here, since it takes a while, and files of an earlier run are written without it.
+    from cfngen.templates.document import root_of
+
     root = root_of(documents)
     if root is None:
         return {}

@@ -196,6 +196,7 @@ def test_a_cluster_too_large_for_one_template_is_said_to_be(cfngen, directory, l
     ran = cfngen("templates")
     assert ran.code == 0
     assert f"warning: {TOO_LARGE.format('; ')}\n" in ran.err
+    assert cfngen("templates").err == ran.err
     assert not (directory / "output" / "standalone.json").exists()
     assert "standalone" not in ran.out
     following = ran.out.partition("Next: ")[2]

@@ -303,7 +303,7 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="other systems l
 @linux_only
 def test_a_process_that_loads_ahead_finds_the_same() -> None:
     documents = [vpc(), security_groups(), root(vpc_parameters={}, output="none")]
-    with LintProcess("us-west-2") as process:
+    with LintProcess() as process:
         findings = lint(documents, region="us-west-2", process=process)
     assert findings
     assert findings == lint(documents, region="us-west-2")
@@ -311,14 +311,14 @@ def test_a_process_that_loads_ahead_finds_the_same() -> None:
 
 @linux_only
 def test_an_error_of_the_process_is_raised_by_its_parent() -> None:
-    with LintProcess("eu-nowhere-1") as process, pytest.raises(CfngenError, match="does not know the region"):
+    with LintProcess() as process, pytest.raises(CfngenError, match="does not know the region"):
         lint([vpc()], region="eu-nowhere-1", process=process)
 
 
 @linux_only
 def test_a_killed_process_is_reported() -> None:
     others = multiprocessing.active_children()
-    with LintProcess("us-west-2") as process:
+    with LintProcess() as process:
         [child] = [child for child in multiprocessing.active_children() if child not in others]
         child.kill()
         child.join()
@@ -329,7 +329,7 @@ def test_a_killed_process_is_reported() -> None:
 @linux_only
 def test_no_process_outlives_an_error_of_its_parent() -> None:
     others = multiprocessing.active_children()
-    with pytest.raises(ZeroDivisionError), LintProcess("us-west-2"):
+    with pytest.raises(ZeroDivisionError), LintProcess():
         raise ZeroDivisionError
     assert multiprocessing.active_children() == others
 
@@ -343,14 +343,14 @@ from cfngen.templates.document import Document
 process.cpu_count = lambda: 2
 started = []
 body = {"Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}}
-for name in ("a", "a", "b"):
-    with lint_process("us-west-2", {"name": name}, Path(sys.argv[1])) as ahead:
-        lint([Document(name, body, "tests")], region="us-west-2", cache=Path(sys.argv[1]), process=ahead)
+for is_needed in (True, False):
+    with lint_process(is_needed=is_needed) as ahead:
+        lint([Document("a", body, "tests")], region="us-west-2", cache=Path(sys.argv[1]), process=ahead)
         started.append(ahead is not None)
 print(str(started).lower())
 """
 
 
 @linux_only
-def test_nothing_is_loaded_ahead_for_a_cluster_whose_verdicts_are_known(tmp_path: Path) -> None:
-    assert lint_in_a_process(tmp_path, str(tmp_path / "cache"), program=LOADS_AHEAD) == [True, False, True]
+def test_nothing_is_loaded_ahead_that_is_not_needed(tmp_path: Path) -> None:
+    assert lint_in_a_process(tmp_path, str(tmp_path / "cache"), program=LOADS_AHEAD) == [True, False]

@@ -299,7 +299,7 @@ def test_the_command_loads_every_rule() -> None:
 
 
 def test_every_rule_says_what_it_is_and_why(judge: Linter) -> None:
-    for rule in [rule for name, rule in judge._runner.rules.items() if name[1] == "9"]:
+    for rule in [rule for name, rule in judge._rules.items() if name[1] == "9"]:
         assert rule.shortdesc, rule.id
         assert rule.description, rule.id
         assert rule.source_url.startswith("https://docs.aws.amazon.com/"), rule.id

@@ -10,7 +10,7 @@ from cfngen.lint.linter import Linter
 
 def test_the_locked_cfn_lint_is_one_whose_functions_are_known(judge: Linter) -> None:
     assert speed.speed_up()
-    assert type(judge._runner.rules["E1101"]).cfnLint.__code__.co_filename == speed.__file__
+    assert type(judge._rules["E1101"]).cfnLint.__code__.co_filename == speed.__file__
 
 
 def test_a_cfn_lint_with_other_sources_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +11,7 @@ import click
 from cfngen.cli.commands.userdata import size_lines
 from cfngen.cli.display.suggested_commands import complete_commands
 from cfngen.cli.display.terminal import echo, examples_epilog, show_warning
+from cfngen.cli.earlier_runs import EarlierRun
 from cfngen.cli.exit_codes import OUTPUT_IS_STALE, SUCCESS
 from cfngen.cli.input import shell_completion
 from cfngen.cli.input.options import FileFormat
@@ -22,7 +24,7 @@ from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from cfngen.output import Difference, WriteReport
 
@@ -41,6 +43,25 @@ class TooLargeForOneTemplateError(CfngenError):
             "the cluster exceeds the limits of one template (1 MB, 500 resources)",
             hint=f"deploy the nested stacks with cluster.{file_format}",
         )
+
+
+@dataclass(frozen=True)
+class TemplateFiles:
+    """The files that `cfngen templates` writes, whose templates passed lint, and what it says about them.
+
+    Attributes:
+        warnings: those about the cluster file.
+        origin: lines that say which cluster it is, and what it comes from.
+        resource_counts: the number of resources in each template, by the template's name.
+        sizes: role, size and limit in bytes of each UserData that is nearly too large.
+        files: their texts, by the path relative to the output directory.
+    """
+
+    warnings: Sequence[str]
+    origin: Sequence[str]
+    resource_counts: Mapping[str, int]
+    sizes: Sequence[tuple[str, int, int]]
+    files: Mapping[str, str]
 
 
 @click.command(
@@ -106,14 +127,13 @@ def command(
     """
     from cfngen import output
 
-    generated, findings = generate_and_lint(
+    made = _made(
         source,
+        file_format,
         use_cache=use_lint_cache,
-        check=lambda generated: _check_stack_names(generated, stack_names, file_format),
+        check=lambda template_names: _check_stack_names(template_names, stack_names, file_format),
     )
-    fail_on_findings(findings)
-
-    files: Mapping[str, bytes] = output.render(generated.documents, generated.userdata, file_format)
+    files: Mapping[str, bytes] = {path: text.encode() for path, text in made.files.items()}
     if stack_names:
         paths = [f"{name}.{file_format}" for name in stack_names]
         files = {path: files[path] for path in paths}
@@ -122,13 +142,47 @@ def command(
         _print_differences(differences, files, directory)
         context.exit(OUTPUT_IS_STALE if differences else SUCCESS)
     report = output.write(directory, files)
-    echo("\n".join([*_origin_lines(source, generated), ""]))
-    echo("\n".join(_size_lines(generated, files, report, file_format)))
-    echo(f"{pluralize(len(generated.documents), 'template')} linted, nothing found.")
+    echo("\n".join([*made.origin, ""]))
+    echo("\n".join(_size_lines(made, files, report, file_format)))
+    echo(f"{pluralize(len(made.resource_counts), 'template')} linted, nothing found.")
     counts = f"{len(report.unchanged)} unchanged, {len(report.removed)} removed."
     echo(f"{directory}: {pluralize(len(report.written), 'file')} written, {counts}")
     for line in _next_lines(source, files, directory, file_format):
         echo(line)
+
+
+def _made(
+    source: Source, file_format: Literal["json", "yaml"], *, use_cache: bool, check: Callable[[Collection[str]], None]
+) -> TemplateFiles:
+    """Generate and lint the templates, or return what an earlier run made of the same; show the cluster's warnings.
+
+    Args:
+        check: called with the names of the templates; raises an error for what else is wrong.
+    """
+    earlier = EarlierRun(source, file_format) if use_cache else None
+    if earlier and (kept := earlier.get()):
+        made = TemplateFiles(**kept)
+        for text in made.warnings:
+            show_warning(text)
+        check(made.resource_counts)
+        return made
+    from cfngen.output import render
+
+    generated, findings = generate_and_lint(
+        source, use_cache=use_cache, check=lambda generated: check(generated.template_names)
+    )
+    fail_on_findings(findings)
+    files = render(generated.documents, generated.userdata, file_format)
+    made = TemplateFiles(
+        warnings=source.load().warnings,
+        origin=tuple(_origin_lines(source, generated)),
+        resource_counts={document.name: len(document.body["Resources"]) for document in generated.documents},
+        sizes=[(role.role, role.size, role.limit) for role in generated.userdata if role.is_near_limit],
+        files={path: content.decode() for path, content in files.items()},
+    )
+    if earlier:
+        earlier.put(asdict(made), source.load())
+    return made
 
 
 def _print_differences(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
@@ -141,17 +195,17 @@ def _print_differences(differences: Sequence[Difference], files: Mapping[str, by
     echo(f"{directory} is not up to date: {pluralize(len(differences), 'file')} would change. Nothing was written.")
 
 
-def _check_stack_names(generated: GeneratedTemplates, stack_names: Sequence[str], file_format: str) -> None:
+def _check_stack_names(template_names: Collection[str], stack_names: Sequence[str], file_format: str) -> None:
     """Check the values of --only; without them, a missing standalone template is only a warning."""
-    if STANDALONE_TEMPLATE not in generated.template_names:
+    if STANDALONE_TEMPLATE not in template_names:
         error = TooLargeForOneTemplateError(file_format)
         if STANDALONE_TEMPLATE in stack_names:
             raise error
         if not stack_names:
             show_warning(f"{error}; {error.hint}")
     for name in stack_names:
-        if name not in generated.template_names:
-            known_names = ", ".join(generated.template_names)
+        if name not in template_names:
+            known_names = ", ".join(template_names)
             raise click.UsageError(f"no stack {name!r} in this cluster; the stacks are {known_names}.")
 
 
@@ -170,20 +224,19 @@ def _origin_lines(source: Source, generated: GeneratedTemplates) -> Iterator[str
 
 
 def _size_lines(
-    generated: GeneratedTemplates, files: Mapping[str, bytes], report: WriteReport, file_format: str
+    made: TemplateFiles, files: Mapping[str, bytes], report: WriteReport, file_format: str
 ) -> Iterator[str]:
     """Yield the size of each template, whether it was written, and UserData that is nearly too large."""
     rows: list[tuple[str, ...]] = []
-    for document in generated.documents:
-        path = f"{document.name}.{file_format}"
+    for name, resource_count in made.resource_counts.items():
+        path = f"{name}.{file_format}"
         if path in files:
             outcome = "written" if path in report.written else "unchanged"
-            rows.append((path, str(len(document.body["Resources"])), f"{len(files[path]):,}", outcome))
+            rows.append((path, str(resource_count), f"{len(files[path]):,}", outcome))
     yield from table(("template", "resources", "bytes", ""), rows, right_aligned=(1, 2))
     yield ""
-    near_limit = [role for role in generated.userdata if role.is_near_limit]
-    if near_limit:
-        yield from (f"  UserData of {line}" for line in size_lines(near_limit))
+    if made.sizes:
+        yield from (f"  UserData of {line}" for line in size_lines(made.sizes))
         yield ""
 
 

@@ -110,7 +110,7 @@ def command(
             }
             show_message(RoleUserData(userdata.role, userdata.size, userdata.limit, files), json=True)
     elif size_only:
-        echo("\n".join(size_lines(selected)))
+        echo("\n".join(size_lines([(userdata.role, userdata.size, userdata.limit) for userdata in selected])))
     elif directory is not None:
         echo(f"{directory}: {pluralize(len(selected[0].instance_files), 'file')} of the role {role}.")
     elif role is None:
@@ -128,9 +128,7 @@ def _print_files(userdata: UserData, file_name: str | None) -> None:
         print_verbatim(userdata.files[file_name].removesuffix("\n"))
 
 
-def size_lines(userdata: Sequence[UserData]) -> list[str]:
-    """Return a line for each role: the size of its UserData, EC2's limit, and the remaining bytes."""
-    rows = [
-        (data.role, f"{data.size:,} of {data.limit:,} bytes", f"{data.limit - data.size:,} left") for data in userdata
-    ]
+def size_lines(sizes: Sequence[tuple[str, int, int]]) -> list[str]:
+    """Return a line for each role, the size of its UserData and EC2's limit, with the remaining bytes."""
+    rows = [(role, f"{size:,} of {limit:,} bytes", f"{limit - size:,} left") for role, size, limit in sizes]
     return table((), rows, right_aligned=(1, 2), indent="")

@@ -10,10 +10,11 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-from cfngen.bounded_files import NestingError, parse_json, read_text
+from cfngen.bounded_files import NestingError, parse_json, read_bytes
 from cfngen.cluster.paths import Path as KeyPath
 from cfngen.cluster.paths import is_free_form
 from cfngen.cluster.sections.references import TERRAFORM_PATTERN
@@ -32,9 +33,14 @@ class TerraformOutputError(ValueError):
 
 
 class TerraformOutputs:
-    """The outputs in files of `terraform output -json`; each file is read once."""
+    """The outputs in files of `terraform output -json`; each file is read once.
+
+    Attributes:
+        digests: SHA-256 of the bytes of each file that was read, by its path.
+    """
 
     def __init__(self, directory: Path) -> None:
+        self.digests: dict[Path, str] = {}
         self._directory = directory
         self._outputs_by_file: dict[str, _Outputs] = {}
 
@@ -116,19 +122,21 @@ class TerraformOutputs:
 
     def _read(self, file: str) -> _Outputs:
         if file not in self._outputs_by_file:
-            self._outputs_by_file[file] = _parse(file, self._directory / file)
+            self._outputs_by_file[file] = _parse(file, self._directory / file, self.digests)
         return self._outputs_by_file[file]
 
 
-def _parse(file: str, path: Path) -> _Outputs:
-    """Return the outputs in a file, by name.
+def _parse(file: str, path: Path, digests: dict[Path, str]) -> _Outputs:
+    """Return the outputs in a file, by name; add its digest to `digests`.
 
     Raises:
         TerraformOutputError: the file cannot be read, or is not what `terraform output -json` prints.
     """
     advice = f"`terraform output -json > {file}` writes it"
     try:
-        content = parse_json(read_text(path))
+        data = read_bytes(path)
+        digests[path] = sha256(data).hexdigest()
+        content = parse_json(data.decode("utf-8-sig"))
     except FileNotFoundError:
         raise TerraformOutputError(f"there is no file {file} beside the cluster file; {advice}") from None
     except OSError as error:

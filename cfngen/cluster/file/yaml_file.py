@@ -10,7 +10,8 @@ import errno
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -65,10 +66,12 @@ class YamlFile:
         data: the file's mapping, of plain data: mappings, lists, text, whole numbers, booleans and None; sections of
             free form may have fractions.
         lines: line of every key and list item, counted from 1, by path.
+        digest: SHA-256 of the file's bytes; empty if it was not read from a file.
     """
 
     data: dict[str, object]
     lines: dict[Path, int] = field(default_factory=dict)
+    digest: str = ""
 
 
 def read(file: FilePath) -> YamlFile:
@@ -78,7 +81,8 @@ def read(file: FilePath) -> YamlFile:
         ClusterFileError: it does not exist, is a directory, cannot be read or is not UTF-8, or `parse_text` refuses it.
     """
     file_name = str(file)
-    return parse_text(_read_text(file, file_name), file_name)
+    content = _content(file, file_name)
+    return replace(parse_text(_decoded(content, file_name), file_name), digest=sha256(content).hexdigest())
 
 
 def parse_text(text: str, file_name: str) -> YamlFile:
@@ -146,14 +150,14 @@ def _file_error(message: str, file_name: str, line: int = 0) -> ClusterFileError
     return ClusterFileError([Problem(NO_KEY, message, source=Source(kind="file", name=file_name, line=line))])
 
 
-def _read_text(file: FilePath, file_name: str) -> str:
-    """Return the text of a file.
+def _content(file: FilePath, file_name: str) -> bytes:
+    """Return the bytes of a file.
 
     Raises:
-        ClusterFileError: the file cannot be read, is too large or not UTF-8, or has characters that hide its meaning.
+        ClusterFileError: the file cannot be read, or is too large.
     """
     try:
-        content = read_bytes(file, _MAX_BYTES)
+        return read_bytes(file, _MAX_BYTES)
     except FileNotFoundError:
         raise _file_error("there is no such file; `cfngen init` writes one to start from", file_name) from None
     except IsADirectoryError:
@@ -165,10 +169,14 @@ def _read_text(file: FilePath, file_name: str) -> str:
             message = f"the file has more than {_MAX_BYTES:,} bytes, and no cluster file has as many; shorten it"
             raise _file_error(message, file_name) from None
         raise _file_error(f"the file cannot be read: {error.strerror or error}", file_name) from None
-    return _decoded(content, file_name)
 
 
 def _decoded(content: bytes, file_name: str) -> str:
+    """Return the text of a file's bytes.
+
+    Raises:
+        ClusterFileError: they are not UTF-8, or the text has characters that hide its meaning.
+    """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _file_error("the file is UTF-16; save it as UTF-8", file_name)
     try:

@@ -10,9 +10,11 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from moto.core.request import Request
 from served_api import Served, serving
 
 from cfngen.sandbox.cloudformation import CloudFormation
+from cfngen.sandbox.moto_patches import speedups
 
 REGION = "us-west-2"
 HERE = {"LocationConstraint": REGION}
@@ -156,3 +158,24 @@ def test_balancers_go_with_their_interfaces_and_interfaces_keep_what_they_use(se
     assert refusal(ec2.delete_vpc, VpcId=vpc)[0] == "DependencyViolation"
     ec2.delete_security_group(GroupId=group)
     ec2.delete_vpc(VpcId=vpc)
+
+
+@pytest.mark.parametrize("body", ["Action=DescribeVpcs&Filter.1=%C3%A9", b"{}", "", None])
+@pytest.mark.parametrize(
+    "url", ["https://ec2.us-west-2.amazonaws.com/", "http://127.0.0.1:5000", "https://a.b/c%2Fd?e=f"]
+)
+def test_requests_are_those_that_moto_would_make(served: Served, url: str, body: str | bytes | None) -> None:
+    headers = {
+        "Content-Type": b"application/x-www-form-urlencoded; charset=utf-8",
+        "Content-Length": "3",
+        "Transfer-Encoding": "chunked",
+        "X-Amz-Date": "20260101T000000Z",
+    }
+    made, of_moto = (make("POST", url, headers, body) for make in (Request.from_primitives, speedups._make_request))
+    assert made.get_data() == of_moto.get_data()
+    assert (made.url, made.raw_url) == (of_moto.url, of_moto.raw_url)
+    assert sorted(made.headers) == sorted(of_moto.headers)
+    objects = {"wsgi.input", "werkzeug.request", "moto.preserved_header_names"}
+    assert {key: value for key, value in made.environ.items() if key not in objects} == {
+        key: value for key, value in of_moto.environ.items() if key not in objects
+    }

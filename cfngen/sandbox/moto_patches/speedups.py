@@ -129,7 +129,7 @@ def _request_from_primitives(method: str, url: str, headers: Any, body: object =
     """
     address = urlsplit(url)
     content = body.encode() if isinstance(body, str) else body or b""
-    if address.path not in ("", "/") or address.query or not isinstance(content, bytes):
+    if address.path != "/" or address.query or not isinstance(content, bytes):
         return _make_request(method, url, headers, body)
     host, _, port = address.netloc.partition(":")
     environment = {

@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import os
 import pickle
+import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from datetime import datetime
@@ -243,6 +244,14 @@ def all_of_some(values: Iterable[Any]) -> bool:
     if not some:
         pytest.fail("all() of nothing: what it says things of is not there")
     return True
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file without drills where only drills are asked for: it would be three quarters of them."""
+    only_drills = config.option.markexpr.startswith(("drill", "soak")) and collection_path.name.startswith("test_")
+    if only_drills and not re.search(r"\bmark\.(drill|soak)\b", collection_path.read_text("utf-8")):
+        return True
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)  # before the marks choose

@@ -64,7 +64,6 @@ SAMPLED_DRILLS = {
     "deploy/test_whatever_aws_answers.py": 4,
     "golden/test_golden.py": 6,
     "golden/test_golden_lint.py": 16,
-    "matrix/test_matrix_lives.py": 4,
     "rehearse/test_rehearsal_recorded.py": 2,
     "rehearse/test_rehearsal_stops.py": 4,
     "sandbox/test_sandbox_order.py": 3,

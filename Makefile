@@ -52,7 +52,7 @@ test: development  ## Run the tests (TESTS=path)
 	@$(run) pytest --numprocesses auto --dist worksteal $(TESTS)
 
 drills: development  ## Run the long tests: whole lives of clusters, every command of the pages (TESTS=path)
-	@$(run) pytest --numprocesses auto -m 'drill and not soak' $(TESTS)
+	@$(run) pytest --numprocesses auto --dist worksteal -m 'drill and not soak' $(TESTS)
 
 soak: development  ## Live lives of clusters by chance, and the rest of the longest drills (EXAMPLES=number, SEED=number, TESTS=path)
 	@CFNGEN_SOAK_EXAMPLES='$(EXAMPLES)' CFNGEN_SOAK_SEED='$(SEED)' $(run) pytest --numprocesses auto -m soak $(TESTS)

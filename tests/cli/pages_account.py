@@ -40,7 +40,7 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         for clock in self._account.clocks.values():
-            clock.sleep(LONGER * seconds)
+            clock.advance(LONGER * seconds)
 
 
 class PagesAccount:
@@ -105,7 +105,7 @@ class PagesAccount:
     def sleep(self, seconds: float) -> None:
         """Let time pass, no longer than it says."""
         for clock in self.clocks.values():
-            clock.sleep(seconds)
+            clock.advance(seconds)
 
     def stacks(self, region: str) -> list[str]:
         """Names of the root stacks of a region."""

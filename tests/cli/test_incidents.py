@@ -116,7 +116,7 @@ class OnCall:
         """Let an instance of a node group, or a master, vanish, and its group notice that."""
         self.client("ec2").terminate_instances(InstanceIds=self.instances(name)[:1])
         for _ in range(60):  # what happens outside of CloudFormation is noticed after each sleep
-            self.where.clock.sleep(10)
+            self.where.clock.advance(10)
 
     def client(self, service: str) -> Any:
         return session().client(service, region_name=self.where.cluster.region)
@@ -277,8 +277,11 @@ def test_a_deployment_is_left_by_ctrl_c(on_call: OnCall) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
+    def interrupt_soon() -> None:
+        clock.meanwhile[clock.sleeps + 3] = interrupt
+
     clock = on_call.where.clock
-    clock.meanwhile[clock.sleeps + 12] = interrupt
+    on_call.where.served.faults.after("ExecuteChangeSet", interrupt_soon)
     Path("cluster.yaml").write_text(
         yaml.safe_dump({**FILE, "nodeGroups": [{**FILE["nodeGroups"][0], "instanceType": "m6i.xlarge"}]})
     )
@@ -360,7 +363,7 @@ def test_nothing_is_said_that_is_not_true(on_call: OnCall, seed: int) -> None:
             AutoScalingGroupName=group, MinSize=0, MaxSize=0, DesiredCapacity=0
         )
     for _ in range(60):
-        where.clock.sleep(10)
+        where.clock.advance(10)
     bad = {*failed, *emptied}
     # Of two masters that go by hand, the first one waits, and leaves the other one a quorum.
     working, has_quorum = 3 - len(bad - {"general"}), machines.has_quorum(next(iter(machines.clusters.values())))

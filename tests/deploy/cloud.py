@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,20 +22,38 @@ from served_api import Served, serving
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.api import MotoExtensions
 from cfngen.sandbox.cloudformation import CloudFormation
+from cfngen.sandbox.cloudformation.simulation import Clock
 
 ACCESS_KEY = "AKIAOPERATOROPERATOR"
 LONGEST = datetime.timedelta(days=14)
+LONGEST_SLEEP = 60.0
+
+
+def sleeps_until_next_action(clock: Clock, seconds: float) -> int:
+    """How often to sleep until something happens, for a minute at most.
+
+    Whoever sleeps looks again afterwards. Most looks would find nothing new, and they are what takes the time of the
+    longest tests.
+    """
+    if clock.next_action_time is None or not seconds:
+        return 1
+    return max(1, min(math.ceil((clock.next_action_time - clock.now) / seconds), int(LONGEST_SLEEP / seconds)))
 
 
 class SimulatedClock:
     """The time of the engine; to sleep is to let it work.
 
+    Args:
+        engine: whose time it is.
+        looks_for_nothing: whether a sleep ends even if nothing has happened; see `sleeps_until_next_action`.
+
     Attributes:
         slept: how long each sleep was, in order.
     """
 
-    def __init__(self, engine: CloudFormation) -> None:
+    def __init__(self, engine: CloudFormation, *, looks_for_nothing: bool = True) -> None:
         self._engine = engine
+        self._looks_for_nothing = looks_for_nothing
         self._start = self.now()
         self.slept: list[float] = []
 
@@ -43,7 +62,8 @@ class SimulatedClock:
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
-        self._engine.advance(seconds)
+        times = 1 if self._looks_for_nothing else sleeps_until_next_action(self._engine.clock, seconds)
+        self._engine.advance(times * seconds)
         assert self.now() - self._start < LONGEST, "something is awaited that never happens"
 
 
@@ -108,7 +128,7 @@ def cloud_of(cluster: Cluster, **outcomes: str | None) -> Iterator[Cloud]:
     random.seed(0)  # the jitter of botocore's retries, which is simulated time here
     with in_memory(), pytest.MonkeyPatch.context() as patch:
         account = prepared(cluster, **outcomes)
-        clock = SimulatedClock(account.cloud)
+        clock = SimulatedClock(account.cloud, looks_for_nothing=False)
         for module in ("botocore.endpoint", "botocore.waiter"):
             patch.setattr(f"{module}.time", SimpleNamespace(sleep=clock.sleep))
         with serving(account.cloud) as served:

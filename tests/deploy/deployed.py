@@ -13,6 +13,7 @@ from typing import Any
 
 import boto3
 import pytest
+from cloud import sleeps_until_next_action
 from clusters import ALLOWED, BUCKET, PREFIX, golden, templates_of, upload
 from served_api import Served, serving
 
@@ -30,6 +31,7 @@ class WorldClock:
     """The time of a world; to sleep is to let everything in it happen that is due.
 
     Attributes:
+        sleeps: how many there were; one that went on until something happened counts as those that it stands for.
         meanwhile: what else happens, by the number of the sleep, from 1.
     """
 
@@ -45,6 +47,13 @@ class WorldClock:
     def sleep(self, seconds: float) -> None:
         self.sleeps += 1
         self.meanwhile.pop(self.sleeps, lambda: None)()
+        until_meanwhile = [number - self.sleeps for number in self.meanwhile if number > self.sleeps]
+        times = min([sleeps_until_next_action(self._world.cloud.clock, seconds), *until_meanwhile])
+        self.sleeps += times - 1
+        self.advance(times * seconds)
+
+    def advance(self, seconds: float) -> None:
+        """Let everything happen that is due in so many seconds, no more and no less."""
         self._world.advance(seconds)
         assert self.now() - self._start < LONGEST, "something is awaited that never happens"
 

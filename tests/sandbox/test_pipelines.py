@@ -33,6 +33,8 @@ const stack = new cdk.Stack(new cdk.App(), 'cdk', {{ env, synthesizer }});
 {INCLUDES}
 """
 LARGER = "nodeGroups:\n- name: nodes\n  minSize: 4\n  maxSize: 5\n  instanceType: t3.large\n"
+# Between two looks at a stack the AWS CLI sleeps for half a minute, in which it changes long since.
+SHORT_SLEEPS = "import time\n_sleep = time.sleep\ntime.sleep = lambda seconds: _sleep(seconds / 30)\n"
 HANDED_OVER = re.search(r"`(--tags cfngen:cluster=)kubernetes`", PAGE)
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -55,10 +57,14 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[process.
 @pytest.fixture
 def run(sandbox: tuple[process.RunningSandbox, dict[str, str]], tmp_path: Path) -> Run:
     """What runs a command in a folder of its own."""
+    impatient = tmp_path / "impatient"
+    impatient.mkdir()
+    (impatient / "sitecustomize.py").write_text(SHORT_SLEEPS)
 
     def run_command(command: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
         words = command.replace("cfngen ", f"{sys.executable} -m cfngen ", 1) if command[:7] == "cfngen " else command
-        done = subprocess.run(["sh", "-c", words], cwd=tmp_path, env=sandbox[1], capture_output=True, text=True)
+        environ = {**sandbox[1], "PYTHONPATH": str(impatient)} if command[:4] == "aws " else sandbox[1]
+        done = subprocess.run(["sh", "-c", words], cwd=tmp_path, env=environ, capture_output=True, text=True)
         assert code is None or done.returncode == code, done.stdout + done.stderr
         return done
 

@@ -219,10 +219,7 @@ def test_interfaces_that_aws_keeps_too_long_only_cost_a_round(cloud: Cloud, oper
 
     def appear() -> None:
         balancer = made.classic(place, NAME)
-        interface = made.interface(place, f"ELB {balancer.name}", balancer.group)
-        created_late.append(interface)
-        release = lambda: place.ec2.delete_network_interface(NetworkInterfaceId=interface)  # noqa: E731
-        cloud.engine.clock.schedule(400, release)
+        created_late.append(made.interface(place, f"ELB {balancer.name}", balancer.group))
 
     cloud.faults.before("cloudformation:DeleteStack", appear)
     deleted = operator.deletes()

@@ -25,7 +25,7 @@ def test_a_cluster_that_is_being_created():
         early = read(where)
         text = click.unstyle("\n".join(map(str, status_lines(early))))
         while isinstance(read(where).api, Unknown):
-            where.clock.sleep(5)
+            where.clock.advance(5)
         later = read(where)
     assert before.stack.status == early.stack.status == "CREATE_IN_PROGRESS"
     assert (early.stack.operation, early.stack.succeeded) == ("create", None)

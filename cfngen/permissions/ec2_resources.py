@@ -98,8 +98,9 @@ def _existing_ids(cluster: Cluster) -> Iterator[tuple[str, str]]:
     network = cluster.network
     if network.vpc.id:
         yield "vpc", network.vpc.id
-    elif network.dhcp_options not in (None, "default"):
-        yield "dhcp-options", network.dhcp_options
+    else:
+        # When the association is deleted, the VPC of the stack gets the options `default`, which no cluster has.
+        yield "dhcp-options", "*"
     for subnet in network.subnets:
         if subnet.id:
             yield "subnet", subnet.id

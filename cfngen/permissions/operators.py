@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.existing_parts import existing_group
 from cfngen.permissions.operations import read_bucket_statements
-from cfngen.permissions.scope import Scope, if_resource_has_tag
+from cfngen.permissions.scope import Scope, if_resource_has_tag, unless_of_another_cluster
 from cfngen.permissions.statements import Statement, allow, merge_statements
 
 SERVICE_ROLE = "cfngen-cloudformation"
@@ -103,11 +103,12 @@ def _read_statements(scope: Scope) -> list[Statement]:
         # changes to stacks and resources with drift detection", CloudFormation User Guide).
         *_read_role_statements(scope),
         _read_key_statement(scope),
+        # A secret that is gone has no tag either.
         allow(
             sid="ReadSecretNames",
             actions="secretsmanager:DescribeSecret",
             resources=scope.secret_arns,
-            condition=if_resource_has_tag(scope),
+            condition=unless_of_another_cluster(scope),
         ),
         *read_bucket_statements(scope),
     ]

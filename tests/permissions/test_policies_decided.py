@@ -99,8 +99,8 @@ ALLOWED: list[tuple[str, str, str, dict[str, str]]] = [
     ("operator", "iam:GetPolicy", POLICY, {}),
     ("operator", "iam:GetInstanceProfile", PROFILE, {}),
     ("operator", "kms:DescribeKey", KEY, OWN),
-    ("operator", "secretsmanager:DescribeSecret", CA, OWN),
-    ("operator", "secretsmanager:DescribeSecret", JOIN, OWN),
+    ("operator", "secretsmanager:DescribeSecret", CA, {}),
+    ("operator", "secretsmanager:DescribeSecret", JOIN, {}),
     ("operator", "s3:GetLifecycleConfiguration", BACKUPS, {}),
     ("operator", "s3:ListBucket", BACKUPS, {}),
     ("operator", "s3:GetObject", f"{ETCD}/restore.json", {}),
@@ -204,6 +204,7 @@ ALLOWED: list[tuple[str, str, str, dict[str, str]]] = [
 
 # What no context allows that another cluster's resource has, or nothing of a cluster.
 REFUSED: list[tuple[str, str, str, dict[str, str]]] = [
+    ("operator", "secretsmanager:DescribeSecret", CA, OTHERS),
     *(("machines", "ec2:CreateTags", ec2(resource), {**PUT, **OTHERS}) for resource in ("vpc/vpc-1", "volume/vol-1")),
     # A tag of this cluster would make them its own.
     *(("machines", "ec2:CreateTags", ec2(f"{kind}/id-1"), PUT) for kind in ("instance", "image", "natgateway")),

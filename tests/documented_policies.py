@@ -9,12 +9,17 @@ from collections.abc import Collection
 
 from cfngen.permissions.network import private_network_statements
 from cfngen.permissions.operations import pause_statements, snapshot_statements
-from cfngen.permissions.operators import SERVICE_ROLE, command_groups, operator_statements
+from cfngen.permissions.operators import (
+    SERVICE_ROLE,
+    command_groups,
+    operator_statements,
+    template_bucket_statements,
+)
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_role import (
+    instance_and_secret_statements,
     load_balancer_statements,
-    network_and_instance_statements,
-    role_and_secret_statements,
+    stack_and_network_statements,
 )
 from cfngen.permissions.statements import PolicyDocument, merge_statements, policy_document
 
@@ -39,13 +44,13 @@ def operator_policy(
 
 
 def execution_policy(scope: Scope = ANY) -> PolicyDocument:
-    """Return the first policy of CloudFormation's service role: nested stacks, network and instances."""
-    return policy_document(network_and_instance_statements(scope))
+    """Return the first policy of CloudFormation's service role: nested stacks and network."""
+    return policy_document(stack_and_network_statements(scope))
 
 
 def roles_and_secrets_policy(scope: Scope = ANY) -> PolicyDocument:
-    """Return the second policy of CloudFormation's service role: roles, secrets and the bucket of etcd's snapshots."""
-    return policy_document(role_and_secret_statements(scope))
+    """Return the second policy of CloudFormation's service role: instances, roles, secrets and snapshots."""
+    return policy_document(instance_and_secret_statements(scope))
 
 
 def several_masters_policy(scope: Scope = ANY) -> PolicyDocument:
@@ -69,3 +74,8 @@ def etcd_policy(scope: Scope = ANY) -> PolicyDocument:
 def pause_policy(scope: Scope = ANY) -> PolicyDocument:
     """Return the policy that an operator needs in addition for `cfngen pause` and `cfngen resume`."""
     return policy_document(pause_statements(scope))
+
+
+def bucket_policy(scope: Scope = ANY) -> PolicyDocument:
+    """Return the policy to create, change and delete the bucket for templates, which an account's clusters share."""
+    return policy_document(template_bucket_statements(scope))

@@ -10,12 +10,14 @@ from cfngen.cluster.iam.existing_roles import existing_roles, group_role, makes_
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.network.existing_parts import existing_group
+from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.cluster.paths import Path
 from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.cluster.sections.references import known_id
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
+from cfngen.permissions.ec2_resources import created_types, existing_parts
 from cfngen.permissions.instance_roles import master_statements, node_statements, plugin_statements_of_masters
 from cfngen.permissions.network import (
     flow_log_statements,
@@ -26,16 +28,21 @@ from cfngen.permissions.network import (
 )
 from cfngen.permissions.node_groups import own_statements, read_target_group_statements, target_group_statements
 from cfngen.permissions.operations import pause_statements, replacement_statements, snapshot_statements
-from cfngen.permissions.operators import SERVICE_ROLE, operator_statements, revoke_statements
+from cfngen.permissions.operators import (
+    SERVICE_ROLE,
+    operator_statements,
+    revoke_statements,
+    template_bucket_statements,
+)
 from cfngen.permissions.pod_roles import pod_role_statements, read_pod_role_statements
 from cfngen.permissions.referenced_ids import read_output_statements, read_parameter_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_accounts import grantee_name, made_roles
 from cfngen.permissions.service_role import (
     capacity_reservation_statements,
+    instance_and_secret_statements,
     load_balancer_statements,
-    network_and_instance_statements,
-    role_and_secret_statements,
+    stack_and_network_statements,
 )
 from cfngen.permissions.statements import Statement, policy_size, split_into_documents
 
@@ -45,7 +52,7 @@ class Grant:
     """The permissions of one grantee: a person or an IAM role.
 
     Attributes:
-        name: name of the grantee: `operator`, `execution`, `replace`, `etcd`, `master`, `nodes-<group>`, or
+        name: name of the grantee: `operator`, `execution`, `bucket`, `replace`, `etcd`, `master`, `nodes-<group>`, or
             `pod-<namespace>-<service account>`.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the grantee has in addition.
@@ -80,7 +87,7 @@ class Policy:
     Attributes:
         name: the grantee's name; if the grantee's statements need several policies, with a number: `execution-1`. A
             role's trust policy is named `master-trust`.
-        grantee: `operator`, `execution` (CloudFormation's service role), `replace`, `etcd`, `master`,
+        grantee: `operator`, `execution` (CloudFormation's service role), `bucket`, `replace`, `etcd`, `master`,
             `nodes-<group>`, or `pod-<namespace>-<service account>`.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the cluster file adds to the grantee.
@@ -117,6 +124,13 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         route_table_id=known_id(cluster.network.route_table) or "*",
         node_security_group_id=known_id(existing_group(cluster, "Node")) or "*",
         own_secrets_key=cluster.secrets.kms_key or "",
+        removes_pod_routes=network_plugin(cluster).uses_vpc_routes
+        and any(subnet.id for subnet in cluster.network.subnets),
+        # A plug-in of the user's may create interfaces.
+        removes_interfaces=network_plugin(cluster).gives_pods_vpc_addresses or cluster.network.plugin == "none",
+        created_types=created_types(cluster),
+        existing_parts=existing_parts(cluster),
+        permissions_boundaries=_permissions_boundaries(cluster),
         existing_roles=tuple(dict.fromkeys(existing.role for _, existing in existing_roles(cluster))),
         existing_instance_profiles=tuple(
             dict.fromkeys(
@@ -128,11 +142,25 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
     )
 
 
+def _permissions_boundaries(cluster: Cluster) -> tuple[str, ...]:
+    """Return the boundaries of all roles that are made: the cluster's, and those of single service accounts."""
+    if not cluster.iam.permissions_boundary:
+        return ()
+    of_accounts = (account.permissions_boundary for account in cluster.iam.service_accounts)
+    return tuple(dict.fromkeys([cluster.iam.permissions_boundary, *filter(None, of_accounts)]))
+
+
 def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[Grant, ...]:
     """Return the permissions of each grantee; `service_role` is the one that the operator passes to CloudFormation."""
     return (
         _operator_grant(cluster, scope, service_role),
         _service_role_grant(cluster, scope, service_role),
+        Grant(
+            name="bucket",
+            purpose="creates the bucket for templates that the account's clusters in the region share, corrects its "
+            "settings and deletes it; in addition to the operator's permissions",
+            statements=template_bucket_statements(scope),
+        ),
         Grant(
             name="replace",
             purpose="replaces instances with cfngen, a master's also by one of another type; in addition to the "
@@ -185,8 +213,8 @@ def _service_role_grant(cluster: Cluster, scope: Scope, service_role: str) -> Gr
         name="execution",
         purpose=f"the service role {service_role} of CloudFormation, which creates the cluster's resources",
         statements=[
-            *network_and_instance_statements(scope),
-            *role_and_secret_statements(scope),
+            *stack_and_network_statements(scope),
+            *instance_and_secret_statements(scope),
             *(load_balancer_statements(scope) if has_api_load_balancer(cluster) else []),
             *(private_network_statements(scope) if needs_private_network_statements(cluster) else []),
             *api_dns_statements(cluster, scope),

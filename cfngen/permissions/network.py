@@ -18,6 +18,8 @@ from cfngen.cluster.naming.tag_keys import SUBNET_ROLES, added_tags_note, shared
 from cfngen.cluster.network.endpoints import interface_endpoints
 from cfngen.cluster.network.topology import created_subnets, is_private
 from cfngen.cluster.sections.references import known_id
+from cfngen.permissions.ec2_resources import existing_part_statements, tag_new_statements
+from cfngen.permissions.role_changes import pass_flow_log_role_statement
 from cfngen.permissions.scope import Scope, if_resource_has_tag
 from cfngen.permissions.statements import Condition, Expression, Statement, allow
 
@@ -33,53 +35,26 @@ def needs_private_network_statements(cluster: Cluster) -> bool:
 def private_network_statements(scope: Scope) -> list[Statement]:
     """Return the statements of CloudFormation's service role for NAT gateways and VPC endpoints.
 
-    One call needs permission for each resource that it names: for the new resource, which has no tags yet; for the VPC
-    and the subnets, which may exist already and then do not have the cluster's tag; and for resources that the
-    templates always create, which have it.
+    One call needs permission for each resource that it names: for the new resource, which has no tags yet; for parts of
+    the network that the cluster file names as existing; and for resources that the templates create, which have the
+    cluster's tag.
     """
-    return [*_nat_gateway_statements(scope), *_endpoint_statements(scope)]
-
-
-def _nat_gateway_statements(scope: Scope) -> list[Statement]:
+    endpoint_use = "ec2:CreateVpcEndpoint ec2:ModifyVpcEndpoint"
     return [
+        allow(sid="NewNatGateways", actions="ec2:CreateNatGateway", resources=scope.ec2_arns("natgateway/*")),
+        allow(sid="NewEndpoints", actions="ec2:CreateVpcEndpoint", resources=scope.ec2_arns("vpc-endpoint/*")),
         allow(
-            sid="NewNatGateways", actions="ec2:CreateNatGateway", resources=scope.ec2_arns("natgateway/*", "subnet/*")
-        ),
-        allow(
-            sid="NatGatewaysWithOwnAddresses",
-            actions="ec2:CreateNatGateway",
-            resources=scope.ec2_arns("elastic-ip/*"),
+            sid="OwnGatewaysAndEndpoints",
+            actions=f"ec2:CreateNatGateway ec2:DeleteNatGateway ec2:DeleteVpcEndpoints {endpoint_use}",
+            resources=scope.ec2_arns("*"),
             condition=if_resource_has_tag(scope),
         ),
-        allow(
-            sid="OwnNatGateways",
-            actions="ec2:DeleteNatGateway",
-            resources=scope.ec2_arns("natgateway/*"),
-            condition=if_resource_has_tag(scope),
+        *existing_part_statements(
+            scope,
+            {"security-group": endpoint_use, "subnet": f"ec2:CreateNatGateway {endpoint_use}", "vpc": endpoint_use},
+            sid="GatewaysAndEndpointsInExisting",
         ),
-    ]
-
-
-def _endpoint_statements(scope: Scope) -> list[Statement]:
-    return [
-        allow(
-            sid="NewEndpoints",
-            actions="ec2:CreateVpcEndpoint",
-            resources=scope.ec2_arns("vpc-endpoint/*", "vpc/*", "subnet/*"),
-        ),
-        allow(
-            sid="EndpointsOfOwnNetwork",
-            actions="ec2:CreateVpcEndpoint ec2:ModifyVpcEndpoint",
-            resources=scope.ec2_arns("route-table/*", "security-group/*"),
-            condition=if_resource_has_tag(scope),
-        ),
-        allow(sid="SubnetsOfEndpoints", actions="ec2:ModifyVpcEndpoint", resources=scope.ec2_arns("subnet/*")),
-        allow(
-            sid="OwnEndpoints",
-            actions="ec2:DeleteVpcEndpoints ec2:ModifyVpcEndpoint",
-            resources=scope.ec2_arns("vpc-endpoint/*"),
-            condition=if_resource_has_tag(scope),
-        ),
+        *tag_new_statements(scope, "natgateway", "vpc-endpoint", sid="TagNewGatewaysAndEndpoints"),
         # The reference names this as a dependent action of ec2:CreateVpcEndpoint: the names of services resolve to an
         # endpoint by a hosted zone of AWS, which EC2 associates with the VPC. Its id is not known.
         allow(
@@ -122,18 +97,21 @@ def flow_log_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     if flow_logs is None:
         return []
     statements = [
-        allow(sid="NewFlowLogs", actions="ec2:CreateFlowLogs", resources=scope.ec2_arns("vpc-flow-log/*", "vpc/*")),
+        allow(sid="NewFlowLogs", actions="ec2:CreateFlowLogs", resources=scope.ec2_arns("vpc-flow-log/*")),
         allow(
             sid="OwnFlowLogs",
-            actions="ec2:DeleteFlowLogs",
-            resources=scope.ec2_arns("vpc-flow-log/*"),
+            actions="ec2:CreateFlowLogs ec2:DeleteFlowLogs",
+            resources=scope.ec2_arns("vpc-flow-log/*", "vpc/*"),
             condition=if_resource_has_tag(scope),
         ),
+        *existing_part_statements(scope, {"vpc": "ec2:CreateFlowLogs"}, sid="FlowLogsOfExistingVpc"),
+        *tag_new_statements(scope, "vpc-flow-log", sid="TagNewFlowLogs"),
         # Log deliveries are no resources that a statement could name.
         allow(sid="LogDeliveries", actions="logs:CreateLogDelivery logs:DeleteLogDelivery"),
     ]
     if flow_logs.destination == "cloudWatchLogs":
         statements += [
+            pass_flow_log_role_statement(scope),
             allow(sid="FindLogGroups", actions="logs:DescribeLogGroups logs:DescribeResourcePolicies"),
             allow(
                 sid="LogGroups",

@@ -8,6 +8,7 @@ Service Authorization Reference; "Tags for security", Amazon EC2 Auto Scaling Us
 from __future__ import annotations
 
 from cfngen.cluster.naming.tag_keys import PAUSED
+from cfngen.permissions.role_changes import if_passed_to
 from cfngen.permissions.scope import Scope, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow
 
@@ -18,7 +19,7 @@ def read_bucket_statements(scope: Scope) -> list[Statement]:
         allow(
             sid="ReadBackups",
             actions="s3:Get*Configuration s3:GetBucket* s3:GetObject s3:ListBucket s3:ListTagsForResource",
-            resources=[scope.backup_bucket_arn, f"{scope.backup_bucket_arn}/{scope.cluster}/etcd/restore.json"],
+            resources=[*scope.backup_bucket_arns, f"{scope.backup_bucket_arn}/{scope.cluster}/etcd/restore.json"],
         )
     ]
 
@@ -52,7 +53,7 @@ def replacement_statements(scope: Scope) -> list[Statement]:
     template must be allowed to run instances from it, to tag them and their volumes, and to pass their role ("Control
     Amazon EC2 launch template usage in Auto Scaling groups", Amazon EC2 Auto Scaling User Guide).
     """
-    made_roles = [arn for arn in scope.role_arns if ":role/" in arn] if scope.makes_roles else []
+    made_roles = scope.instance_role_arns if scope.makes_roles else []
     launch_templates = scope.ec2_arns("launch-template/*")
     return [
         allow(
@@ -81,7 +82,7 @@ def replacement_statements(scope: Scope) -> list[Statement]:
             sid="PassRoleToInstances",
             actions="iam:PassRole",
             resources=[*made_roles, *scope.existing_roles],
-            condition={"StringLike": {"iam:PassedToService": "ec2.amazonaws.com*"}},
+            condition=if_passed_to("ec2"),
         ),
     ]
 

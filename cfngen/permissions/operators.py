@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.existing_parts import existing_group
 from cfngen.permissions.operations import read_bucket_statements
-from cfngen.permissions.scope import Scope, if_resource_has_tag
+from cfngen.permissions.scope import Scope, if_resource_has_tag, unless_of_another_cluster
 from cfngen.permissions.statements import Statement, allow, merge_statements
 
 SERVICE_ROLE = "cfngen-cloudformation"
 """Name of the service role that the operator may pass to CloudFormation."""
+
+
+_READ_BUCKET_SETTINGS = """
+    s3:GetBucketOwnershipControls s3:GetBucketPolicy s3:GetBucketPublicAccessBlock s3:GetBucketTagging
+    s3:GetBucketVersioning s3:GetEncryptionConfiguration s3:GetLifecycleConfiguration"""
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,13 @@ def _read_statements(scope: Scope) -> list[Statement]:
         # changes to stacks and resources with drift detection", CloudFormation User Guide).
         *_read_role_statements(scope),
         _read_key_statement(scope),
-        allow(sid="ReadSecretNames", actions="secretsmanager:DescribeSecret", resources=scope.secret_arns),
+        # A secret that is gone has no tag either.
+        allow(
+            sid="ReadSecretNames",
+            actions="secretsmanager:DescribeSecret",
+            resources=scope.secret_arns,
+            condition=unless_of_another_cluster(scope),
+        ),
         *read_bucket_statements(scope),
     ]
 
@@ -113,7 +124,7 @@ def _read_role_statements(scope: Scope) -> list[Statement]:
                 actions="""
                     iam:GetInstanceProfile iam:GetPolicy iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy
                     iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy iam:ListRolePolicies""",
-                resources=scope.role_arns,
+                resources=scope.iam_arns,
             )
         )
     elif scope.makes_roles:
@@ -122,7 +133,7 @@ def _read_role_statements(scope: Scope) -> list[Statement]:
             allow(
                 sid="ReadRoles",
                 actions="iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies iam:ListRolePolicies",
-                resources=[arn for arn in scope.role_arns if ":role/" in arn],
+                resources=scope.flow_log_role_arns,
             )
         )
     if scope.existing_roles:
@@ -167,13 +178,8 @@ def _deploy_statements(scope: Scope, service_role: str) -> list[Statement]:
             condition={"StringEquals": {"iam:PassedToService": "cloudformation.amazonaws.com"}},
         ),
         allow(
-            sid="PrepareBucket",
-            actions="""
-                s3:CreateBucket s3:GetBucketOwnershipControls s3:GetBucketPolicy s3:GetBucketPublicAccessBlock
-                s3:GetBucketTagging s3:GetBucketVersioning s3:GetEncryptionConfiguration s3:GetLifecycleConfiguration
-                s3:ListBucket s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
-                s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration
-                s3:PutLifecycleConfiguration""",
+            sid="ReadBucket",
+            actions=f"{_READ_BUCKET_SETTINGS} s3:ListBucket",
             resources=[scope.template_bucket_arn],
         ),
         # CloudFormation reads the root template with the operator's permissions.
@@ -202,23 +208,61 @@ def _delete_statements(scope: Scope) -> list[Statement]:
             resources=[scope.authority_copy_arns],
         ),
         *_orphan_statements(scope),
-        # An existing route table does not have the cluster's tag.
-        allow(sid="RemovePodRoutes", actions="ec2:DeleteRoute", resources=scope.ec2_arns("route-table/*")),
+        *_pod_route_statements(scope),
         allow(
-            sid="RemoveBucket",
-            actions="s3:DeleteBucket s3:ListBucket s3:ListBucketVersions",
+            sid="ListTemplates",
+            actions="s3:ListBucket s3:ListBucketVersions",
             resources=[scope.template_bucket_arn],
         ),
         allow(sid="RemoveTemplates", actions="s3:DeleteObject s3:DeleteObjectVersion", resources=[scope.template_arns]),
     ]
 
 
+def template_bucket_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for the bucket for templates, which the account's clusters in a region share.
+
+    Whoever changes its settings can let others write the templates of all of them, so they are not among an operator's.
+    """
+    return [
+        allow(
+            sid="PrepareBucket",
+            actions=f"""{_READ_BUCKET_SETTINGS}
+                s3:CreateBucket s3:ListBucket s3:PutBucketOwnershipControls s3:PutBucketPolicy
+                s3:PutBucketPublicAccessBlock s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration
+                s3:PutLifecycleConfiguration""",
+            resources=[scope.template_bucket_arn],
+        ),
+        allow(sid="RemoveBucket", actions="s3:DeleteBucket", resources=[scope.template_bucket_arn]),
+    ]
+
+
+def _pod_route_statements(scope: Scope) -> list[Statement]:
+    """Return the statement to remove routes to pods from an existing route table, which may lack the cluster's tag.
+
+    It is empty if the cluster has no such routes. A table that a stack created is deleted with them.
+    """
+    if not scope.removes_pod_routes:
+        return []
+    return [
+        allow(
+            sid="RemovePodRoutes",
+            actions="ec2:DeleteRoute",
+            resources=scope.ec2_arns(f"route-table/{scope.route_table_id}"),
+            condition={"ArnLike": {"ec2:Vpc": scope.ec2_arns(f"vpc/{scope.vpc_id}")[0]}},
+        )
+    ]
+
+
 def _orphan_statements(scope: Scope) -> list[Statement]:
-    """Return the statements to delete what controllers in the cluster have created, which no stack contains."""
+    """Return the statements to delete what controllers in the cluster have created, which no stack contains.
+
+    cfngen has the EBS CSI driver and the Amazon VPC plug-in give the tag `KubernetesCluster` to all that they create
+    (`cfngen.userdata.addons`). Their own tags, such as `ebs.csi.aws.com/cluster: true`, do not name a cluster.
+    """
     security_group_actions = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
     load_balancer_actions = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
         elasticloadbalancing:ModifyLoadBalancerAttributes"""
-    interface_actions = "ec2:DeleteNetworkInterface"
+    interface_actions = "ec2:DeleteNetworkInterface" if scope.removes_interfaces else ""
     storage_actions = "ec2:DeleteSnapshot ec2:DeleteVolume"
     delete_actions = f"{load_balancer_actions} {interface_actions} {security_group_actions} {storage_actions}"
     statements_by_cluster_tag = []
@@ -229,21 +273,11 @@ def _orphan_statements(scope: Scope) -> list[Statement]:
     return [
         *statements_by_cluster_tag,
         allow(sid="RemoveMarked", actions=delete_actions, condition=if_resource_has_tag(scope)),
-        # Controllers in the cluster create these resources, some with other tags of the cluster, some with none.
+        # The controller creates resources with its own tag, whose value is the cluster's name.
         allow(
             sid="RemoveOfLoadBalancerController",
             actions=f"{load_balancer_actions} {security_group_actions}",
             condition=if_resource_has_tag(scope, key="elbv2.k8s.aws/cluster"),
-        ),
-        allow(
-            sid="RemoveOfStorageDriver",
-            actions=storage_actions,
-            condition=if_resource_has_tag(scope, key="ebs.csi.aws.com/cluster", value="true"),
-        ),
-        allow(
-            sid="RemoveOfVpcCni",
-            actions=interface_actions,
-            condition=if_resource_has_tag(scope, key="node.k8s.amazonaws.com/instance_id", value="*"),
         ),
     ]
 
@@ -263,7 +297,7 @@ def _kubeconfig_statements(scope: Scope) -> list[Statement]:
     return [
         allow(
             sid="ReadSecrets",
-            actions="secretsmanager:DescribeSecret secretsmanager:GetSecretValue",
+            actions="secretsmanager:GetSecretValue",
             resources=scope.secret_arns,
             condition=if_resource_has_tag(scope),
         ),

@@ -13,6 +13,7 @@ from cfngen.cluster.iam.service_accounts import document_keys
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.endpoints import dns_suffix
 from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
+from cfngen.permissions.role_changes import role_change_statements
 from cfngen.permissions.scope import Scope, if_request_sets_cluster_tag, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow
 
@@ -24,15 +25,7 @@ def pod_role_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
         return []
     return [
         # Nobody passes these roles: pods assume them with their tokens.
-        allow(
-            sid="PodRoles",
-            actions="""
-                iam:AttachRolePolicy iam:CreateRole iam:DeleteRole
-                iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies
-                iam:ListRolePolicies iam:PutRolePermissionsBoundary iam:PutRolePolicy iam:TagRole iam:UntagRole
-                iam:UpdateAssumeRolePolicy iam:UpdateRole iam:UpdateRoleDescription""",
-            resources=[_role_arns(cluster, scope)],
-        ),
+        *role_change_statements(scope, [_role_arns(cluster, scope)], sid_suffix="PodRoles"),
         *_provider_statements(cluster, issuer, scope),
         *(_distribution_statements(scope) if issuer.discovery == "cloudFront" else []),
         *(_bucket_statements(scope) if issuer.discovery != "url" else []),
@@ -88,9 +81,9 @@ def _read_bucket_statements(issuer: ServiceAccountIssuer, scope: Scope) -> list[
     # Whether the account refuses public buckets is a setting without an ARN.
     block = allow(sid="ReadPublicAccessBlock", actions="s3:GetAccountPublicAccessBlock")
     statements = [block] if issuer.discovery == "bucket" else []
-    bucket_arn = f"arn:{scope.partition}:s3:::{scope.issuer_bucket_name}"
+    bucket_arns = scope.issuer_bucket_arns
     if issuer.bucket:
-        statements.append(allow(sid="FindIssuerBucket", actions="s3:ListBucket", resources=[bucket_arn]))
+        statements.append(allow(sid="FindIssuerBucket", actions="s3:ListBucket", resources=bucket_arns))
     elif issuer.discovery != "url":
         statements += [
             allow(
@@ -98,12 +91,12 @@ def _read_bucket_statements(issuer: ServiceAccountIssuer, scope: Scope) -> list[
                 actions="""
                     s3:DeleteBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket s3:ListBucketVersions
                     s3:ListTagsForResource""",
-                resources=[bucket_arn],
+                resources=bucket_arns,
             ),
             allow(
                 sid="IssuerDocuments",
                 actions="s3:DeleteObject s3:GetObject",
-                resources=[f"{bucket_arn}/{key}" for key in document_keys(issuer)],
+                resources=[f"{arn}/{key}" for arn in bucket_arns for key in document_keys(issuer)],
             ),
         ]
     return statements
@@ -189,7 +182,7 @@ def _bucket_statements(scope: Scope) -> list[Statement]:
                 s3:CreateBucket s3:DeleteBucketPolicy s3:Get*Configuration s3:GetBucket* s3:ListBucket
                 s3:ListTagsForResource s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
                 s3:PutBucketTagging s3:PutEncryptionConfiguration s3:TagResource s3:UntagResource""",
-            resources=[f"arn:{scope.partition}:s3:::{scope.issuer_bucket_name}"],
+            resources=scope.issuer_bucket_arns,
         )
     ]
 

@@ -1,12 +1,10 @@
 """Statements of CloudFormation's service role for the resources of the templates, for two policies and a third.
 
-One policy is for nested stacks, network and instances; the other is for roles, secrets and etcd's snapshots; a third is
+One policy is for nested stacks and network; the other is for instances, roles, secrets and etcd's snapshots; a third is
 for the API's load balancer. All statements together exceed the size of one managed policy. An operator who deploys
 without a service role needs these policies in addition to the operator's policy.
 
-Deleting or replacing a resource requires that the resource has the cluster's tag. A resource that is being
-created has no tags yet, and it is not documented whether CloudFormation sets the tags in the call that creates the
-resource. So creation is restricted only by account and region.
+Statements for resources of EC2 except instances, and for roles, are in modules of their own.
 """
 
 from __future__ import annotations
@@ -14,23 +12,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cfngen.cluster.model import Cluster
-from cfngen.permissions.scope import Scope, if_request_sets_cluster_tag, if_resource_has_tag
+from cfngen.cluster.naming.tag_keys import CLUSTER
+from cfngen.permissions.ec2_resources import ec2_statements, tag_new_statements
+from cfngen.permissions.role_changes import role_statements
+from cfngen.permissions.scope import Scope, if_request_sets_cluster_tag, if_resource_has_tag, unless_of_another_cluster
 from cfngen.permissions.statements import Statement, allow
 
 
-def network_and_instance_statements(scope: Scope) -> list[Statement]:
-    """Return the statements of CloudFormation's service role for stacks, network and instances."""
+def stack_and_network_statements(scope: Scope) -> list[Statement]:
+    """Return the statements of CloudFormation's service role for stacks, network, launch templates and volumes."""
+    return [*_stack_statements(scope), *ec2_statements(scope)]
+
+
+def instance_and_secret_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for instances and their roles, for secrets, and for the bucket of etcd's snapshots."""
     return [
-        *_stack_statements(scope),
-        *_network_statements(scope),
-        *_tag_statements(scope),
         *_instance_statements(scope),
+        *role_statements(scope),
+        *_secret_statements(scope),
+        *_backup_bucket_statements(scope),
     ]
-
-
-def role_and_secret_statements(scope: Scope) -> list[Statement]:
-    """Return the statements of CloudFormation's service role for roles, secrets and the bucket of etcd's snapshots."""
-    return [*_role_statements(scope), *_secret_statements(scope), *_backup_bucket_statements(scope)]
 
 
 def _stack_statements(scope: Scope) -> list[Statement]:
@@ -55,73 +56,6 @@ def _stack_statements(scope: Scope) -> list[Statement]:
             sid="Images",
             actions="ssm:GetParameters",
             resources=[f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/*"],
-        ),
-    ]
-
-
-def _network_statements(scope: Scope) -> list[Statement]:
-    """Return the statements for resources of EC2 except instances, such as VPC, launch templates and volumes."""
-    return [
-        # An existing Elastic IP or VPC does not have the cluster's tag.
-        allow(
-            sid="Make",
-            actions="""
-                ec2:AllocateAddress ec2:AssociateAddress ec2:AssociateDhcpOptions ec2:AssociateRouteTable
-                ec2:AttachInternetGateway ec2:AuthorizeSecurityGroupEgress ec2:AuthorizeSecurityGroupIngress
-                ec2:CreateDhcpOptions ec2:CreateInternetGateway ec2:CreateLaunchTemplate ec2:CreateNetworkInterface
-                ec2:CreateRoute ec2:CreateRouteTable ec2:CreateSecurityGroup ec2:CreateSubnet ec2:CreateVolume
-                ec2:CreateVpc
-                ec2:DisassociateAddress ec2:ImportKeyPair ec2:ModifyNetworkInterfaceAttribute ec2:ModifySubnetAttribute
-                ec2:ModifyVpcAttribute ec2:ReplaceRouteTableAssociation ec2:RevokeSecurityGroupEgress
-                ec2:UpdateSecurityGroupRuleDescriptions*""",
-            resources=scope.ec2_arns("*"),
-        ),
-        allow(
-            sid="ChangeOwn",
-            actions="""
-                ec2:AssignPrivateIpAddresses ec2:AssociateVpcCidrBlock
-                ec2:CreateLaunchTemplateVersion ec2:DeleteDhcpOptions ec2:DeleteInternetGateway ec2:DeleteKeyPair
-                ec2:DeleteLaunchTemplate ec2:DeleteLaunchTemplateVersions
-                ec2:DeleteNetworkInterface ec2:DeleteRoute ec2:DeleteRouteTable ec2:DeleteSecurityGroup ec2:DeleteSubnet
-                ec2:DeleteTags ec2:DeleteVolume ec2:DeleteVpc ec2:DetachInternetGateway ec2:DetachNetworkInterface
-                ec2:DetachVolume ec2:DisassociateRouteTable ec2:DisassociateVpcCidrBlock ec2:ModifyLaunchTemplate
-                ec2:ModifyVolume ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute
-                ec2:RevokeSecurityGroupIngress ec2:UnassignPrivateIpAddresses""",
-            resources=scope.ec2_arns("*"),
-            condition=if_resource_has_tag(scope),
-        ),
-        # When CloudFormation deletes or replaces a data volume, it creates a snapshot first.
-        allow(
-            sid="SnapshotOwn",
-            actions="ec2:CreateSnapshot",
-            resources=scope.ec2_arns("volume/*"),
-            condition=if_resource_has_tag(scope),
-        ),
-        allow(
-            sid="NewSnapshots",
-            actions="ec2:CreateSnapshot",
-            resources=[f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"],
-        ),
-    ]
-
-
-def _tag_statements(scope: Scope) -> list[Statement]:
-    """Return the statements for tags of EC2 resources: new resources, the cluster's own, and new snapshots."""
-    return [
-        allow(
-            sid="TagNew",
-            actions="ec2:CreateTags",
-            resources=scope.ec2_arns("*"),
-            condition=if_request_sets_cluster_tag(scope),
-        ),
-        allow(
-            sid="TagOwn", actions="ec2:CreateTags", resources=scope.ec2_arns("*"), condition=if_resource_has_tag(scope)
-        ),
-        allow(
-            sid="TagSnapshots",
-            actions="ec2:CreateTags",
-            resources=[f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"],
-            condition={"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}},
         ),
     ]
 
@@ -155,68 +89,6 @@ def _instance_statements(scope: Scope) -> list[Statement]:
     ]
 
 
-def _role_statements(scope: Scope) -> list[Statement]:
-    """Return the statements for the roles, instance profiles and managed policies that the stacks hold.
-
-    Existing roles are only passed. Their ARNs limit the permission, and the services that they trust.
-    """
-    statements = []
-    if scope.makes_roles:
-        # If no instance profile is made, all roles of instances exist, and the only role is that of the flow log.
-        made_roles = _made_roles_statement if scope.makes_instance_profiles else _flow_log_role_statement
-        statements.append(made_roles(scope))
-    elif scope.makes_instance_profiles:
-        # The permissions of the handlers of AWS::IAM::InstanceProfile in the CloudFormation registry, without
-        # iam:PassRole, whose resource is the role.
-        statements.append(
-            allow(
-                sid="Profiles",
-                actions="""
-                    iam:AddRoleToInstanceProfile iam:CreateInstanceProfile iam:DeleteInstanceProfile
-                    iam:GetInstanceProfile iam:RemoveRoleFromInstanceProfile""",
-                resources=scope.instance_profile_arns,
-            )
-        )
-    if scope.existing_roles:
-        # Who adds a role to an instance profile, or launches instances with the profile, must be allowed to pass the
-        # role (AddRoleToInstanceProfile, IAM API Reference; "Grant permissions to attach an IAM role to an instance",
-        # Amazon EC2 User Guide).
-        statements.append(allow(sid="PassRoles", actions="iam:PassRole", resources=scope.existing_roles))
-    return statements
-
-
-def _made_roles_statement(scope: Scope) -> Statement:
-    return allow(
-        sid="Roles",
-        actions="""
-            iam:AddRoleToInstanceProfile iam:AttachRolePolicy iam:CreateInstanceProfile iam:CreatePolicy
-            iam:CreatePolicyVersion iam:CreateRole iam:DeleteInstanceProfile iam:DeletePolicy iam:DeletePolicyVersion
-            iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetInstanceProfile iam:GetPolicy
-            iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy
-            iam:ListPolicyVersions iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary iam:PutRolePolicy
-            iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole iam:UpdateAssumeRolePolicy iam:UpdateRole
-            iam:UpdateRoleDescription""",
-        resources=scope.role_arns,
-    )
-
-
-def _flow_log_role_statement(scope: Scope) -> Statement:
-    """Return the statement for the role that delivers flow logs, which has no instance profile and no managed policy.
-
-    The actions are those on roles that `_made_roles_statement` has, without iam:AttachRolePolicy. Who creates the flow
-    log must be allowed to pass the role.
-    """
-    return allow(
-        sid="Roles",
-        actions="""
-            iam:CreateRole iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetRole iam:GetRolePolicy
-            iam:ListAttachedRolePolicies iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary
-            iam:PutRolePolicy iam:TagRole iam:UntagRole iam:UpdateAssumeRolePolicy iam:UpdateRole
-            iam:UpdateRoleDescription""",
-        resources=[arn for arn in scope.role_arns if ":role/" in arn],
-    )
-
-
 def _secret_statements(scope: Scope) -> list[Statement]:
     via_services = {"StringLike": {"kms:ViaService": [f"ec2.{scope.region}.*", f"secretsmanager.{scope.region}.*"]}}
     used_keys = list(scope.kms_key_arns)
@@ -224,13 +96,34 @@ def _secret_statements(scope: Scope) -> list[Statement]:
     if scope.own_secrets_key and scope.own_secrets_key.split(":")[4] != scope.account:
         used_keys.append(scope.own_secrets_key)
     return [
-        # CloudFormation creates the secrets empty, so it needs no permission to read them.
+        # CloudFormation creates the secrets empty, so it needs no permission to read them. Names of secrets begin alike
+        # in all clusters, so their tags tell them apart. It is not documented whether the call that creates a secret
+        # sets the tags; a call that does so needs the permission for tags as well.
         allow(
-            sid="Secrets",
-            actions="""
-                secretsmanager:CreateSecret secretsmanager:DeleteSecret secretsmanager:DescribeSecret
-                secretsmanager:TagResource secretsmanager:UntagResource secretsmanager:UpdateSecret""",
+            sid="NewSecrets",
+            actions="secretsmanager:CreateSecret",
             resources=scope.secret_arns,
+            condition={"StringLikeIfExists": {f"aws:RequestTag/{CLUSTER}": scope.cluster}},
+        ),
+        allow(
+            sid="ReadSecretNames",
+            actions="secretsmanager:DescribeSecret",
+            resources=scope.secret_arns,
+            condition=unless_of_another_cluster(scope),
+        ),
+        allow(
+            sid="TagNewSecrets",
+            actions="secretsmanager:TagResource",
+            resources=scope.secret_arns,
+            condition={**if_request_sets_cluster_tag(scope), "Null": {f"aws:ResourceTag/{CLUSTER}": "true"}},
+        ),
+        allow(
+            sid="OwnSecrets",
+            actions="""
+                secretsmanager:DeleteSecret secretsmanager:TagResource secretsmanager:UntagResource
+                secretsmanager:UpdateSecret""",
+            resources=scope.secret_arns,
+            condition=if_resource_has_tag(scope),
         ),
         *_key_statements(scope),
         allow(sid="UseKeys", actions="kms:Decrypt kms:GenerateDataKey*", resources=used_keys, condition=via_services),
@@ -248,19 +141,32 @@ def _key_statements(scope: Scope) -> list[Statement]:
     if scope.own_secrets_key:
         return [allow(sid="LookAtKeys", actions="kms:DescribeKey")]
     return [
+        # A call that creates a key has no resource; only a key for encryption by AWS services may be created.
+        allow(
+            sid="MakeKeys",
+            actions="kms:CreateKey",
+            condition={
+                "StringLikeIfExists": {
+                    "kms:KeySpec": "SYMMETRIC_DEFAULT",
+                    "kms:KeyUsage": "ENCRYPT_DECRYPT",
+                    f"aws:RequestTag/{CLUSTER}": scope.cluster,
+                }
+            },
+        ),
         # Changes of a key's tags may take five minutes to affect authorization ("ABAC for AWS KMS", AWS KMS Developer
         # Guide).
         allow(
-            sid="NewKeys",
+            sid="CompleteNewKeys",
             actions="""
-                kms:CreateKey kms:DescribeKey kms:EnableKeyRotation kms:GetKeyPolicy kms:GetKeyRotationStatus
-                kms:ListResourceTags""",
+                kms:DescribeKey kms:EnableKeyRotation kms:GetKeyPolicy kms:GetKeyRotationStatus kms:ListResourceTags""",
+            resources=scope.kms_key_arns,
+            condition=unless_of_another_cluster(scope),
         ),
         allow(
             sid="TagNewKeys",
             actions="kms:TagResource",
             resources=scope.kms_key_arns,
-            condition=if_request_sets_cluster_tag(scope),
+            condition={**if_request_sets_cluster_tag(scope), "Null": {f"aws:ResourceTag/{CLUSTER}": "true"}},
         ),
         allow(
             sid="OwnKeys",
@@ -286,7 +192,7 @@ def _backup_bucket_statements(scope: Scope) -> list[Statement]:
                 s3:ListTagsForResource s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
                 s3:PutBucketTagging s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource
                 s3:UntagResource""",
-            resources=[scope.backup_bucket_arn],
+            resources=scope.backup_bucket_arns,
         )
     ]
 
@@ -323,6 +229,7 @@ def load_balancer_statements(scope: Scope) -> list[Statement]:
                 elasticloadbalancing:SetIpAddressType elasticloadbalancing:SetSecurityGroups
                 elasticloadbalancing:SetSubnets""",
             resources=[*load_balancer_and_listener_arns, any_target_group_arn],
+            condition=unless_of_another_cluster(scope),
         ),
         allow(
             sid="BalanceOwn",
@@ -350,6 +257,7 @@ def capacity_reservation_statements(cluster: Cluster, scope: Scope) -> Sequence[
         return []
     arns = scope.ec2_arns("capacity-reservation/*")
     return [
+        *tag_new_statements(scope, "capacity-reservation", sid="TagNewCapacityReservations"),
         allow(sid="NewCapacityReservations", actions="ec2:CreateCapacityReservation", resources=arns),
         allow(
             sid="OwnCapacityReservations",

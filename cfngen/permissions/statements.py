@@ -63,16 +63,27 @@ def policy_size(policy: PolicyDocument) -> int:
 
 
 def merge_statements(statements: Sequence[Statement]) -> list[Statement]:
-    """Return the statements, of which those with the same resources and condition are one, under the ids of all."""
+    """Return the statements, of which those with the same resources and condition are one, under the ids of all.
+
+    Actions that an earlier statement allows on the same resources and more, under the same condition, are left out.
+    """
     merged: list[Statement] = []
     for statement in statements:
+        remaining = statement.copy()
+        remaining["Action"] = [
+            action
+            for action in statement["Action"]
+            if not any(_allows(earlier, action, statement) for earlier in merged)
+        ]
+        if not remaining["Action"]:
+            continue
         for earlier in merged:
             if _resources_and_condition(earlier) == _resources_and_condition(statement):
-                earlier["Action"] = [*earlier["Action"], *statement["Action"]]
+                earlier["Action"] = [*earlier["Action"], *remaining["Action"]]
                 earlier["Sid"] += f"And{statement['Sid']}"
                 break
         else:
-            merged.append(statement.copy())
+            merged.append(remaining)
     return merged
 
 
@@ -126,6 +137,15 @@ def _shortest(statement: Statement) -> dict[str, object]:
         "Action": sorted(set(statement["Action"])),
         "Resource": resources[0] if len(resources) == 1 else resources,
     }
+
+
+def _allows(statement: Statement, action: str, other: Statement) -> bool:
+    """Return whether a statement allows an action on all resources of another one, under the other one's condition."""
+    return (
+        action in statement["Action"]
+        and statement.get("Condition") == other.get("Condition")
+        and all(resource in statement["Resource"] for resource in other["Resource"])
+    )
 
 
 def _resources_and_condition(statement: Statement) -> tuple[list[Expression], Condition | None]:

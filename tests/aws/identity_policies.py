@@ -4,11 +4,13 @@ moto can enforce identity policies, but only for all callers at once, including 
 messages do not name resources, and its error code is the same in all protocols. So policies are evaluated here, for the
 users that `enforcing` creates and for credentials that STS has given for a role.
 
-Known limits: `aws:RequestedRegion` is the only condition key that is evaluated; all other conditions count as met.
-Resource policies and permissions boundaries are ignored. For actions on anything but stacks, buckets, objects,
-secrets, instances, NAT gateways, VPC endpoints and roles, a statement's resources are ignored. Calls that
-CloudFormation makes on behalf of the caller (creating a VPC, say) are not checked, as the emulator makes them with its
-own credentials.
+Calls of users to EC2 and Secrets Manager are decided with all conditions, on each resource (`authorized_requests`).
+
+Known limits: of other calls, and of sessions of roles, `aws:RequestedRegion` is the only condition key that is
+evaluated; all other conditions count as met. Resource policies and permissions boundaries are ignored. For actions on
+anything but stacks, buckets, objects, secrets, instances, NAT gateways, VPC endpoints and roles, a statement's
+resources are ignored. Calls that CloudFormation makes on behalf of the caller (creating a VPC, say) are not checked, as
+the emulator makes them with its own credentials; `test_service_role_suffices` decides on them.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import authorized_requests
 import service_errors
 from moto.backends import get_backend
 
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.policy_simulation import policy_texts
+from cfngen.sandbox.services.policy_simulation import decision, policy_texts
 from cfngen.sandbox.services.web_identity import find_role
 
 ACCOUNT = "123456789012"  # moto's
@@ -70,6 +73,7 @@ IAM_RESOURCES = {
     "SimulatePrincipalPolicy": ("PolicySourceArn", ""),
 }
 ANY = "*"
+DECIDED_WITH_CONDITIONS = ("ec2", "secretsmanager")
 
 _numbers = itertools.count(1)
 
@@ -109,6 +113,11 @@ class Permissions:
         elif session := _session(call.key):
             caller, policies = session.arn, _policies_of_role(session)
         else:
+            return
+        if call.service in DECIDED_WITH_CONDITIONS and call.key in self.policies:
+            for request in authorized_requests.requests(call.service, call.operation, call.parameters, call.region):
+                if decision(policies, *request) != "allowed":
+                    raise service_errors.denied(call, request.action, caller, request.resource)
             return
         action, resource = action_of(call), resource_of(call)
         if ":changeSet/" in resource:  # the resource of the action is the change set's stack

@@ -110,8 +110,11 @@ def test_a_private_clusters_policy_is_for_nat_gateways_and_endpoints_of_its_regi
     everything = session().client("ec2")
     vpc = everything.create_vpc(CidrBlock="10.66.0.0/16")["Vpc"]["VpcId"]
     subnet = everything.create_subnet(VpcId=vpc, CidrBlock="10.66.0.0/24")["Subnet"]["SubnetId"]
-    gateway = {"SubnetId": subnet, "ConnectivityType": "private"}
-    endpoint = {"VpcId": vpc, "ServiceName": "com.amazonaws.us-west-2.s3", "VpcEndpointType": "Gateway"}
+    tags = [{"Key": "KubernetesCluster", "Value": "kubernetes"}]
+    gateway: dict[str, Any] = {"SubnetId": subnet, "ConnectivityType": "private"}
+    gateway["TagSpecifications"] = [{"ResourceType": "natgateway", "Tags": tags}]
+    endpoint: dict[str, Any] = {"VpcId": vpc, "ServiceName": "com.amazonaws.us-west-2.s3"}
+    endpoint |= {"VpcEndpointType": "Gateway", "TagSpecifications": [{"ResourceType": "vpc-endpoint", "Tags": tags}]}
     with served.permissions.enforcing(execution_policy(scope)) as key:
         assert denial(client("ec2", key).create_nat_gateway, **gateway)
         assert denial(client("ec2", key).create_vpc_endpoint, **endpoint)
@@ -126,6 +129,28 @@ def test_a_private_clusters_policy_is_for_nat_gateways_and_endpoints_of_its_regi
         elsewhere = client("ec2", key, "eu-west-1")
         assert denial(elsewhere.delete_nat_gateway, NatGatewayId="nat-0123456789abcdef0")
         assert denial(elsewhere.delete_vpc_endpoints, VpcEndpointIds=["vpce-0123456789abcdef0"])
+
+
+def test_tags_decide_what_is_deleted_and_what_is_tagged(served: Served) -> None:
+    everything = session().client("ec2")
+    own, others, nobodys = (
+        everything.create_vpc(CidrBlock=f"10.{number}.0.0/16")["Vpc"]["VpcId"] for number in (1, 2, 3)
+    )
+    for vpc, cluster in ((own, "kubernetes"), (others, "others")):
+        everything.create_tags(Resources=[vpc], Tags=[{"Key": "KubernetesCluster", "Value": cluster}])
+    tags = [{"Key": "KubernetesCluster", "Value": "kubernetes"}]
+    with served.permissions.enforcing(execution_policy(Scope("123456789012", "us-west-2", "kubernetes"))) as key:
+        ec2 = client("ec2", key)
+        assert denial(ec2.create_tags, Resources=[others], Tags=tags)
+        assert denial(ec2.create_tags, Resources=[nobodys], Tags=[{"Key": "KubernetesCluster", "Value": "others"}])
+        for vpc in (others, nobodys):
+            assert denial(ec2.delete_vpc, VpcId=vpc)
+        made = ec2.create_vpc(CidrBlock="10.4.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": tags}])
+        of_others = [{"ResourceType": "vpc", "Tags": [{"Key": "KubernetesCluster", "Value": "others"}]}]
+        assert denial(ec2.create_vpc, CidrBlock="10.5.0.0/16", TagSpecifications=of_others)
+        ec2.create_tags(Resources=[nobodys], Tags=tags)
+        for vpc in (own, made["Vpc"]["VpcId"], nobodys):
+            ec2.delete_vpc(VpcId=vpc)
 
 
 def test_denial_wins_and_regions_count(served: Served) -> None:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from deployed import Place, place
 from deployments import Operator, groups
-from documented_policies import operator_policy
+from documented_policies import bucket_policy, operator_policy
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.access import cluster_access
@@ -51,7 +51,7 @@ def values_within(value: object) -> Iterator[object]:
 
 
 def test_it_suffices_from_the_first_deployment_to_the_last_deletion(where: Place) -> None:
-    with where.served.permissions.enforcing(operator_policy(SCOPE)) as credentials:
+    with where.served.permissions.enforcing(operator_policy(SCOPE), bucket_policy(SCOPE)) as credentials:
         session = where.session_of(credentials)
         operator = Operator(SimpleNamespace(session=session, cluster=CLUSTER, clock=where.clock))
         account = operator.account

@@ -38,8 +38,8 @@ def test_whoever_replaces_instances_touches_only_the_clusters_groups_and_launch_
         statement["Sid"]: dict(statement)
         for statement in replacement_statements(Scope("123456789012", "us-west-2", "one", existing_roles=(ROLE,)))
     }
-    [group_arn] = statements["ReplaceInstances"]["Resource"]
-    assert group_arn.endswith("autoScalingGroupName/one-*")
+    groups = {arn.rpartition("/")[2] for arn in statements["ReplaceInstances"]["Resource"]}
+    assert groups == {"one-Bastion*", "one-Master*", "one-NodeGroup*"}
     assert statements["NewTypes"]["Condition"] == {"StringLike": {"aws:ResourceTag/KubernetesCluster": "one"}}
     passed = statements["PassRoleToInstances"]
     assert ROLE in passed["Resource"]

@@ -12,6 +12,7 @@ from typing import Any
 import cfnlint.data.schemas.providers
 import pytest
 from documented_policies import (
+    bucket_policy,
     etcd_policy,
     execution_policy,
     operator_policy,
@@ -36,6 +37,7 @@ DOCUMENTED = {
     "execution-policy-2.json": roles_and_secrets_policy(),
     "etcd-policy.json": etcd_policy(),
     "pause-policy.json": pause_policy(),
+    "bucket-policy.json": bucket_policy(),
 }
 NARROW = Scope("123456789012", "us-west-2", "kubernetes")
 POLICIES = {
@@ -176,7 +178,9 @@ def accepted(finding: Any) -> bool:
         return "cloudformation:DescribeEvents" in detail  # younger than parliament's table
     # Several statements for the kinds of resources of one call; parameters of AWS belong to no account; and parliament
     # asks for one resource of every kind that an action knows, those of application load balancers too.
-    of_several_kinds = ("ec2:CreateNatGateway", "ec2:CreateSnapshot", "ec2:CreateVpcEndpoint", "ec2:ModifyVpcEndpoint")
+    of_several_kinds = ("ec2:Associate", "ec2:CreateNatGateway", "ec2:CreateNetworkInterface", "ec2:CreateRouteTable",
+                        "ec2:CreateSnapshot", "ec2:CreateSubnet", "ec2:CreateVpcEndpoint", "ec2:ModifyVpcEndpoint",
+                        "ec2:ModifyNetworkInterfaceAttribute")  # fmt: skip
     others = ("ssm:GetParameters", "elasticloadbalancing:", "s3:GetStorageLensConfiguration")
     known = (*of_several_kinds, *others)
     return finding.issue == "RESOURCE_MISMATCH" and any(known_detail in detail for known_detail in known)
@@ -195,7 +199,9 @@ def test_the_files_are_what_the_code_says(name):
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_policies_are_sound(name):
     findings = analyze_policy_string(json.dumps(POLICIES[name])).findings
-    assert [str(finding) for finding in findings if not accepted(finding)] == []
+    # Who may make the bucket for templates is trusted with its policy, as CloudFormation is with that of its buckets.
+    trusted = "RESOURCE_POLICY_PRIVILEGE_ESCALATION" if name == "bucket-policy.json" else ""
+    assert [str(finding) for finding in findings if not accepted(finding) and finding.issue != trusted] == []
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -212,7 +218,7 @@ def test_each_statement_has_a_name_of_its_own(name):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_only_reads_are_unbound(name):
-    """What changes something is bound to resources, or by a condition; making a key knows no resource."""
+    """What changes something is bound to resources, or by a condition."""
     for statement in POLICIES[name]["Statement"]:
         if statement["Resource"] == "*" and "Condition" not in statement:
             changing = [
@@ -220,7 +226,7 @@ def test_only_reads_are_unbound(name):
                 for action in statement["Action"]
                 if not action.split(":")[1].startswith(("Describe", "Get", "List"))
             ]
-            assert set(changing) <= {"kms:CreateKey", "kms:EnableKeyRotation"}, statement["Sid"]
+            assert changing == [], statement["Sid"]
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -238,14 +244,14 @@ def test_wildcards_of_actions_are_reads_alone(name):
 
 
 def test_nobody_may_hand_a_role_to_anything():
+    """Which service gets a role is said, and which role: no pattern of all that have a hyphen, for instance."""
     for name, policy in POLICIES.items():
         for statement in policy["Statement"]:
             if "iam:PassRole" in statement["Action"]:
-                resources = statement["Resource"]
-                for resource in [resources] if isinstance(resources, str) else resources:
-                    # The statement also names what no role can be handed as.
-                    other = ":instance-profile/" in resource or ":policy/" in resource
-                    assert resource.partition(":role/")[2] not in ("", "*") or other, name
+                assert next(iter(statement["Condition"].values())).keys() == {"iam:PassedToService"}, name
+            resources = statement["Resource"]
+            for resource in [resources] if isinstance(resources, str) else resources:
+                assert resource.partition(":role/")[2].replace("*", "").strip("-") or ":role/" not in resource, name
 
 
 def test_what_is_destroyed_bears_the_clusters_tag():
@@ -260,8 +266,9 @@ def test_what_is_destroyed_bears_the_clusters_tag():
 def test_one_cluster_is_another_ones_business():
     text = json.dumps(operator_policy(NARROW))
     assert "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes/*" in text
-    assert "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes-*/*" in text
+    assert "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes-IamStack-*/*" in text
     assert "stack/*" not in text
+    assert "stack/kubernetes-*" not in text
     assert "arn:aws:s3:::cfngen-123456789012-us-west-2/kubernetes/*" in text
 
 
@@ -282,8 +289,8 @@ def test_a_stack_may_be_named_unlike_its_cluster():
     text = json.dumps(
         [make(replace(NARROW, stack="production")) for make in (execution_policy, roles_and_secrets_policy)]
     )
-    assert "stack/production-*/*" in text
-    assert "role/production-*" in text
+    assert "stack/production-IamStack-*/*" in text
+    assert "role/production-IamStack-*" in text
     assert '"aws:ResourceTag/KubernetesCluster": "kubernetes"' in text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,8 +13,44 @@ from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation.region import generated_name
 
 STACKS = [("production-eu-west-1-" * 5)[:length].rstrip("-") for length in range(1, MAX_STACK_NAME_LENGTH + 1)]
+HERE = "us-west-2:123456789012"
 RANDOM = ("HDST4OHFVDIF", "1GRP3N0TVA1LD")  # CloudFormation's have twelve characters, and thirteen in earlier years
-LOGICAL_IDS = ("MasterRole", "NodeGroupWorkersRole", "NodeGroupAVeryLongNameOfAGroupIndeedRole")
+LONG = "NodeGroupAVeryLongNameOfAGroupIndeed"
+# Nested stacks, with what is named after them: property of the scope, form of the name, its longest, logical ids.
+NAMED: dict[str, list[tuple[str, str, int, tuple[str, ...]]]] = {
+    "IamStack": [
+        ("instance_role_arns", "iam::123456789012:role/", 64, ("MasterRole", "NodeRole")),
+        ("managed_policy_arns", "iam::123456789012:policy/", 128, ("AddonsPolicy", "CloudControllerPolicy",
+                                                                   "NodePodAddressesPolicy", "PodAddressesPolicy")),
+        ("instance_profile_arns", "iam::123456789012:instance-profile/", 128,
+         ("MasterExistingRoleProfile", "MasterInstanceProfile", "NodeExistingRoleProfile", "NodeInstanceProfile")),
+    ],
+    "NodeGroupWorkersStack": [
+        ("instance_role_arns", "iam::123456789012:role/", 64, ("NodeGroupWorkersRole", f"{LONG}Role")),
+        ("managed_policy_arns", "iam::123456789012:policy/", 128, (f"{LONG}PodAddressesPolicy",)),
+        ("instance_profile_arns", "iam::123456789012:instance-profile/", 128, (f"{LONG}InstanceProfile",)),
+        ("auto_scaling_group_arns", f"autoscaling:{HERE}:autoScalingGroup:0:autoScalingGroupName/", 255,
+         ("NodeGroupWorkersAutoScalingGroup",)),
+    ],
+    "MasterStack": [
+        ("auto_scaling_group_arns", f"autoscaling:{HERE}:autoScalingGroup:0:autoScalingGroupName/", 255,
+         ("MasterAAutoScalingGroup",)),
+    ],
+    "BastionStack": [
+        ("auto_scaling_group_arns", f"autoscaling:{HERE}:autoScalingGroup:0:autoScalingGroupName/", 255,
+         ("BastionAutoScalingGroup",)),
+    ],
+    "VpcStack": [
+        ("flow_log_role_arns", "iam::123456789012:role/", 64, ("FlowLogRole",)),
+        ("log_group_arns", f"logs:{HERE}:log-group:", 512, ("FlowLogGroup",)),
+    ],
+    "SecretsStack": [
+        ("backup_bucket_arns", "s3:::", 63, ("BackupBucket",)),
+        ("issuer_bucket_arns", "s3:::", 63, ("IssuerBucket",)),
+    ],
+    "SecurityGroupsStack": [],
+}  # fmt: skip
+PROPERTIES = {property_ for named in NAMED.values() for property_, *_ in named} | {"iam_arns", "nested_stack_arns"}
 
 
 def nested(root: str, logical_id: str, random: str) -> str:
@@ -24,26 +61,22 @@ def scope(stack: str) -> Scope:
     return Scope("123456789012", "us-west-2", "blue", stack=stack)
 
 
-def names(stack: str, random: str) -> list[tuple[str, list[str]]]:
-    """The ARN of each thing whose name is generated, and the patterns that are meant to match it."""
-    cluster_scope = scope(stack)
-    iam = nested(stack, "IamStack", random)
-    bucket = generated_name(nested(stack, "SecretsStack", random), "BackupBucket", random, 63).lower()
-    masters = nested(stack, "MasterStack", random)
-    group = generated_name(masters, "MasterAAutoScalingGroup", random, 255)
-    arns_and_patterns = [
-        (f"arn:aws:cloudformation:us-west-2:123456789012:stack/{iam}/0", cluster_scope.nested_stack_arns),
-        (f"arn:aws:s3:::{bucket}", [cluster_scope.backup_bucket_arn]),
-        (
-            f"arn:aws:autoscaling:us-west-2:123456789012:autoScalingGroup:0:autoScalingGroupName/{group}",
-            cluster_scope.auto_scaling_group_arns,
-        ),
-    ]
-    for logical_id in LOGICAL_IDS:
-        for kind, longest in (("role", 64), ("instance-profile", 128), ("policy", 128)):
-            arn = f"arn:aws:iam::123456789012:{kind}/{generated_name(iam, logical_id, random, longest)}"
-            arns_and_patterns.append((arn, cluster_scope.role_arns))
-    return arns_and_patterns
+def names(stack: str, random: str) -> Iterator[tuple[str, str]]:
+    """The ARN of each thing whose name is generated, with the property of the scope that is meant to match it."""
+    for nested_id, named in NAMED.items():
+        nested_stack = nested(stack, nested_id, random)
+        yield f"arn:aws:cloudformation:{HERE}:stack/{nested_stack}/0", "nested_stack_arns"
+        for property_, arn, longest, logical_ids in named:
+            for parent in (nested_stack, stack):
+                for logical_id in logical_ids:
+                    name = generated_name(parent, logical_id, random, longest)
+                    yield f"arn:aws:{arn}{name.lower() if arn == 's3:::' else name}", property_
+                    if arn.startswith("iam"):
+                        yield f"arn:aws:{arn}{name}", "iam_arns"
+
+
+def matches(cluster_scope: Scope, arn: str, property_: str) -> bool:
+    return any(fnmatch.fnmatchcase(arn, pattern) for pattern in getattr(cluster_scope, property_))
 
 
 @pytest.mark.parametrize("random", RANDOM)
@@ -51,16 +84,24 @@ def test_every_generated_name_is_matched(random: str) -> None:
     unmatched = [
         arn
         for stack in STACKS
-        for arn, patterns in names(stack, random)
-        if not any(fnmatch.fnmatchcase(arn, pattern) for pattern in patterns)
+        for arn, property_ in names(stack, random)
+        if not (matches(scope(stack), arn, property_) and matches(Scope(), arn, property_))
     ]
     assert unmatched == []
 
 
-def test_short_names_match_no_cluster_whose_name_only_begins_alike() -> None:
-    mine, theirs = scope("blue"), [arn for arn, _ in names("blue2", RANDOM[0])]
-    patterns = [*mine.nested_stack_arns, *mine.role_arns, *mine.auto_scaling_group_arns, mine.backup_bucket_arn]
-    assert [arn for arn in theirs for pattern in patterns if fnmatch.fnmatchcase(arn, pattern)] == []
+@pytest.mark.parametrize("other", ["blue2", "blue-eu", "blue-green-iamstack", "a-blue"])
+def test_names_of_a_cluster_whose_name_begins_alike_are_not_matched(other: str) -> None:
+    matched = [
+        arn for arn, _ in names(other, RANDOM[0]) for property_ in PROPERTIES if matches(scope("blue"), arn, property_)
+    ]
+    assert matched == []
+
+
+@pytest.mark.parametrize("kind", ["role", "instance-profile", "policy"])
+def test_without_a_cluster_only_names_of_the_templates_are_matched(kind: str) -> None:
+    others = [f"arn:aws:iam::123456789012:{kind}/{name}" for name in ("admin-of-all", "web-WebRole-1AB", "cfngen-eu")]
+    assert [arn for arn in others for property_ in PROPERTIES if matches(Scope(), arn, property_)] == []
 
 
 # The names are CloudFormation's own, as people have shown them.

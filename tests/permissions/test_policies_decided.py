@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from documented_policies import (
+    bucket_policy,
     etcd_policy,
     execution_policy,
     operator_policy,
@@ -19,6 +19,7 @@ from documented_policies import (
 )
 
 from cfngen.permissions.scope import Scope
+from cfngen.sandbox.services.policy_simulation import decision
 
 NARROW = Scope("123456789012", "us-west-2", "kubernetes")
 POLICIES = {
@@ -29,6 +30,7 @@ POLICIES = {
     "private": private_cluster_policy(NARROW),
     "etcd": etcd_policy(NARROW),
     "pause": pause_policy(NARROW),
+    "bucket": bucket_policy(NARROW),
 }
 WIDE = {
     "operator": operator_policy(),
@@ -38,6 +40,7 @@ WIDE = {
     "private": private_cluster_policy(),
     "etcd": etcd_policy(),
     "pause": pause_policy(),
+    "bucket": bucket_policy(),
 }
 
 HERE = "us-west-2:123456789012"
@@ -47,7 +50,7 @@ CHANGE_SET = f"arn:aws:cloudformation:{HERE}:changeSet/cfngen-plan-1a/1-2"
 GROUP = f"arn:aws:autoscaling:{HERE}:autoScalingGroup:1-2:autoScalingGroupName/kubernetes-NodeGroupA-1AB"
 BUCKET = "arn:aws:s3:::cfngen-123456789012-us-west-2"
 TEMPLATE = f"{BUCKET}/kubernetes/0123.json"
-BACKUPS = "arn:aws:s3:::kubernetes-s3stack-1ab-backupbucket-2cd"
+BACKUPS = "arn:aws:s3:::kubernetes-secretsstack-1ab-backupbucket-2cd"
 ETCD = f"{BACKUPS}/kubernetes/etcd"
 CA, JOIN = (f"arn:aws:secretsmanager:{HERE}:secret:{name}-AbCdEf" for name in ("CaSecret", "JoinSecret"))
 KEPT = f"arn:aws:secretsmanager:{HERE}:secret:cfngen/kubernetes/authorities-1-AbCdEf"
@@ -55,8 +58,8 @@ KEY = f"arn:aws:kms:{HERE}:key/1-2"
 SNAPSHOT = "arn:aws:ec2:us-west-2::snapshot/snap-1"
 IMAGE = "arn:aws:ssm:us-west-2::parameter/aws/service/ami"
 ROLE, PROFILE, POLICY = (
-    f"arn:aws:iam::123456789012:{kind}/kubernetes-IamStack-1AB-Node-2CD"
-    for kind in ("role", "instance-profile", "policy")
+    f"arn:aws:iam::123456789012:{kind}/kubernetes-IamStack-1AB-{name}-2CD"
+    for kind, name in (("role", "NodeRole"), ("instance-profile", "NodeInstanceProfile"), ("policy", "AddonsPolicy"))
 )
 SERVICE_ROLE = "arn:aws:iam::123456789012:role/cfngen-cloudformation"
 LINKED = "arn:aws:iam::123456789012:role/aws-service-role"
@@ -73,8 +76,10 @@ OWN = {"aws:ResourceTag/KubernetesCluster": "kubernetes"}
 PUT = {"aws:RequestTag/KubernetesCluster": "kubernetes"}
 OWNED = {"aws:ResourceTag/kubernetes.io/cluster/kubernetes": "owned"}
 BY_CONTROLLER = {"aws:ResourceTag/elbv2.k8s.aws/cluster": "kubernetes"}
-BY_DRIVER = {"aws:ResourceTag/ebs.csi.aws.com/cluster": "true"}
-BY_VPC_CNI = {"aws:ResourceTag/node.k8s.amazonaws.com/instance_id": "i-1"}
+AT_CREATION = {**PUT, "ec2:CreateAction": "CreateVpc"}
+OTHERS = {"aws:ResourceTag/KubernetesCluster": "others"}
+TO_EC2 = {"iam:PassedToService": "ec2.amazonaws.com"}
+IN_VPC = {"ec2:Vpc": ec2("vpc/vpc-1")}
 BY_SECRETS_MANAGER = {"kms:ViaService": "secretsmanager.us-west-2.amazonaws.com"}
 HANDED_OVER = {"iam:PassedToService": "cloudformation.amazonaws.com"}
 BY_EC2 = {"kms:ViaService": "ec2.us-west-2.amazonaws.com"}
@@ -100,9 +105,10 @@ ALLOWED: list[tuple[str, str, str, dict[str, str]]] = [
     ("operator", "s3:ListBucket", BACKUPS, {}),
     ("operator", "s3:GetObject", f"{ETCD}/restore.json", {}),
     ("operator", "iam:PassRole", SERVICE_ROLE, HANDED_OVER),
-    ("operator", "s3:CreateBucket", BUCKET, {}),
+    ("operator", "s3:ListBucket", BUCKET, {}),
+    ("operator", "s3:GetBucketPolicy", BUCKET, {}),
     ("operator", "s3:PutObject", TEMPLATE, {}),
-    ("operator", "s3:DeleteBucket", BUCKET, {}),
+    *(("bucket", f"s3:{action}", BUCKET, {}) for action in ("CreateBucket", "PutBucketPolicy", "DeleteBucket")),
     ("operator", "s3:DeleteObjectVersion", TEMPLATE, {}),
     ("operator", "autoscaling:PutLifecycleHook", GROUP, {}),
     ("operator", "secretsmanager:CreateSecret", KEPT, {}),
@@ -119,9 +125,7 @@ ALLOWED: list[tuple[str, str, str, dict[str, str]]] = [
     ),
     ("operator", "elasticloadbalancing:DeleteLoadBalancer", "*", BY_CONTROLLER),
     ("operator", "ec2:DeleteSecurityGroup", "*", BY_CONTROLLER),
-    ("operator", "ec2:DeleteVolume", "*", BY_DRIVER),
-    ("operator", "ec2:DeleteNetworkInterface", "*", BY_VPC_CNI),
-    ("operator", "ec2:DeleteRoute", ec2("route-table/rtb-1"), {}),
+    ("operator", "ec2:DeleteRoute", ec2("route-table/rtb-1"), IN_VPC),
     *(("operator", "secretsmanager:GetSecretValue", secret, OWN) for secret in (CA, JOIN)),
     *(
         ("operator", "kms:Decrypt", KEY, {**OWN, **BY_SECRETS_MANAGER, "kms:EncryptionContext:SecretARN": secret})
@@ -135,21 +139,39 @@ ALLOWED: list[tuple[str, str, str, dict[str, str]]] = [
     ("machines", "ec2:DeleteVpc", ec2("vpc/vpc-1"), OWN),
     ("machines", "ec2:CreateSnapshot", ec2("volume/vol-1"), OWN),
     ("machines", "ec2:CreateSnapshot", SNAPSHOT, {}),
+    ("machines", "ec2:CreateTags", ec2("vpc/*"), AT_CREATION),
+    ("machines", "ec2:CreateTags", ec2("instance/*"), {**PUT, "ec2:CreateAction": "RunInstances"}),
     ("machines", "ec2:CreateTags", ec2("vpc/vpc-1"), PUT),
     ("machines", "ec2:CreateTags", ec2("vpc/vpc-1"), OWN),
-    ("machines", "ec2:CreateTags", SNAPSHOT, {"ec2:CreateAction": "CreateSnapshot"}),
-    ("machines", "autoscaling:CreateAutoScalingGroup", GROUP, {}),
-    ("machines", "ec2:RunInstances", "*", {"ec2:LaunchTemplate": ec2("launch-template/lt-1")}),
     *(
-        ("machines", "iam:CreateServiceLinkedRole", f"{LINKED}/{service}.amazonaws.com/AWSServiceRole", {})
+        ("machines", f"ec2:{action}", ec2(f"{kind}/*"), {})
+        for action, kind in (("CreateSubnet", "subnet"), ("CreateSecurityGroup", "security-group"),
+                             ("CreateNetworkInterface", "network-interface"), ("AllocateAddress", "elastic-ip"))
+    ),
+    *(
+        ("machines", f"ec2:{action}", ec2(resource), {})
+        for action, resource in (("ModifyVpcAttribute", "vpc/vpc-1"), ("ModifySubnetAttribute", "subnet/subnet-1"),
+                                 ("AuthorizeSecurityGroupIngress", "security-group/sg-1"),
+                                 ("AuthorizeSecurityGroupIngress", "security-group-rule/*"))
+    ),
+    ("machines", "ec2:CreateTags", SNAPSHOT, {"ec2:CreateAction": "CreateSnapshot"}),
+    ("secrets", "autoscaling:CreateAutoScalingGroup", GROUP, {}),
+    ("secrets", "ec2:RunInstances", "*", {"ec2:LaunchTemplate": ec2("launch-template/lt-1")}),
+    *(
+        ("secrets", "iam:CreateServiceLinkedRole", f"{LINKED}/{service}.amazonaws.com/AWSServiceRole", {})
         for service in ("autoscaling", "spot")
     ),
     ("secrets", "iam:CreateRole", ROLE, {}),
     ("secrets", "iam:CreatePolicy", POLICY, {}),
     ("secrets", "iam:CreateInstanceProfile", PROFILE, {}),
+    *(("secrets", f"iam:{action}", ROLE, {}) for action in ("PutRolePolicy", "UpdateAssumeRolePolicy", "DeleteRole")),
+    ("secrets", "iam:PassRole", ROLE, TO_EC2),
     ("secrets", "secretsmanager:CreateSecret", CA, {}),
     ("secrets", "secretsmanager:CreateSecret", JOIN, {}),
+    ("secrets", "secretsmanager:TagResource", CA, PUT),
+    *(("secrets", f"secretsmanager:{action}", CA, OWN) for action in ("TagResource", "UpdateSecret", "DeleteSecret")),
     ("secrets", "kms:CreateKey", "*", {}),
+    ("secrets", "kms:EnableKeyRotation", KEY, {}),
     ("secrets", "kms:TagResource", KEY, PUT),
     ("secrets", "kms:ScheduleKeyDeletion", KEY, OWN),
     ("secrets", "kms:GenerateDataKey", KEY, BY_SECRETS_MANAGER),
@@ -161,14 +183,11 @@ ALLOWED: list[tuple[str, str, str, dict[str, str]]] = [
     *(("masters", "elasticloadbalancing:RemoveTags", arn, OWN) for arn in (API, INTERNAL, LISTENER, TARGETS)),
     ("masters", "iam:CreateServiceLinkedRole", f"{LINKED}/elasticloadbalancing.amazonaws.com/AWSServiceRole", {}),
     *(("private", "ec2:CreateNatGateway", ec2(f"{resource}/*"), {}) for resource in ("natgateway", "subnet")),
+    ("private", "ec2:CreateTags", ec2("natgateway/nat-1"), PUT),
     ("private", "ec2:CreateNatGateway", ec2("elastic-ip/eipalloc-1"), OWN),
     ("private", "ec2:DeleteNatGateway", ec2("natgateway/nat-1"), OWN),
     *(("private", "ec2:CreateVpcEndpoint", ec2(f"{resource}/*"), {}) for resource in ("vpc", "subnet", "vpc-endpoint")),
-    *(
-        ("private", f"ec2:{action}VpcEndpoint", ec2(resource), OWN)
-        for action in ("Create", "Modify")
-        for resource in ("route-table/rtb-1", "security-group/sg-1")
-    ),
+    *(("private", f"ec2:{action}VpcEndpoint", ec2("route-table/rtb-1"), OWN) for action in ("Create", "Modify")),
     ("private", "ec2:ModifyVpcEndpoint", ec2("subnet/subnet-1"), {}),
     ("private", "ec2:ModifyVpcEndpoint", ec2("vpc-endpoint/vpce-1"), OWN),
     ("private", "ec2:DeleteVpcEndpoints", ec2("vpc-endpoint/vpce-1"), OWN),
@@ -183,31 +202,53 @@ ALLOWED: list[tuple[str, str, str, dict[str, str]]] = [
     ("pause", "s3:GetObject", f"{ETCD}/hourly/1.db", {}),
 ]  # fmt: skip
 
-HOLDS = {
-    "StringLike": fnmatch.fnmatchcase,
-    "ArnLike": fnmatch.fnmatchcase,
-    "StringEquals": str.__eq__,
-    "Bool": str.__eq__,
-}
-
-
-def listed(values: Any) -> list[str]:
-    return [values] if isinstance(values, str) else list(values)
+# What no context allows that another cluster's resource has, or nothing of a cluster.
+REFUSED: list[tuple[str, str, str, dict[str, str]]] = [
+    ("operator", "secretsmanager:DescribeSecret", CA, OTHERS),
+    *(("machines", "ec2:CreateTags", ec2(resource), {**PUT, **OTHERS}) for resource in ("vpc/vpc-1", "volume/vol-1")),
+    # A tag of this cluster would make them its own.
+    *(("machines", "ec2:CreateTags", ec2(f"{kind}/id-1"), PUT) for kind in ("instance", "image", "natgateway")),
+    *(
+        ("machines", f"ec2:{action}", ec2(resource), OTHERS)
+        for action, resource in (("ModifyVpcAttribute", "vpc/vpc-1"), ("ModifySubnetAttribute", "subnet/subnet-1"),
+                                 ("AuthorizeSecurityGroupIngress", "security-group/sg-1"),
+                                 ("ModifyNetworkInterfaceAttribute", "network-interface/eni-1"))
+    ),
+    ("machines", "ec2:AttachInternetGateway", ec2("vpc/vpc-1"), {}),
+    ("machines", "ec2:AssociateVpcCidrBlock", ec2("vpc/vpc-1"), {}),
+    *(
+        ("secrets", f"iam:{action}", ROLE, OTHERS)
+        for action in ("PutRolePolicy", "UpdateAssumeRolePolicy", "DeleteRole", "TagRole", "AttachRolePolicy")
+    ),
+    ("secrets", "iam:PassRole", ROLE, {}),
+    ("secrets", "iam:PassRole", ROLE, {"iam:PassedToService": "lambda.amazonaws.com"}),
+    *(
+        ("secrets", f"secretsmanager:{action}", CA, {**context, **PUT})
+        for context in ({}, OTHERS)
+        for action in ("UpdateSecret", "DeleteSecret", "UntagResource")
+    ),
+    *(("secrets", f"secretsmanager:{action}", CA, {**PUT, **OTHERS}) for action in ("TagResource", "DescribeSecret")),
+    ("secrets", "secretsmanager:CreateSecret", CA, {"aws:RequestTag/KubernetesCluster": "others"}),
+    ("secrets", "kms:CreateKey", "*", {"kms:KeySpec": "RSA_2048"}),
+    *(("secrets", f"kms:{action}", KEY, {**PUT, **OTHERS}) for action in ("TagResource", "EnableKeyRotation")),
+    *(("masters", f"elasticloadbalancing:{action}", TARGETS, OTHERS) for action in ("AddTags", "CreateListener")),
+    *(
+        ("operator", action, "*", context)
+        for action in ("ec2:DeleteVolume", "ec2:DeleteSnapshot", "ec2:DeleteNetworkInterface")
+        for context in (
+            {"aws:ResourceTag/ebs.csi.aws.com/cluster": "true"},
+            {"aws:ResourceTag/node.k8s.amazonaws.com/instance_id": "i-1"},
+        )
+    ),
+    *(("operator", f"s3:{action}", BUCKET, {}) for action in ("PutBucketPolicy", "CreateBucket", "DeleteBucket")),
+    *(("bucket", f"s3:{action}", TEMPLATE, {}) for action in ("PutObject", "GetObject")),
+]  # fmt: skip
 
 
 def allows(policy: Mapping[str, Any], action: str, resource: str, context: Mapping[str, str]) -> bool:
     """Whether some statement names the action and the resource, and everything holds that it asks for besides."""
-    return any(
-        any(fnmatch.fnmatchcase(action, name) for name in statement["Action"])
-        and any(fnmatch.fnmatchcase(resource, arn) for arn in listed(statement["Resource"]))
-        and not [
-            key
-            for operator, keys in statement.get("Condition", {}).items()
-            for key, values in keys.items()
-            if key not in context or not any(HOLDS[operator](context[key], value) for value in listed(values))
-        ]
-        for statement in policy["Statement"]
-    )
+    values = {key.lower(): [value] for key, value in context.items()}
+    return decision([policy], action, resource, values) == "allowed"
 
 
 def ids(value: Any) -> str:
@@ -219,14 +260,21 @@ def test_what_is_allowed(whose: str, action: str, resource: str, context: dict[s
     assert allows(POLICIES[whose], action, resource, context)
 
 
+@pytest.mark.parametrize(("whose", "action", "resource", "context"), REFUSED, ids=ids)
+def test_what_is_refused(whose: str, action: str, resource: str, context: dict[str, str]) -> None:
+    assert not allows(POLICIES[whose], action, resource, context)
+
+
 def test_what_a_condition_asks_for_has_to_hold() -> None:
     conditional = [row for row in ALLOWED if row[-1]]
     assert conditional
     for whose, action, resource, context in conditional:
         for key in context:
             without = {name: value for name, value in context.items() if name != key}
-            assert not allows(POLICIES[whose], action, resource, without), (whose, action, key)
-            if key != "aws:ResourceTag/node.k8s.amazonaws.com/instance_id":  # any instance's
+            # A tag that is put on a new resource may be set by the call that creates it, or by a later one.
+            if key != "ec2:CreateAction" or "instance" in resource:
+                assert not allows(POLICIES[whose], action, resource, without), (whose, action, key)
+            if key not in ("ec2:CreateAction", "ec2:Vpc"):  # of whichever call or, in these policies, VPC
                 assert not allows(POLICIES[whose], action, resource, {**context, key: "others"}), (whose, action, key)
 
 
@@ -270,5 +318,5 @@ def test_statements_about_the_same_resources_are_one() -> None:
     about = [(str(statement["Resource"]), str(statement.get("Condition"))) for statement in statements]
     assert len(set(about)) == len(about)
     [templates] = [statement["Action"] for statement in statements if statement["Resource"] == BUCKET]
-    assert {"s3:CreateBucket", "s3:DeleteBucket"} <= set(templates)
+    assert {"s3:GetBucketPolicy", "s3:ListBucketVersions"} <= set(templates)
     assert templates == sorted(set(templates))

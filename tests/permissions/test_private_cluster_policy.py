@@ -21,6 +21,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.statements import MANAGED_POLICY_LIMIT
+from cfngen.sandbox.services.policy_simulation import decision
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
@@ -140,19 +141,18 @@ def test_what_is_changed_or_deleted_bears_the_clusters_tag() -> None:
             for action in statement["Action"]  # type: ignore[attr-defined]
             if fnmatch.fnmatch(action, "ec2:[DM]e*") or fnmatch.fnmatch(action, "ec2:Modify*")
         ]
-        if changed and not all(str(arn).endswith(":subnet/*") for arn in named):  # type: ignore[attr-defined]
+        existing = all(str(arn).endswith((":security-group/*", ":subnet/*", ":vpc/*")) for arn in named)  # type: ignore[attr-defined]
+        if changed and not existing:
             assert statement["Condition"] == {"StringLike": {"aws:ResourceTag/KubernetesCluster": "kubernetes"}}
 
 
 def test_a_nat_gateway_takes_no_address_of_somebody_else() -> None:
-    of_addresses = [
-        statement
-        for statement in private_cluster_policy(NARROW)["Statement"]
-        if "elastic-ip" in str(statement["Resource"])
+    address = "arn:aws:ec2:us-west-2:123456789012:elastic-ip/eipalloc-1"
+    decisions = [
+        decision([private_cluster_policy(NARROW)], "ec2:CreateNatGateway", address, context)
+        for context in ({}, {"aws:resourcetag/kubernetescluster": ["kubernetes"]})
     ]
-    assert [statement["Condition"] for statement in of_addresses] == [
-        {"StringLike": {"aws:ResourceTag/KubernetesCluster": "kubernetes"}}
-    ]
+    assert decisions == ["implicitDeny", "allowed"]
 
 
 @pytest.mark.parametrize("kind", NEW)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from deployed import place
-from documented_policies import operator_policy
+from documented_policies import bucket_policy, operator_policy
 from rehearsing import Person, left
 
 from cfngen.permissions.operators import SERVICE_ROLE
@@ -22,6 +22,7 @@ ROLE = f"arn:aws:iam::123456789012:role/{SERVICE_ROLE}"
 
 def test_the_policies_of_the_pages_suffice() -> None:
     policy = operator_policy(Scope("123456789012", "us-west-2", REHEARSAL_NAME))
+    policy["Statement"] += bucket_policy(Scope("123456789012", "us-west-2", REHEARSAL_NAME))["Statement"]
     policy["Statement"] += json.loads(FILE.read_text())["Statement"]
     with place() as where, where.served.permissions.enforcing(policy) as credentials:
         person = Person(where.connected(where.session_of(credentials)))

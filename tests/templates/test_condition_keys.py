@@ -45,8 +45,9 @@ YOUNGER = {("elasticloadbalancing:AddTags", "elasticloadbalancing:createaction")
 # Younger than parliament's table too, with the keys of the other (reference of 2026).
 LIKE = {"elasticloadbalancing:ModifyIpPools": "elasticloadbalancing:ModifyCapacityReservation"}
 # The tags of a key are in every request on it, though the reference says so with the resource only: "ABAC for AWS KMS",
-# AWS KMS Developer Guide.
-BY_RESOURCE = {"kms": {"aws:resourcetag/"}}
+# AWS KMS Developer Guide. Of IAM's roles it says so with the resource only, too: "Controlling access to and for IAM
+# users and roles using tags", IAM User Guide.
+BY_RESOURCE = {"kms": {"aws:resourcetag/"}, "iam": {"aws:resourcetag/"}}
 
 
 # A statement whose name speaks of these only allows nothing else: of looking, nothing that changes; of making, nothing
@@ -141,6 +142,7 @@ def test_conditions_of_instances_rest_on_what_requests_carry(templates: Any, con
         policies.several_masters_policy,
         policies.private_cluster_policy,
         policies.etcd_policy,
+        policies.bucket_policy,
     ],
 )
 def test_conditions_of_operators_rest_on_what_requests_carry(policy: Any) -> None:

@@ -37,7 +37,7 @@ PUBLIC_ACCESS_BLOCK = {
 }
 _PERMISSION_HINT = (
     "have someone who may change the bucket deploy once; "
-    "docs/reference/policies/operator-policy.json lists the permissions."
+    "docs/reference/policies/bucket-policy.json lists the permissions."
 )
 # Error codes of operations that read a setting which is not set.
 _NOT_CONFIGURED_CODES = frozenset(

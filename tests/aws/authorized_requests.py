@@ -1,0 +1,193 @@
+"""What IAM decides on for one call: for each resource, the action and the keys of conditions ("request context").
+
+A call needs permission for each resource that it names, and for the new resource that it makes; one that sets tags on a
+new resource of EC2 needs `ec2:CreateTags` as well ("Grant permission to tag Amazon EC2 resources during creation",
+Amazon EC2 User Guide). Which types of resources an action has, and which keys, is in the Service Authorization
+Reference; parliament brings it along.
+
+Keys: `aws:ResourceTag`, `aws:RequestTag` and `aws:TagKeys` of EC2, IAM and Secrets Manager; `ec2:CreateAction` and
+`ec2:Vpc`; `iam:PermissionsBoundary` and `iam:PassedToService`; `aws:RequestedRegion`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+from moto.backends import get_backend
+
+ACCOUNT = "123456789012"  # moto's
+Context = dict[str, list[str]]
+# How ids begin, and the types that the reference has for them.
+ID_TYPES = {
+    "cr": "capacity-reservation", "dopt": "dhcp-options", "eipalloc": "elastic-ip", "eni": "network-interface",
+    "fl": "vpc-flow-log", "i": "instance", "igw": "internet-gateway", "key": "key-pair", "lt": "launch-template",
+    "nat": "natgateway", "rtb": "route-table", "sg": "security-group", "snap": "snapshot", "subnet": "subnet",
+    "vol": "volume", "vpc": "vpc", "vpce": "vpc-endpoint",
+}  # fmt: skip
+ID = re.compile(r"([a-z-]+)-[0-9a-f]+")
+
+
+class AuthorizedRequest(NamedTuple):
+    """One decision of IAM; keys of the context are in lower case."""
+
+    action: str
+    resource: str
+    context: Context
+
+
+def requests(service: str, operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+    """Yield what IAM decides on for a call of EC2, IAM or Secrets Manager.
+
+    A call without any resource that is known here is one request for `*`.
+    """
+    if service == "ec2":
+        yield from _of_ec2(operation, parameters, region)
+    elif service == "iam":
+        yield from _of_iam(operation, parameters, region)
+    else:
+        yield _of_secrets(operation, parameters, region)
+
+
+@cache
+def _types(action: str) -> tuple[str, ...]:
+    """The types of resources of an action; those that each call has end in an asterisk."""
+    text = resources.files("parliament").joinpath("iam_definition.json").read_text("utf-8")
+    return tuple(
+        row["resource_type"]
+        for service in json.loads(text)
+        if service["prefix"] == action.partition(":")[0]
+        for privilege in service["privileges"]
+        if privilege["privilege"] == action.partition(":")[2]
+        for row in privilege["resource_types"]
+        if row["resource_type"]
+    )
+
+
+def _of_ec2(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+    action, in_region = f"ec2:{operation}", {"aws:requestedregion": [region]}
+    types = _types(action)
+    named = [(ID_TYPES[each.partition("-")[0]], each) for each in _ids(parameters, region)]
+    if operation in ("CreateTags", "DeleteTags"):
+        in_region |= _request_tags(parameters.get("Tags") or ())
+    found = [(kind, each) for kind, each in named if {kind, f"{kind}*"} & {*types} or operation.endswith("Tags")]
+    for kind, each in found:
+        tags = get_backend("ec2")[ACCOUNT][region].describe_tags(filters={"resource-id": [each]})
+        context = {f"aws:resourcetag/{tag['key'].lower()}": [tag["value"]] for tag in tags}
+        yield AuthorizedRequest(action, _ec2_arn(kind, each, region), {**in_region, **context, **_vpc(each, region)})
+    specifications = {
+        specification["ResourceType"]: _request_tags(specification.get("Tags") or ())
+        for specification in parameters.get("TagSpecifications") or ()
+    }
+    new = [kind.rstrip("*") for kind in types if kind.endswith("*") and kind.rstrip("*") not in dict(found)]
+    for kind in new:
+        yield AuthorizedRequest(action, _ec2_arn(kind, "*", region), {**in_region, **specifications.get(kind, {})})
+    for kind, tags in specifications.items():
+        context = {**in_region, **tags, "ec2:createaction": [operation]}
+        yield AuthorizedRequest("ec2:CreateTags", _ec2_arn(kind, "*", region), context)
+    if not found and not new:
+        yield AuthorizedRequest(action, "*", in_region)
+
+
+def _ids(parameters: Mapping[str, Any], region: str) -> Iterator[str]:
+    """Yield the ids that a call names, and those of the resources that an association is of."""
+    values = (each for value in parameters.values() for each in (value if isinstance(value, list) else [value]))
+    if "KeyName" in parameters and "PublicKeyMaterial" not in parameters:
+        yield from (pair.id for pair in get_backend("ec2")[ACCOUNT][region].describe_key_pairs([parameters["KeyName"]]))
+    for each in values:
+        found = ID.fullmatch(each) if isinstance(each, str) else None
+        if found and found[1] in ID_TYPES:
+            yield each
+        elif found:
+            yield from _associated(each, region)
+
+
+def _associated(association: str, region: str) -> Iterator[str]:
+    backend = get_backend("ec2")[ACCOUNT][region]
+    for address in backend.addresses:
+        if address.association_id == association:
+            yield from (address.allocation_id, address.eni.id)
+    for table in backend.route_tables.values():
+        for each in table.associations:
+            if each["RouteTableAssociationId"] == association:
+                yield from (table.id, each["SubnetId"])
+    for vpc in backend.vpcs.values():
+        if association in [each["association_id"] for each in vpc.cidr_block_association_set]:
+            yield vpc.id
+
+
+def _vpc(resource_id: str, region: str) -> Context:
+    """The VPC of a route table, security group, subnet or network interface."""
+    backend = get_backend("ec2")[ACCOUNT][region]
+    if resource_id.startswith("rtb-"):
+        vpc = backend.route_tables[resource_id].vpc_id
+    elif resource_id.startswith("sg-"):
+        vpc = next((each[resource_id].vpc_id for each in backend.groups.values() if resource_id in each), "")
+    elif resource_id.startswith("subnet-"):
+        vpc = next((each[resource_id].vpc_id for each in backend.subnets.values() if resource_id in each), "")
+    elif resource_id.startswith("eni-") and resource_id in backend.enis:
+        vpc = backend.enis[resource_id].subnet.vpc_id
+    else:
+        return {}
+    return {"ec2:vpc": [_ec2_arn("vpc", vpc, region)]}
+
+
+def _ec2_arn(kind: str, resource_id: str, region: str) -> str:
+    account = "" if kind in ("image", "snapshot") else ACCOUNT
+    return f"arn:aws:ec2:{region}:{account}:{kind}/{resource_id}"
+
+
+def _of_iam(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+    backend, in_region = get_backend("iam")[ACCOUNT]["aws"], {"aws:requestedregion": [region]}
+    kinds = {kind.rstrip("*") for kind in _types(f"iam:{operation}")}
+    if "RoleName" in parameters and "role" in kinds:
+        name = parameters["RoleName"]
+        role = next((each for each in backend.get_roles() if each.name == name), None)
+        boundary = parameters.get("PermissionsBoundary") or (role.permissions_boundary_arn if role else "")
+        context = {
+            **in_region,
+            **(_request_tags(parameters.get("Tags") or ())),
+            **({f"aws:resourcetag/{key.lower()}": [value] for key, value in _tags_of_role(role)} if role else {}),
+            **({"iam:permissionsboundary": [boundary]} if boundary else {}),
+        }
+        yield AuthorizedRequest(f"iam:{operation}", f"arn:aws:iam::{ACCOUNT}:role/{name}", context)
+    elif "policy" in kinds:
+        arn = parameters.get("PolicyArn") or f"arn:aws:iam::{ACCOUNT}:policy/{parameters['PolicyName']}"
+        yield AuthorizedRequest(f"iam:{operation}", arn, in_region)
+    elif "instance-profile" in kinds:
+        profile = f"arn:aws:iam::{ACCOUNT}:instance-profile/{parameters['InstanceProfileName']}"
+        yield AuthorizedRequest(f"iam:{operation}", profile, in_region)
+        if operation == "AddRoleToInstanceProfile":
+            role = next(each for each in backend.get_roles() if each.name == parameters["RoleName"])
+            yield AuthorizedRequest("iam:PassRole", role.arn, {"iam:passedtoservice": ["ec2.amazonaws.com"]})
+    else:
+        yield AuthorizedRequest(f"iam:{operation}", "*", in_region)
+
+
+def _tags_of_role(role: Any) -> Iterator[tuple[str, str]]:
+    for tag in role.tags.values() if isinstance(role.tags, dict) else role.tags or ():
+        yield tag["Key"], tag["Value"]
+
+
+def _of_secrets(operation: str, parameters: Mapping[str, Any], region: str) -> AuthorizedRequest:
+    secret_id = parameters.get("SecretId") or parameters.get("Name") or ""
+    context: Context = {"aws:requestedregion": [region], **_request_tags(parameters.get("Tags") or ())}
+    secret = get_backend("secretsmanager")[ACCOUNT][region].secrets.get(secret_id) if secret_id else None
+    if secret is not None:
+        context |= {f"aws:resourcetag/{tag['Key'].lower()}": [tag["Value"]] for tag in secret.tags or ()}
+        return AuthorizedRequest(f"secretsmanager:{operation}", secret.arn, context)
+    if not secret_id:
+        return AuthorizedRequest(f"secretsmanager:{operation}", "*", context)
+    # Secrets Manager appends six characters to the name.
+    arn = f"arn:aws:secretsmanager:{region}:{ACCOUNT}:secret:{secret_id}-AbCdEf"
+    resource = secret_id if secret_id.startswith("arn:") else arn
+    return AuthorizedRequest(f"secretsmanager:{operation}", resource, context)
+
+
+def _request_tags(tags: Any) -> Context:
+    found = {f"aws:requesttag/{tag['Key'].lower()}": [tag.get("Value", "")] for tag in tags}
+    return {**found, "aws:tagkeys": [tag["Key"] for tag in tags]} if found else {}

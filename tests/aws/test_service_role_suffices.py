@@ -1,0 +1,129 @@
+"""The execution policies of a cluster suffice for all calls of handlers, from the creation to the deletion."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import authorized_requests
+import pytest
+from authorized_requests import ACCOUNT
+from clusters import golden, landlord, prepared
+
+from cfngen.cluster.load import parse
+from cfngen.cluster.model import Cluster
+from cfngen.permissions.grants import grants, scope_of
+from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.services.policy_simulation import decision
+
+pytestmark = pytest.mark.drill
+
+HANDLERS = "cfngen.sandbox.cloudformation.handlers"
+BOUNDARY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+CASES = (
+    *("default-standalone", "default-cluster", "amazon-vpc-cluster", "bastion-cluster", "existing-vpc-cluster"),
+    *("existing-vpc-new-subnets-cluster", "flow-logs-cloudwatch-cluster", "imported-key-cluster", "own-roles-cluster"),
+    *("own-masters-security-group-cluster", "private-existing-mix-cluster", "private-single-nat-cluster"),
+    *("several-groups-standalone", "vpc-ranges-cluster"),
+)
+
+
+class Decided:
+    """Decides on each changing call of a handler by the policies of a cluster's service role.
+
+    Attributes:
+        refused: what the policies do not allow.
+        actions: what they were asked for.
+    """
+
+    def __init__(self, cluster: Cluster, stack: str) -> None:
+        scope = scope_of(cluster, stack=stack, account=ACCOUNT)
+        # The account's parts have other ids than those of the cluster file.
+        parts = tuple(dict.fromkeys(f"{part.partition('/')[0]}/*" for part in scope.existing_parts))
+        [execution] = [
+            grant
+            for grant in grants(cluster, replace(scope, existing_parts=parts, vpc_id="*"))
+            if grant.name == "execution"
+        ]
+        self._policies = [dict(policy.document) for policy in execution.policies]
+        self.refused: list[authorized_requests.AuthorizedRequest] = []
+        self.actions: set[str] = set()
+
+    def decide(self, params: dict[str, Any], model: Any, context: dict[str, Any], **_event: Any) -> None:
+        if _is_of_handler() and not model.name.startswith(("Describe", "Get", "List")):
+            service, region = model.service_model.service_name, context["client_region"]
+            for request in authorized_requests.requests(service, model.name, params, region):
+                self.actions.add(request.action)
+                if decision(self._policies, *request) != "allowed":
+                    self.refused.append(request)
+
+
+def _is_of_handler() -> bool:
+    """Whether the call that is being made is a handler's, and not one of the emulator's services."""
+    frame: Any = sys._getframe(2)
+    while frame.f_globals["__name__"].startswith(("botocore", "boto3")):
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"]).startswith(HANDLERS)
+
+
+@pytest.fixture
+def decided(request: pytest.FixtureRequest) -> Iterator[Any]:
+    opened: list[tuple[Any, Decided]] = []
+
+    def open_for(cluster: Cluster, stack: str) -> Decided:
+        made = Decided(cluster, stack)
+        for service, region in (("ec2", cluster.region), ("iam", cluster.region), ("secretsmanager", cluster.region)):
+            events = client(service, region).meta.events
+            events.register("before-parameter-build", made.decide)
+            opened.append((events, made))
+        return made
+
+    yield open_for
+    for events, made in opened:
+        events.unregister("before-parameter-build", made.decide)
+
+
+def come_and_go(cluster: Cluster, decided: Any, form: str, stack: str = "k8s") -> Decided:
+    where = prepared(cluster, seed=1)
+    others = landlord(where)
+    made: Decided = decided(cluster, stack)
+    wanted = where.templates[form]["Parameters"]
+    created = where.create(form, name=stack, **{key: value for key, value in others.items() if key in wanted})
+    assert created.status == "CREATE_COMPLETE", [event for event in created.events if event.reason]
+    where.delete(created)
+    assert created.status == "DELETE_COMPLETE", [event for event in created.events if event.status == "DELETE_FAILED"]
+    return made
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_that_handlers_call_is_refused(case: str, decided: Any) -> None:
+    name, _, form = case.rpartition("-")
+    made = come_and_go(golden(name), decided, form)
+    assert made.refused == []
+    assert {
+        "ec2:CreateNetworkInterface",
+        "ec2:CreateTags",
+        "ec2:DeleteVolume",
+        "secretsmanager:CreateSecret",
+    } <= made.actions
+
+
+def test_with_a_boundary_and_a_long_name_nothing_is_refused(decided: Any) -> None:
+    boundary = client("iam", "us-west-2").create_policy(
+        PolicyName="roles-of-clusters", PolicyDocument=str(BOUNDARY).replace("'", '"')
+    )["Policy"]["Arn"]
+    cluster = parse({"name": "shop", "iam": {"permissionsBoundary": boundary}})
+    made = come_and_go(cluster, decided, "cluster", stack="a-stack-whose-name-aws-cuts-in-names-of-roles")
+    assert made.refused == []
+    assert {"iam:CreateRole", "iam:PutRolePolicy", "iam:PassRole"} <= made.actions
+
+
+def test_another_clusters_policies_do_not_suffice(decided: Any) -> None:
+    cluster = golden("default")
+    where = prepared(cluster, seed=1)
+    made = decided(cluster.model_copy(update={"name": "others"}), "k8s-eu")
+    assert where.create("cluster").status == "CREATE_COMPLETE"
+    refused = {request.action for request in made.refused}
+    assert {"ec2:CreateSubnet", "ec2:CreateTags", "ec2:ModifyVpcAttribute", "iam:CreateRole", "iam:PassRole"} <= refused

@@ -128,8 +128,9 @@ def place(cluster: Cluster | None = None, durations: Mapping[str, float] | None 
         served = opening.enter_context(serving(world.cloud))
         world.machines.console = served.moto_extensions.set_console_output
         clock = WorldClock(world)
-        for module in ("botocore.endpoint", "botocore.waiter"):
-            patch.setattr(f"{module}.time", SimpleNamespace(sleep=clock.sleep))
+        # Whoever repeats a call does so after exactly the time that it waits.
+        for module, sleep in (("botocore.endpoint", clock.advance), ("botocore.waiter", clock.sleep)):
+            patch.setattr(f"{module}.time", SimpleNamespace(sleep=sleep))
         for name in ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
             patch.delenv(name, raising=False)
         yield Place(world, served, cluster, clock)

@@ -27,17 +27,31 @@ from cfngen.sandbox.cloudformation.simulation import Clock
 ACCESS_KEY = "AKIAOPERATOROPERATOR"
 LONGEST = datetime.timedelta(days=14)
 LONGEST_SLEEP = 60.0
+SEEN_AFTER = 15.0  # seconds, which are several looks
 
 
-def sleeps_until_next_action(clock: Clock, seconds: float) -> int:
-    """How often to sleep until something happens, for a minute at most.
+class Sleeps:
+    """How often whoever waits sleeps until something happens, for a minute at most.
 
     Whoever sleeps looks again afterwards. Most looks would find nothing new, and they are what takes the time of the
-    longest tests.
+    longest tests. What has happened is seen as soon as ever, since the sleeps after it are as short as they are.
     """
-    if clock.next_action_time is None or not seconds:
-        return 1
-    return max(1, min(math.ceil((clock.next_action_time - clock.now) / seconds), int(LONGEST_SLEEP / seconds)))
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._seen_by = 0.0  # the time by which what happened last has been looked at
+
+    def until_next_action(self, seconds: float) -> int:
+        """Return how many sleeps of this length pass until the next action."""
+        now, due = self._clock.now, self._clock.next_action_time
+        if due is None or not seconds:
+            return 1
+        number = (
+            1 if now < self._seen_by else max(1, min(math.ceil((due - now) / seconds), int(LONGEST_SLEEP / seconds)))
+        )
+        if due <= now + number * seconds:
+            self._seen_by = now + number * seconds + SEEN_AFTER
+        return number
 
 
 class SimulatedClock:
@@ -45,7 +59,7 @@ class SimulatedClock:
 
     Args:
         engine: whose time it is.
-        looks_for_nothing: whether a sleep ends even if nothing has happened; see `sleeps_until_next_action`.
+        looks_for_nothing: whether a sleep ends even if nothing has happened; see `Sleeps`.
 
     Attributes:
         slept: how long each sleep was, in order.
@@ -54,6 +68,7 @@ class SimulatedClock:
     def __init__(self, engine: CloudFormation, *, looks_for_nothing: bool = True) -> None:
         self._engine = engine
         self._looks_for_nothing = looks_for_nothing
+        self._sleeps = Sleeps(engine.clock)
         self._start = self.now()
         self.slept: list[float] = []
 
@@ -62,7 +77,7 @@ class SimulatedClock:
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
-        times = 1 if self._looks_for_nothing else sleeps_until_next_action(self._engine.clock, seconds)
+        times = 1 if self._looks_for_nothing else self._sleeps.until_next_action(seconds)
         self._engine.advance(times * seconds)
         assert self.now() - self._start < LONGEST, "something is awaited that never happens"
 

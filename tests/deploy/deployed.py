@@ -13,7 +13,7 @@ from typing import Any
 
 import boto3
 import pytest
-from cloud import sleeps_until_next_action
+from cloud import Sleeps
 from clusters import ALLOWED, BUCKET, PREFIX, golden, templates_of, upload
 from served_api import Served, serving
 
@@ -37,6 +37,7 @@ class WorldClock:
 
     def __init__(self, world: EmulatedAccount) -> None:
         self._world = world
+        self._until = Sleeps(world.cloud.clock)
         self._start = self.now()
         self.sleeps = 0
         self.meanwhile: dict[int, Callable[[], None]] = {}
@@ -48,7 +49,7 @@ class WorldClock:
         self.sleeps += 1
         self.meanwhile.pop(self.sleeps, lambda: None)()
         until_meanwhile = [number - self.sleeps for number in self.meanwhile if number > self.sleeps]
-        times = min([sleeps_until_next_action(self._world.cloud.clock, seconds), *until_meanwhile])
+        times = min([self._until.until_next_action(seconds), *until_meanwhile])
         self.sleeps += times - 1
         self.advance(times * seconds)
 
@@ -128,8 +129,9 @@ def place(cluster: Cluster | None = None, durations: Mapping[str, float] | None 
         served = opening.enter_context(serving(world.cloud))
         world.machines.console = served.moto_extensions.set_console_output
         clock = WorldClock(world)
-        for module in ("botocore.endpoint", "botocore.waiter"):
-            patch.setattr(f"{module}.time", SimpleNamespace(sleep=clock.sleep))
+        # Whoever repeats a call does so after exactly the time that it waits.
+        for module, sleep in (("botocore.endpoint", clock.advance), ("botocore.waiter", clock.sleep)):
+            patch.setattr(f"{module}.time", SimpleNamespace(sleep=sleep))
         for name in ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
             patch.delenv(name, raising=False)
         yield Place(world, served, cluster, clock)

@@ -218,6 +218,8 @@ def _left_out(tree: ast.Module) -> set[ast.AST]:
                 value=ast.Name(id="Callable" | "Literal" | "Mapping" | "dict" | "frozenset" | "list" | "tuple")
             ):
                 leave(node.slice)  # an alias, or an empty collection that says what it is for
+            case ast.keyword(arg="sid" | "sid_suffix"):
+                leave(node)  # the name of a statement, for people: IAM decides nothing by it
             case ast.Call(func=ast.Name(id="cast" | "TypeVar")):
                 leave(node)
             case ast.Assign(targets=[ast.Name(id="__all__")]):

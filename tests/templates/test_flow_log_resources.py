@@ -86,7 +86,10 @@ def policy(flow_logs: dict[str, Any], grantee: str) -> dict[str, dict[str, Any]]
 
 def test_cloudformation_makes_log_groups_of_the_cluster_only() -> None:
     found = policy(LOG_GROUP, "execution")
-    assert found["LogGroups"]["Resource"] == ["arn:aws:logs:us-west-2:*:log-group:kubernetes-*"]
+    assert found["LogGroups"]["Resource"] == [
+        "arn:aws:logs:us-west-2:*:log-group:kubernetes-VpcStack-*",
+        "arn:aws:logs:us-west-2:*:log-group:kubernetes-FlowLogGroup-*",
+    ]
     assert found["OwnFlowLogs"]["Condition"] == {"StringLike": {"aws:ResourceTag/KubernetesCluster": "kubernetes"}}
 
 

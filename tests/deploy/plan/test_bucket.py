@@ -287,7 +287,7 @@ def test_what_may_not_be_seen_or_changed_is_told() -> None:
     api, said, _ = ready({"s3:GetBucketVersioning": {}, "s3:PutBucketVersioning": DENIED})
     assert texts(said) == [f"versioning of the bucket {OWN} is not set correctly, and you may not change it"]
     hints = [message.hint for message in said if isinstance(message, Notice)]
-    assert all("docs/reference/policies/operator-policy.json" in hint for hint in hints)
+    assert all("docs/reference/policies/bucket-policy.json" in hint for hint in hints)
 
 
 @pytest.mark.parametrize("call", ["s3:GetBucketTagging", "s3:PutBucketTagging"])

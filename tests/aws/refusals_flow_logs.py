@@ -80,6 +80,13 @@ ROWS = [
         code("InvalidFlowLogId.NotFound"), CONDITION, ServiceCall(_delete_missing),
     ),
     Refusal(
+        "AWS::EC2::FlowLog", "a role for the delivery to a bucket",
+        "DeliverLogsPermissionArn is not applicable for s3 delivery",
+        seen("aws-secure-environment-accelerator#1111",
+             "https://github.com/aws-samples/aws-secure-environment-accelerator/issues/1111"), "seen",
+        Creation(lambda: _in_bucket(DeliverLogsPermissionArn="arn:aws:iam::123456789012:role/logs"), fails="It"),
+    ),
+    Refusal(
         "AWS::EC2::FlowLog", "both a log group and another destination",
         "Please only provide LogGroupName or only provide LogDestination.",
         seen("localstack/localstack, test_ec2.snapshot.json",

@@ -268,6 +268,19 @@ ROWS = [
                 Rule=resource("SecurityGroupIngress", GroupId=ref("Group"), IpProtocol="tcp", CidrIp=ANYWHERE)),
     ),
     Refusal(
+        "AWS::EC2::SecurityGroupIngress", "unknown protocol", "Unknown protocol", PERMISSION, CONDITION,
+        _rule(CidrIp=ANYWHERE, IpProtocol="tpc"),
+    ),
+    Refusal(
+        "AWS::EC2::SecurityGroupIngress", "ICMP type above 255", "is out of range", PERMISSION,
+        CONDITION, _rule(CidrIp=ANYWHERE, IpProtocol="icmp", FromPort=300, ToPort=-1),
+    ),
+    Refusal(
+        "AWS::EC2::SecurityGroupIngress", "ICMP without a type", "is out of range", PERMISSION, CONDITION,
+        network(Group=security_group(), Rule=resource(
+            "SecurityGroupIngress", GroupId=ref("Group"), IpProtocol="icmp", CidrIp=ANYWHERE)),
+    ),
+    Refusal(
         "ec2:CreateSecurityGroup", "name that another one in the VPC has", "InvalidGroup.Duplicate",
         code("InvalidGroup.Duplicate"), "documented", ServiceCall(_name_in_use),
     ),

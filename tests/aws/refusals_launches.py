@@ -363,10 +363,8 @@ ROWS = [
         _launched({"IamInstanceProfile": {"Arn": PROFILE, "Name": "nobody"}}),
     ),
     Refusal(
-        GROUP, "interfaces without a primary one",
-        "When specifying network interfaces, you must include a device at index 0.",
-        operation("InstanceNetworkInterfaceSpecification", "DeviceIndex"), CONDITION,
-        _launched({"NetworkInterfaces": [{"DeviceIndex": 1}]}),
+        GROUP, "device twice", "is used in more than one mapping", TEMPLATES, CONDITION,
+        _launched(_disks({"VolumeSize": 8}, {"VolumeSize": 8})),
     ),
     Refusal(
         GROUP, "launch template without an instance type", "The request must contain the parameter InstanceType",

@@ -300,6 +300,12 @@ ROWS = [
         f"Auto Scaling user guide: [Tag Auto Scaling groups]({GUIDE}/ec2-auto-scaling-tagging.html)",
     ),
     row(
+        "tag twice",
+        "uplicate",
+        lambda: idle(Tags=[{"Key": "a", "Value": each, "PropagateAtLaunch": True} for each in "bc"]),
+        f"Auto Scaling user guide: [Tag Auto Scaling groups]({GUIDE}/ec2-auto-scaling-tagging.html)",
+    ),
+    row(
         "51 tags",
         "50",
         lambda: idle(Tags=[{"Key": f"k{n}", "Value": "", "PropagateAtLaunch": True} for n in range(51)]),
@@ -323,6 +329,13 @@ ROWS = [
         lambda: idle(**{HOOKS: [{**HOOK, "LifecycleHookName": "drain pods"}]}),
         api("PutLifecycleHook"),
         "documented",
+    ),
+    row(
+        "two hooks of one name",
+        "have names of their own",
+        lambda: idle(**{HOOKS: [HOOK, HOOK]}),
+        api("PutLifecycleHook"),
+        "assumed",
     ),
     row(
         "PauseTime over an hour",

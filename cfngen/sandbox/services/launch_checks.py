@@ -103,6 +103,9 @@ def _check_key_pair(launch: Launch) -> None:
 def _check_disks(launch: Launch) -> None:
     image = launch.backend.amis[launch.data["ImageId"]]
     mappings = launch.data.get("BlockDeviceMappings") or []
+    device_names = [mapping["DeviceName"] for mapping in mappings]
+    if repeated := sorted({name for name in device_names if device_names.count(name) > 1}):
+        raise Refused("InvalidBlockDeviceMapping", f"The device '{repeated[0]}' is used in more than one mapping")
     for mapping in mappings:
         ebs = mapping.get("Ebs") or {}
         size = int(ebs["VolumeSize"]) if ebs.get("VolumeSize") else None
@@ -273,10 +276,12 @@ def check_valid_request(call: PendingCall) -> None:
 
 @rule("ec2", "CreateCapacityReservation")
 def check_new_reservation(call: PendingCall) -> None:
-    """Refuse a reservation of an unknown type, or where EC2 has no capacity."""
+    """Refuse a reservation of an unknown type, in an unknown zone, or where EC2 has no capacity."""
     instance_type, zone = str(call.get("InstanceType")), str(call.get("AvailabilityZone"))
     if instance_type not in INSTANCE_TYPES:
         raise invalid_value(f"Invalid value '{instance_type}' for InstanceType.")
+    if zone not in zones(call.region):
+        raise invalid_value(f"Invalid value '{zone}' for AvailabilityZone.")
     check_offered(call.region, instance_type, [zone])
     check_vcpu_quota(call.backend, instance_type, int(call.get("InstanceCount")), is_spot=False)
     if not capacity.has_capacity(call.region, instance_type, zone):

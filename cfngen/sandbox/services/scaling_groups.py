@@ -120,9 +120,12 @@ def check_tag_calls(call: PendingCall) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
 def check_tags(call: PendingCall) -> None:
-    """Refuse more tags than a group can have."""
+    """Refuse more tags than a group can have, and two tags with the same key."""
     if len(tags := call.get("Tags", [])) > MAX_TAGS:
         raise validation_error(f"The number of tags must not exceed {MAX_TAGS}, and is {len(tags)}")
+    keys = [tag["Key"] for tag in tags]
+    if duplicates := sorted({key for key in keys if keys.count(key) > 1}):
+        raise validation_error(f"Duplicate Keys Specified: {', '.join(duplicates)}")
 
 
 @rule("autoscaling", "DeleteAutoScalingGroup")
@@ -171,8 +174,12 @@ def _get_group(call: PendingCall) -> MotoModel:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "PutLifecycleHook")
 def check_hook(call: PendingCall) -> None:
-    """Refuse a hook that may hold an instance for longer than Auto Scaling allows without a heartbeat."""
-    for hook in call.get("LifecycleHookSpecificationList") or [call.parameters]:
+    """Refuse two hooks of one name, and one that may hold an instance for longer than allowed without a heartbeat."""
+    hooks = call.get("LifecycleHookSpecificationList") or [call.parameters]
+    names = [hook.get("LifecycleHookName") for hook in hooks]
+    if len(set(names)) < len(names):
+        raise validation_error(f"Lifecycle hooks have names of their own: {', '.join(names)}")
+    for hook in hooks:
         if int(hook.get("HeartbeatTimeout") or HEARTBEAT_TIMEOUTS[-1]) not in HEARTBEAT_TIMEOUTS:
             raise validation_error(
                 f"Heartbeat timeout must be between {HEARTBEAT_TIMEOUTS[0]} and {HEARTBEAT_TIMEOUTS[-1]} seconds"

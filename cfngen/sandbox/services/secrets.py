@@ -5,6 +5,8 @@ Conditions: API reference of Secrets Manager, CreateSecret, PutSecretValue, GetS
 
 from __future__ import annotations
 
+import re
+
 from cfngen.sandbox.services import keys
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
@@ -23,8 +25,14 @@ def check_tags_differ(call: PendingCall) -> None:
 
 @rule("secretsmanager", "CreateSecret")
 def check_name(call: PendingCall) -> None:
-    """Refuse the name of a deleted secret within its recovery window."""
-    existing = call.backend.secrets.get(call.get("Name"))
+    """Refuse an invalid name, and the name of a deleted secret within its recovery window."""
+    secret_name = call.get("Name", "")
+    if not re.fullmatch(r"[A-Za-z0-9/_+=.@-]{1,512}", secret_name):
+        raise Refused(
+            "ValidationException",
+            "Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!",
+        )
+    existing = call.backend.secrets.get(secret_name)
     if existing is not None and existing.is_deleted():
         raise Refused(
             "InvalidRequestException",

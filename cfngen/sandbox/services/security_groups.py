@@ -124,12 +124,16 @@ def _protocol_number(value: object) -> str:
 
 
 def _check_ports(protocol: str, first: int | None, last: int | None) -> None:
-    """Refuse a protocol with ports without them, and ports out of range."""
+    """Refuse an unknown protocol, and ports out of range; for ICMP, `first` is the type and `last` the code."""
+    if not protocol.removeprefix("-").isdecimal() or not -1 <= int(protocol) <= 255:
+        raise invalid_value(f"Invalid value '{protocol}' for IP protocol. Unknown protocol.")
     if protocol in PROTOCOLS_WITH_PORTS:
         if first is None or last is None:
             raise invalid_value("Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
         if first not in VALID_PORTS or last not in VALID_PORTS or first > last:
             raise invalid_value(f"Invalid TCP/UDP port range ({first}:{last})")
+    elif protocol == ICMP and any(number is None or not -1 <= number <= 255 for number in (first, last)):
+        raise invalid_value(f"ICMP type ({first}) or code ({last}) is out of range")
 
 
 def _check_source(backend: MotoBackend, group: MotoModel, source_kind: str, source: str) -> None:

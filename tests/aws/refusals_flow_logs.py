@@ -40,6 +40,12 @@ def _in_bucket_of_others() -> Resources:
     return resources
 
 
+def without_traffic() -> dict[str, Any]:
+    it = flow_log()
+    del it["Properties"]["TrafficType"]
+    return it
+
+
 def _delete_missing(_: CloudFormation) -> None:
     ec2().delete_flow_logs(FlowLogIds=["fl-0123456789abcdef0"])
 
@@ -104,5 +110,10 @@ ROWS = [
         Creation(lambda: {"Vpc": VPC, "It": resource(
             "FlowLog", ResourceType="VPC", ResourceId=ref("Vpc"), TrafficType="ALL", LogGroupName="logs",
             DeliverLogsPermissionArn="logs")}, fails="It"),
+    ),
+    Refusal(
+        "AWS::EC2::FlowLog", "no word of which traffic", "The request must contain the parameter TrafficType",
+        operation("CreateFlowLogs", "TrafficType"), CONDITION,
+        Creation(lambda: {"Vpc": VPC, "It": without_traffic()}, fails="It"),
     ),
 ]  # fmt: skip

@@ -310,4 +310,8 @@ ROWS = [
         CONDITION, ServiceCall(lambda _: ec2().create_tags(Resources=["eipalloc-0123456789abcdef0"], Tags=[
             {"Key": "a", "Value": "b"}])),
     ),
+    Refusal(
+        "ec2:CreateRoute", "no destination", "The request must contain the parameter destinationCidrBlock",
+        code("MissingParameter"), CONDITION, _routed("GatewayId", destination=""),
+    ),
 ]  # fmt: skip

@@ -374,4 +374,21 @@ ROWS = [
         TEMPLATE, "tags for a type of which there are none", "Tag specification must have at least one tag",
         operation("TagSpecification"), CONDITION, _templated(TagSpecifications=[{"ResourceType": "instance"}]),
     ),
+    Refusal(
+        GROUP, "two interfaces at one index", "requires a unique device index", TEMPLATES, CONDITION,
+        _launched({"NetworkInterfaces": [{"DeviceIndex": 0}, {"DeviceIndex": 0}]}),
+    ),
+    Refusal(
+        GROUP, "name of a device that is none", "Invalid device name", FAILURES, "documented",
+        _launched(_disks({"VolumeSize": 8}, device="disk")),
+    ),
+    Refusal(
+        GROUP, "price of a Spot Instance that is no number", "Invalid value 'cheap' for spotPrice", TEMPLATES,
+        CONDITION, _launched(_spot("cheap")),
+    ),
+    Refusal(
+        GROUP, "settings of a Spot Instance without a market",
+        "The request must contain the parameter MarketType", code("MissingParameter"), CONDITION,
+        _launched({"InstanceMarketOptions": {"SpotOptions": {"MaxPrice": "1"}}}),
+    ),
 ]  # fmt: skip

@@ -227,4 +227,21 @@ ROWS = [
     ),
     by_schema("fewer than no processors", "-1 is too small or too large", requiring(VCpuCount={"Min": -1})),
     launching("reservation that is not there", "InvalidCapacityReservationId.NotFound", "condition documented"),
+    refused(
+        "prioritized On-Demand types and requirements",
+        "prioritized cannot be used with InstanceRequirements",
+        requiring(),
+        distribution={"OnDemandAllocationStrategy": "prioritized"},
+    ),
+    refused("five sets of requirements", "4 InstanceRequirements at most", *[requiring()] * 5),
+    refused(
+        "target of a group that uses no reservation",
+        "CapacityReservationTarget cannot be specified with",
+        M5,
+        source=api("CapacityReservationSpecification"),
+        CapacityReservationSpecification={
+            "CapacityReservationPreference": "none",
+            "CapacityReservationTarget": {"CapacityReservationIds": [RESERVATION]},
+        },
+    ),
 ]

@@ -27,7 +27,9 @@ _DELIVERY_SERVICE = "delivery.logs.amazonaws.com"
 
 @rule("ec2", "CreateFlowLogs")
 def check_new_flow_log(call: PendingCall) -> None:
-    """Refuse a flow log that does not say where it goes, and a role that it cannot have."""
+    """Refuse a flow log that does not say which traffic goes where, and a role that it cannot have."""
+    if not call.get("TrafficType"):
+        raise Refused("MissingParameter", "The request must contain the parameter TrafficType")
     role = call.get("DeliverLogsPermissionArn")
     if role and call.get("LogDestinationType") == "s3":
         raise Refused("InvalidParameter", "DeliverLogsPermissionArn is not applicable for s3 delivery")

@@ -32,6 +32,17 @@ def check_instance_lifetime(call: PendingCall) -> None:
         )
 
 
+@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
+def check_reservation_preference(call: PendingCall) -> None:
+    """Refuse a target of Capacity Reservations beside a preference that has none."""
+    specification = call.get(KEY) or {}
+    preference = specification.get("CapacityReservationPreference")
+    if specification.get("CapacityReservationTarget") and preference in ("default", "none"):
+        raise validation_error(
+            f"A CapacityReservationTarget cannot be specified with the CapacityReservationPreference {preference}"
+        )
+
+
 def keep(backend: MotoBackend, group_name: str, parameters: JsonObject) -> None:
     """Keep the settings of a call that creates or updates a group."""
     kept = settings_of(backend, group_name)

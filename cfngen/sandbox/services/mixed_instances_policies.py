@@ -23,6 +23,8 @@ from cfngen.sandbox.services.launch_checks import is_offered
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
 MAX_OVERRIDES = 40  # instance types of a mixed instances policy
+MAX_REQUIREMENTS = 4  # sets of instance requirements
+PRIORITIZED = ("prioritized", "capacity-optimized-prioritized")  # strategies of lists of instance types
 LOWEST_PRICE = "lowest-price"
 DISTRIBUTION_NUMBERS = {
     "OnDemandBaseCapacity": range(2**31),
@@ -93,6 +95,13 @@ def policy_rule(check: Callable[[JsonObject], None]) -> Callable[[JsonObject], N
 
 
 @policy_rule
+def check_template(policy: JsonObject) -> None:
+    """Refuse a policy without a launch template."""
+    if not template_of(policy):
+        raise validation_error("A mixed instances policy must have a launch template")
+
+
+@policy_rule
 def check_numbers(policy: JsonObject) -> None:
     """Refuse numbers of a distribution out of range, and Spot pools with another strategy than lowest-price."""
     distribution = policy["InstancesDistribution"]
@@ -124,6 +133,11 @@ def check_instance_types(policy: JsonObject) -> None:
         raise validation_error(f"A group has {MAX_OVERRIDES} instance types at most, and not {len(types)}")
     if len(set(types)) < len(types):
         raise validation_error(f"Each instance type stands once in the overrides: {', '.join(types)}")
+    strategies = policy["InstancesDistribution"].values()
+    if uses_requirements(policy) and (strategy := next((name for name in PRIORITIZED if name in strategies), "")):
+        raise validation_error(f"{strategy} cannot be used with InstanceRequirements")
+    if len(overrides_of(policy)) - len(types) > MAX_REQUIREMENTS:
+        raise validation_error(f"A group has {MAX_REQUIREMENTS} InstanceRequirements at most")
     if types and uses_requirements(policy):
         raise validation_error("The overrides have either InstanceType or InstanceRequirements, and not both")
     if unknown := [instance_type for instance_type in types if instance_type not in INSTANCE_TYPES]:

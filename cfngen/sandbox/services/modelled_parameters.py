@@ -49,7 +49,7 @@ _VOLUME = """
 _LAUNCH = f"""
     ImageId InstanceType KeyName UserData IamInstanceProfile
     {within("TagSpecifications", "ResourceType=instance ResourceType=network-interface ResourceType=volume Tags")}
-    CapacityReservationSpecification.CapacityReservationTarget
+    CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId
     BlockDeviceMappings.DeviceName {within("BlockDeviceMappings.Ebs", f"DeleteOnTermination VolumeSize {_VOLUME}")}
     {within("InstanceMarketOptions", "MarketType=spot SpotOptions.MaxPrice SpotOptions.SpotInstanceType=one-time")}
     {within("MetadataOptions", "HttpEndpoint HttpPutResponseHopLimit=1 HttpTokens InstanceMetadataTags")}
@@ -81,6 +81,9 @@ MODELLED: Mapping[str, frozenset[str]] = {
             {_GROUP} TargetGroupARNs Tags {within("LifecycleHookSpecificationList", _HOOK)}
         """,
         "autoscaling.UpdateAutoScalingGroup": _GROUP,
+        "autoscaling.CompleteLifecycleAction": """
+            AutoScalingGroupName InstanceId LifecycleActionResult=CONTINUE LifecycleActionToken LifecycleHookName
+        """,
         "autoscaling.PutLifecycleHook": f"AutoScalingGroupName {_HOOK}",
         "cloudfront.CreateOriginAccessControl": within(
             "OriginAccessControlConfig",

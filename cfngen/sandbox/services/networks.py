@@ -205,6 +205,8 @@ def check_destination_of_a_route(call: PendingCall) -> None:
     table = call.backend.get_route_table(call.get("RouteTableId"))
     block = str(call.get("DestinationCidrBlock", ""))
     prefix_list_id = call.get("DestinationPrefixListId")
+    if not block and not prefix_list_id:
+        raise Refused("MissingParameter", "The request must contain the parameter destinationCidrBlock")
     if block and "/" not in block:
         raise invalid_value(
             f"Value ({block}) for parameter destinationCidrBlock is invalid. This is not a valid CIDR block."

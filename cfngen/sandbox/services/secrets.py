@@ -10,6 +10,7 @@ import re
 from cfngen.sandbox.services import keys
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
+MAX_VALUE_BYTES = 65_536
 MAX_TAGS = 50
 
 
@@ -42,9 +43,16 @@ def check_name(call: PendingCall) -> None:
 
 @rule("secretsmanager", "CreateSecret", "PutSecretValue", "UpdateSecret")
 def check_value(call: PendingCall) -> None:
-    """Refuse a value that its KMS key cannot encrypt."""
-    if call.get("SecretString") is None:
+    """Refuse a value that is too long, or that its KMS key cannot encrypt."""
+    text = call.get("SecretString")
+    if text is None:
         return
+    if len(text.encode()) > MAX_VALUE_BYTES:
+        raise Refused(
+            "ValidationException",
+            "1 validation error detected: Value at 'secretString' failed to satisfy constraint: Member must have "
+            f"length less than or equal to {MAX_VALUE_BYTES}",
+        )
     key = call.get("KmsKeyId")
     if not key and call.operation != "CreateSecret":
         key = _key_of_secret(call)

@@ -152,6 +152,21 @@ ROWS = [
         "[pingcap/tiflash#9888](https://github.com/pingcap/tiflash/pull/9888)", "seen",
         {"Id": "a", "Prefix": "a", "ExpirationInDays": 1}, {"Id": "a", "Prefix": "b", "ExpirationInDays": 1},
     ),
+    lifecycle(
+        "rule without an action", "At least one action needs to be specified in a rule",
+        "[crossplane-contrib/provider-aws#1337](https://github.com/crossplane-contrib/provider-aws/issues/1337)",
+        "seen", {"Id": "a", "Prefix": "a"},
+    ),
+    lifecycle(
+        "objects that expire after no days", "'Days' for Expiration action must be a positive integer",
+        "[scality/Arsenal#2648](https://github.com/scality/Arsenal/pull/2648)", "seen",
+        {"Id": "a", "Prefix": "a", "ExpirationInDays": 0},
+    ),
+    lifecycle(
+        "uploads given up after no days", "DaysAfterInitiation",
+        f"[AbortIncompleteMultipartUpload]({API}/API_AbortIncompleteMultipartUpload.html)", "condition documented",
+        {"Id": "a", "Prefix": "a", "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 0}},
+    ),
     Refusal(
         "AWS::S3::Bucket BucketEncryption", "algorithm that does not exist", "is not a valid enum value",
         f"[ServerSideEncryptionByDefault]({API}/API_ServerSideEncryptionByDefault.html)", "condition documented",
@@ -195,14 +210,4 @@ ROWS = [
     ),
     policy("resources of another partition", "Policy has invalid resource", POLICIES, "condition documented",
            Resource={"Fn::Sub": "arn:aws-cn:s3:::${Bucket}/*"}),
-    policy("a condition operator that does not exist", "Invalid Condition type : StringIs",
-           "IAM user guide: [condition operators](https://docs.aws.amazon.com/IAM/latest/UserGuide/"
-           "reference_policies_elements_condition_operators.html)", "condition documented",
-           Condition={"StringIs": {"aws:PrincipalAccount": "123456789012"}}),
-    Refusal(
-        "AWS::S3::Bucket OwnershipControls", "two rules", "MalformedXML",
-        f"[PutBucketOwnershipControls]({API}/API_PutBucketOwnershipControls.html)", "condition documented",
-        refused(bucket(OwnershipControls={"Rules": [
-            {"ObjectOwnership": "BucketOwnerEnforced"}, {"ObjectOwnership": "ObjectWriter"}]})),
-    ),
 ]  # fmt: skip

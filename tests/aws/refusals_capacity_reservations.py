@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ec2_parts import CONDITION, ZONE, code, ec2, only, operation, resource
-from refusal import Creation, Refusal, ServiceCall, Update
+from refusal import Creation, Refusal, ServiceCall
 from small_stacks import REGION
 
 from cfngen.sandbox.cloudformation import CloudFormation
@@ -140,17 +140,5 @@ ROWS = [
         operation("CreateCapacityReservation", "AvailabilityZone"),
         CONDITION,
         _reservation(AvailabilityZone="us-west-2z"),
-    ),
-    Refusal(
-        RESERVATION,
-        "grows beyond the quota of vCPUs",
-        "You have requested more vCPU capacity than your current vCPU limit",
-        code("VcpuLimitExceeded"),
-        CONDITION,
-        Update(
-            lambda: {"Reservation": resource("CapacityReservation", **SETTINGS)},
-            lambda first: {"Reservation": resource("CapacityReservation", **{**SETTINGS, "InstanceCount": 900})},
-            fails="Reservation",
-        ),
     ),
 ]

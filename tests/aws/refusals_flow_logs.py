@@ -40,6 +40,12 @@ def _in_bucket_of_others() -> Resources:
     return resources
 
 
+def without_traffic() -> dict[str, Any]:
+    it = flow_log()
+    del it["Properties"]["TrafficType"]
+    return it
+
+
 def _delete_missing(_: CloudFormation) -> None:
     ec2().delete_flow_logs(FlowLogIds=["fl-0123456789abcdef0"])
 
@@ -80,6 +86,13 @@ ROWS = [
         code("InvalidFlowLogId.NotFound"), CONDITION, ServiceCall(_delete_missing),
     ),
     Refusal(
+        "AWS::EC2::FlowLog", "a role for the delivery to a bucket",
+        "DeliverLogsPermissionArn is not applicable for s3 delivery",
+        seen("aws-secure-environment-accelerator#1111",
+             "https://github.com/aws-samples/aws-secure-environment-accelerator/issues/1111"), "seen",
+        Creation(lambda: _in_bucket(DeliverLogsPermissionArn="arn:aws:iam::123456789012:role/logs"), fails="It"),
+    ),
+    Refusal(
         "AWS::EC2::FlowLog", "both a log group and another destination",
         "Please only provide LogGroupName or only provide LogDestination.",
         seen("localstack/localstack, test_ec2.snapshot.json",
@@ -97,5 +110,10 @@ ROWS = [
         Creation(lambda: {"Vpc": VPC, "It": resource(
             "FlowLog", ResourceType="VPC", ResourceId=ref("Vpc"), TrafficType="ALL", LogGroupName="logs",
             DeliverLogsPermissionArn="logs")}, fails="It"),
+    ),
+    Refusal(
+        "AWS::EC2::FlowLog", "no word of which traffic", "The request must contain the parameter TrafficType",
+        operation("CreateFlowLogs", "TrafficType"), CONDITION,
+        Creation(lambda: {"Vpc": VPC, "It": without_traffic()}, fails="It"),
     ),
 ]  # fmt: skip

@@ -306,12 +306,12 @@ ROWS = [
             "10.0.0.0/16", NetworkInterfaceId=ref("Interface"))),
     ),
     Refusal(
-        "AWS::EC2::EIP", "outside of VPCs", "Invalid value 'standard' for domain",
-        operation("AllocateAddress", "Domain"), CONDITION, only(Address=resource("EIP", Domain="standard")),
-    ),
-    Refusal(
         "ec2:CreateTags", "an address that is released", "does not exist", code("InvalidAllocationID.NotFound"),
         CONDITION, ServiceCall(lambda _: ec2().create_tags(Resources=["eipalloc-0123456789abcdef0"], Tags=[
             {"Key": "a", "Value": "b"}])),
+    ),
+    Refusal(
+        "ec2:CreateRoute", "no destination", "The request must contain the parameter destinationCidrBlock",
+        code("MissingParameter"), CONDITION, _routed("GatewayId", destination=""),
     ),
 ]  # fmt: skip

@@ -130,6 +130,18 @@ PERMISSION = operation("IpPermission")
 TAGS = "EC2 user guide: [Tag your resources](https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html)"
 
 
+def _rule_of_nobody(_: CloudFormation) -> None:
+    vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    group = ec2().create_security_group(GroupName="one", Description="group", VpcId=vpc)["GroupId"]
+    ec2().authorize_security_group_ingress(
+        GroupId=group, IpPermissions=[{"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443}]
+    )
+
+
+def _name_of_aws(_: CloudFormation) -> None:
+    ec2().create_security_group(GroupName="sg-one", Description="one")
+
+
 def _group_by_hand(name: str = "one", most: int = 2500) -> ServiceCall:
     def run(_: CloudFormation) -> None:
         vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
@@ -268,6 +280,19 @@ ROWS = [
                 Rule=resource("SecurityGroupIngress", GroupId=ref("Group"), IpProtocol="tcp", CidrIp=ANYWHERE)),
     ),
     Refusal(
+        "AWS::EC2::SecurityGroupIngress", "unknown protocol", "Unknown protocol", PERMISSION, CONDITION,
+        _rule(CidrIp=ANYWHERE, IpProtocol="tpc"),
+    ),
+    Refusal(
+        "AWS::EC2::SecurityGroupIngress", "ICMP type above 255", "is out of range", PERMISSION,
+        CONDITION, _rule(CidrIp=ANYWHERE, IpProtocol="icmp", FromPort=300, ToPort=-1),
+    ),
+    Refusal(
+        "AWS::EC2::SecurityGroupIngress", "ICMP without a type", "is out of range", PERMISSION, CONDITION,
+        network(Group=security_group(), Rule=resource(
+            "SecurityGroupIngress", GroupId=ref("Group"), IpProtocol="icmp", CidrIp=ANYWHERE)),
+    ),
+    Refusal(
         "ec2:CreateSecurityGroup", "name that another one in the VPC has", "InvalidGroup.Duplicate",
         code("InvalidGroup.Duplicate"), "documented", ServiceCall(_name_in_use),
     ),
@@ -309,5 +334,14 @@ ROWS = [
     Refusal(
         "ec2:CreateTags", "51st tag", "More than 50 tags specified", code("TagLimitExceeded"), CONDITION,
         ServiceCall(_tag_too_many),
+    ),
+    Refusal(
+        "ec2:AuthorizeSecurityGroupIngress", "rule without a source",
+        "The request must contain a source or a destination of the rule", code("MissingParameter"), CONDITION,
+        ServiceCall(_rule_of_nobody),
+    ),
+    Refusal(
+        "ec2:CreateSecurityGroup", "name that begins with sg-", "must not begin with sg-",
+        operation("CreateSecurityGroup", "GroupName"), CONDITION, ServiceCall(_name_of_aws),
     ),
 ]  # fmt: skip

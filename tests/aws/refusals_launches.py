@@ -363,10 +363,8 @@ ROWS = [
         _launched({"IamInstanceProfile": {"Arn": PROFILE, "Name": "nobody"}}),
     ),
     Refusal(
-        GROUP, "interfaces without a primary one",
-        "When specifying network interfaces, you must include a device at index 0.",
-        operation("InstanceNetworkInterfaceSpecification", "DeviceIndex"), CONDITION,
-        _launched({"NetworkInterfaces": [{"DeviceIndex": 1}]}),
+        GROUP, "device twice", "is used in more than one mapping", TEMPLATES, CONDITION,
+        _launched(_disks({"VolumeSize": 8}, {"VolumeSize": 8})),
     ),
     Refusal(
         GROUP, "launch template without an instance type", "The request must contain the parameter InstanceType",
@@ -375,5 +373,22 @@ ROWS = [
     Refusal(
         TEMPLATE, "tags for a type of which there are none", "Tag specification must have at least one tag",
         operation("TagSpecification"), CONDITION, _templated(TagSpecifications=[{"ResourceType": "instance"}]),
+    ),
+    Refusal(
+        GROUP, "two interfaces at one index", "requires a unique device index", TEMPLATES, CONDITION,
+        _launched({"NetworkInterfaces": [{"DeviceIndex": 0}, {"DeviceIndex": 0}]}),
+    ),
+    Refusal(
+        GROUP, "name of a device that is none", "Invalid device name", FAILURES, "documented",
+        _launched(_disks({"VolumeSize": 8}, device="disk")),
+    ),
+    Refusal(
+        GROUP, "price of a Spot Instance that is no number", "Invalid value 'cheap' for spotPrice", TEMPLATES,
+        CONDITION, _launched(_spot("cheap")),
+    ),
+    Refusal(
+        GROUP, "settings of a Spot Instance without a market",
+        "The request must contain the parameter MarketType", code("MissingParameter"), CONDITION,
+        _launched({"InstanceMarketOptions": {"SpotOptions": {"MaxPrice": "1"}}}),
     ),
 ]  # fmt: skip

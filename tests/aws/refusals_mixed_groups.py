@@ -131,6 +131,38 @@ ROWS = [
         source=issue("hashicorp/terraform-provider-aws#38767"),
         evidence="seen",
     ),
+    refused(
+        "base below zero",
+        "OnDemandBaseCapacity must be between 0 and",
+        M5,
+        distribution={"OnDemandBaseCapacity": -1},
+        evidence="assumed",
+    ),
+    refused(
+        "more than all instances on demand",
+        "OnDemandPercentageAboveBaseCapacity must be between 0 and 100",
+        M5,
+        distribution={"OnDemandPercentageAboveBaseCapacity": 101},
+    ),
+    refused(
+        "21 pools",
+        "SpotInstancePools must be between 1 and 20",
+        M5,
+        distribution={"SpotAllocationStrategy": "lowest-price", "SpotInstancePools": 21},
+    ),
+    refused(
+        "pools with another strategy than lowest-price",
+        "with the strategy lowest-price only",
+        M5,
+        distribution={"SpotAllocationStrategy": "capacity-optimized", "SpotInstancePools": 2},
+    ),
+    refused(
+        "spot price with a currency",
+        "SpotMaxPrice $0.1 is no price",
+        M5,
+        distribution={"SpotMaxPrice": "$0.1"},
+        evidence="assumed",
+    ),
     refused("spot price of nothing", "SpotMaxPrice 0 is less than 0.001", M5, distribution={"SpotMaxPrice": "0"}),
     refused("spot price below the least", "is less than 0.001", M5, distribution={"SpotMaxPrice": "0.0009"}),
     refused(
@@ -138,6 +170,50 @@ ROWS = [
         "Invalid instance type: m5.largest",
         {"InstanceType": "m5.largest"},
         evidence="assumed",
+    ),
+    refused(
+        "instance type twice",
+        "Each instance type stands once",
+        M5,
+        M5,
+        evidence="assumed",
+    ),
+    refused(
+        "41 instance types",
+        "40 instance types at most",
+        *({"InstanceType": f"t{number}.small"} for number in range(41)),
+    ),
+    refused(
+        "types beside requirements",
+        "either InstanceType or InstanceRequirements",
+        M5,
+        requiring(),
+        evidence="assumed",
+    ),
+    refused(
+        "minimum of vCPUs above the maximum",
+        "The Min of VCpuCount, 4, is greater than its Max, 2",
+        requiring(VCpuCount={"Min": 4, "Max": 2}),
+    ),
+    refused(
+        "allowed and excluded types",
+        "either AllowedInstanceTypes or ExcludedInstanceTypes, not both",
+        requiring(AllowedInstanceTypes=["m5.*"], ExcludedInstanceTypes=["m5.metal"]),
+    ),
+    refused(
+        "longest life of a day less a second",
+        "must be 0 or at least 86400 seconds",
+        M5,
+        source=api("CreateAutoScalingGroup"),
+        MaxInstanceLifetime=86_399,
+    ),
+    refused(
+        "longest life of more than a year",
+        "at most 31536000",
+        M5,
+        source="Terraform provider: [aws_autoscaling_group]"
+        "(https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/autoscaling_group)",
+        MaxInstanceLifetime=31_536_001,
     ),
     by_schema(
         "401 excluded types",
@@ -151,4 +227,21 @@ ROWS = [
     ),
     by_schema("fewer than no processors", "-1 is too small or too large", requiring(VCpuCount={"Min": -1})),
     launching("reservation that is not there", "InvalidCapacityReservationId.NotFound", "condition documented"),
+    refused(
+        "prioritized On-Demand types and requirements",
+        "prioritized cannot be used with InstanceRequirements",
+        requiring(),
+        distribution={"OnDemandAllocationStrategy": "prioritized"},
+    ),
+    refused("five sets of requirements", "4 InstanceRequirements at most", *[requiring()] * 5),
+    refused(
+        "target of a group that uses no reservation",
+        "CapacityReservationTarget cannot be specified with",
+        M5,
+        source=api("CapacityReservationSpecification"),
+        CapacityReservationSpecification={
+            "CapacityReservationPreference": "none",
+            "CapacityReservationTarget": {"CapacityReservationIds": [RESERVATION]},
+        },
+    ),
 ]

@@ -84,6 +84,11 @@ ROWS = [
         code("VpcLimitExceeded"), CONDITION, Creation(_sixth_vpc, fails="Vpc"),
     ),
     Refusal(
+        "AWS::EC2::VPC", "DNS host names without DNS support", "can only be enabled if DNS support is enabled",
+        operation("ModifyVpcAttribute", "EnableDnsHostnames"), CONDITION,
+        only(Vpc=resource("VPC", CidrBlock="10.0.0.0/16", EnableDnsSupport=False, EnableDnsHostnames=True)),
+    ),
+    Refusal(
         "AWS::EC2::VPCCidrBlock", "larger than /16", "The CIDR '100.64.0.0/10' is invalid", FURTHER_RANGES, CONDITION,
         _further_range("100.64.0.0/10"),
     ),

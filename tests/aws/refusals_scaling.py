@@ -300,6 +300,12 @@ ROWS = [
         f"Auto Scaling user guide: [Tag Auto Scaling groups]({GUIDE}/ec2-auto-scaling-tagging.html)",
     ),
     row(
+        "tag twice",
+        "uplicate",
+        lambda: idle(Tags=[{"Key": "a", "Value": each, "PropagateAtLaunch": True} for each in "bc"]),
+        f"Auto Scaling user guide: [Tag Auto Scaling groups]({GUIDE}/ec2-auto-scaling-tagging.html)",
+    ),
+    row(
         "51 tags",
         "50",
         lambda: idle(Tags=[{"Key": f"k{n}", "Value": "", "PropagateAtLaunch": True} for n in range(51)]),
@@ -323,6 +329,13 @@ ROWS = [
         lambda: idle(**{HOOKS: [{**HOOK, "LifecycleHookName": "drain pods"}]}),
         api("PutLifecycleHook"),
         "documented",
+    ),
+    row(
+        "two hooks of one name",
+        "have names of their own",
+        lambda: idle(**{HOOKS: [HOOK, HOOK]}),
+        api("PutLifecycleHook"),
+        "assumed",
     ),
     row(
         "PauseTime over an hour",
@@ -488,4 +501,45 @@ ROWS = [
         source=issue("convox/rack#2432"),
     ),
     mixed("allocation strategy that there is not", "SpotAllocationStrategy", {"SpotAllocationStrategy": "cheapest"}),
+    row(
+        "51 hooks",
+        "50 lifecycle hooks at most",
+        lambda: idle(**{HOOKS: [{**HOOK, "LifecycleHookName": f"h{n}"} for n in range(51)]}),
+        f"Auto Scaling user guide: [Quotas]({GUIDE}/ec2-auto-scaling-quotas.html)",
+    ),
+    called("create_auto_scaling_group", "name with a colon", "cannot have a colon", made(AutoScalingGroupName="a:b")),
+    called(
+        "create_auto_scaling_group",
+        "mixture without a launch template",
+        "must have a launch template",
+        made(LaunchTemplate=None, MixedInstancesPolicy={"InstancesDistribution": {"OnDemandBaseCapacity": 1}}),
+        "seen",
+        source=issue("floci-io/floci#1439"),
+    ),
+    called(
+        "set_desired_capacity",
+        "above the maximum",
+        "is above max value 1 for the AutoScalingGroup.",
+        {"AutoScalingGroupName": ..., "DesiredCapacity": 2},
+    ),
+    called(
+        "set_desired_capacity",
+        "below the minimum",
+        "is below min value 1 for the AutoScalingGroup.",
+        {"AutoScalingGroupName": ..., "DesiredCapacity": 0},
+    ),
+    called(
+        "set_desired_capacity",
+        "group that is not there",
+        "AutoScalingGroup name not found",
+        {"AutoScalingGroupName": "none", "DesiredCapacity": 0},
+        "seen",
+        source=issue("cloud-custodian/cloud-custodian#250"),
+    ),
+    called(
+        "suspend_processes",
+        "process that there is not",
+        "Unknown process type: HealthChecks",
+        {"AutoScalingGroupName": ..., "ScalingProcesses": ["HealthChecks"]},
+    ),
 ]

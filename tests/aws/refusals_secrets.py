@@ -94,6 +94,10 @@ def _tags(cloud: CloudFormation) -> None:
     client("secretsmanager", REGION).create_secret(Name="one", Tags=tags)
 
 
+def _long(cloud: CloudFormation) -> None:
+    _put("x" * 65_537)
+
+
 def _short_window(cloud: CloudFormation) -> None:
     secrets = client("secretsmanager", REGION)
     secrets.create_secret(Name="one")
@@ -270,5 +274,13 @@ ROWS = [
         f"[CreateSecret]({SECRETS}/API_CreateSecret.html): Tags", "assumed",
         refused({"Type": "AWS::SecretsManager::Secret", "Properties": {
             "Tags": [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]}}),
+    ),
+    Refusal(
+        "secretsmanager:PutSecretValue",
+        "value of more than 65,536 bytes",
+        "Member must have length less than or equal to 65536",
+        f"[PutSecretValue]({SECRETS}/API_PutSecretValue.html): SecretString",
+        "condition documented",
+        ServiceCall(_long),
     ),
 ]  # fmt: skip

@@ -242,9 +242,4 @@ ROWS = [
         "ec2:ModifyVolume", "smaller", "New size cannot be smaller than existing size", MODIFY, CONDITION,
         ServiceCall(_shrunk),
     ),
-    Refusal(
-        "AWS::EC2::Volume", "becomes magnetic", "The volume type standard does not support modifications",
-        f"Amazon EBS user guide: [modify a volume]({EBS}/ebs-modify-volume.html)", CONDITION,
-        _change({"VolumeType": "gp2"}, {"VolumeType": "standard"}),
-    ),
 ]  # fmt: skip

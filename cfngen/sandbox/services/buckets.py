@@ -22,6 +22,7 @@ from cfngen.sandbox.services.rules import NOT_MODELLED, PendingCall, Refused, ru
 from cfngen.text_limits import BUCKET_NAME
 
 MAX_TAGS = 50
+LIFECYCLE_ACTIONS = ("Expiration", "NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload")
 MALFORMED_POLICY = "MalformedPolicy"
 # Condition keys that make a policy for everybody non-public: "The meaning of public", S3 user guide.
 NON_PUBLIC_CONDITIONS = frozenset(
@@ -133,11 +134,18 @@ def _is_on(public_access_block: MotoModel, setting: str) -> bool:
 
 @rule("s3", "PutBucketLifecycleConfiguration")
 def check_lifecycle(call: PendingCall) -> None:
-    """Refuse lifecycle rules with the same id."""
+    """Refuse lifecycle rules with the same id, without an action, or with one after no days."""
     rules = (call.get("LifecycleConfiguration") or {}).get("Rules") or []
     rule_ids = [lifecycle_rule["ID"] for lifecycle_rule in rules if lifecycle_rule.get("ID")]
     if len(set(rule_ids)) < len(rule_ids):
         raise Refused("InvalidArgument", "Rule ID must be unique. Found same ID for more than one rule")
+    for lifecycle_rule in rules:
+        actions = {action: lifecycle_rule[action] for action in LIFECYCLE_ACTIONS if lifecycle_rule.get(action)}
+        if not actions:
+            raise Refused("InvalidRequest", "At least one action needs to be specified in a rule")
+        for action, settings in actions.items():
+            if none := [field for field, days in settings.items() if int(days) < 1]:
+                raise Refused("InvalidArgument", f"'{none[0]}' for {action} action must be a positive integer")
 
 
 @rule("s3", "PutBucketTagging")

@@ -127,7 +127,7 @@ def usable(launch: Launch) -> Reservation | None:
     specification = launch.data.get("CapacityReservationSpecification") or {}
     preference = specification.get("CapacityReservationPreference", "open")
     target = specification.get("CapacityReservationTarget") or {}
-    if launch.is_spot or preference == "none" or target.get("CapacityReservationResourceGroupArn"):
+    if launch.is_spot or preference == "none":
         return None
     candidate_zones = list(launch.candidate_zones)
     if reservation_id := target.get("CapacityReservationId"):

@@ -10,6 +10,7 @@ tests/aws/refusals.md.
 from __future__ import annotations
 
 import json
+import re
 
 from moto.ec2.exceptions import FlowLogAlreadyExists
 from moto.ec2.models.flow_logs import FlowLogsBackend
@@ -18,8 +19,27 @@ from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import patches
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services.policy_documents import as_list, parse, statements
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
+_ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
 _DELIVERY_SERVICE = "delivery.logs.amazonaws.com"
+
+
+@rule("ec2", "CreateFlowLogs")
+def check_new_flow_log(call: PendingCall) -> None:
+    """Refuse a flow log that does not say which traffic goes where, and a role that it cannot have."""
+    if not call.get("TrafficType"):
+        raise Refused("MissingParameter", "The request must contain the parameter TrafficType")
+    role = call.get("DeliverLogsPermissionArn")
+    if role and call.get("LogDestinationType") == "s3":
+        raise Refused("InvalidParameter", "DeliverLogsPermissionArn is not applicable for s3 delivery")
+    if role and not _ROLE_ARN.fullmatch(role):
+        raise Refused("InvalidParameter", f"DeliverLogsPermissionArn '{role}' is not the ARN of a role")
+    destinations = [key for key in ("LogGroupName", "LogDestination") if call.get(key)]
+    if not destinations:
+        raise Refused("InvalidParameter", "LogDestination can't be empty if LogGroupName is not provided.")
+    if len(destinations) > 1:
+        raise Refused("InvalidParameter", "Please only provide LogGroupName or only provide LogDestination.")
 
 
 @patches(FlowLogsBackend, "create_flow_logs")

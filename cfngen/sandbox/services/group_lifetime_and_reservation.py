@@ -8,13 +8,39 @@ from __future__ import annotations
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.capacity_reservations import find, free_count
+from cfngen.sandbox.services.rules import PendingCall, rule, validation_error
 
+# The least is in the API reference; the greatest is a year according to the Terraform provider ("either equal to 0 or
+# between 86400 and 31536000 seconds").
+INSTANCE_LIFETIMES = range(86_400, 31_536_001)  # seconds
 KEY = "CapacityReservationSpecification"
 # Parameters of CreateAutoScalingGroup and UpdateAutoScalingGroup, by the attribute from which moto would describe them.
 KEPT_SETTINGS = {
     "max_instance_lifetime": "MaxInstanceLifetime",
     "capacity_reservation_specification": "CapacityReservationSpecification",
 }
+
+
+@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
+def check_instance_lifetime(call: PendingCall) -> None:
+    """Refuse a maximum instance lifetime of less than a day or more than a year; 0 means no maximum."""
+    lifetime = call.get("MaxInstanceLifetime")
+    if lifetime and int(lifetime) not in INSTANCE_LIFETIMES:
+        least, greatest = INSTANCE_LIFETIMES[0], INSTANCE_LIFETIMES[-1]
+        raise validation_error(
+            f"MaxInstanceLifetime must be 0 or at least {least} seconds and at most {greatest}, and is {lifetime}"
+        )
+
+
+@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
+def check_reservation_preference(call: PendingCall) -> None:
+    """Refuse a target of Capacity Reservations beside a preference that has none."""
+    specification = call.get(KEY) or {}
+    preference = specification.get("CapacityReservationPreference")
+    if specification.get("CapacityReservationTarget") and preference in ("default", "none"):
+        raise validation_error(
+            f"A CapacityReservationTarget cannot be specified with the CapacityReservationPreference {preference}"
+        )
 
 
 def keep(backend: MotoBackend, group_name: str, parameters: JsonObject) -> None:

@@ -63,8 +63,11 @@ def _covers_put_key_policy(statement: JsonDict) -> bool:
 
 @rule("kms", "CreateKey", "TagResource")
 def check_tags(call: PendingCall) -> None:
-    """Refuse more tags than a key can have."""
-    if len(call.get("Tags") or []) > MAX_TAGS:
+    """Refuse more tags than a key can have, and two tags with the same key."""
+    keys = [tag["TagKey"] for tag in call.get("Tags") or []]
+    if len(set(keys)) < len(keys):
+        raise Refused("TagException", "Duplicate tag keys")
+    if len(keys) > MAX_TAGS:
         raise Refused("LimitExceededException", f"The number of tags exceeds the limit of {MAX_TAGS}")
 
 

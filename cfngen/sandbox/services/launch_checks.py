@@ -27,6 +27,7 @@ from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, r
 from cfngen.sandbox.services.volumes import check_root_volume, check_volume_settings
 
 MAX_USER_DATA_BYTES = 16384  # before base64; EC2 user guide, "Run commands when you launch an instance"
+DEVICE_NAME_PATTERN = re.compile(r"/dev/(sd[a-z]\d{0,2}|xvd[a-z]{1,2}\d{0,2})|xvd[a-z]{1,2}")
 STANDARD_FAMILIES = re.compile(r"(?:[acdhimrtz]|im|is)\d")  # families that the quotas of standard instances count
 
 
@@ -68,6 +69,8 @@ def _check_type(launch: Launch) -> None:
 
 
 def _check_network(launch: Launch) -> None:
+    if len(launch.interfaces) > 1:  # all of them at index 0: others are not modelled
+        raise invalid_value("Each network interface requires a unique device index.")
     subnets = [launch.backend.get_subnet(subnet_id) for subnet_id in launch.subnets]
     subnet = subnets[0] if subnets else None
     for specification in launch.interfaces:
@@ -103,6 +106,11 @@ def _check_key_pair(launch: Launch) -> None:
 def _check_disks(launch: Launch) -> None:
     image = launch.backend.amis[launch.data["ImageId"]]
     mappings = launch.data.get("BlockDeviceMappings") or []
+    device_names = [mapping["DeviceName"] for mapping in mappings]
+    if unknown := [name for name in device_names if not DEVICE_NAME_PATTERN.fullmatch(name)]:
+        raise Refused("InvalidBlockDeviceMapping", f"Invalid device name {unknown[0]}")
+    if repeated := sorted({name for name in device_names if device_names.count(name) > 1}):
+        raise Refused("InvalidBlockDeviceMapping", f"The device '{repeated[0]}' is used in more than one mapping")
     for mapping in mappings:
         ebs = mapping.get("Ebs") or {}
         size = int(ebs["VolumeSize"]) if ebs.get("VolumeSize") else None
@@ -115,7 +123,13 @@ def _check_disks(launch: Launch) -> None:
 
 
 def _check_spot_options(launch: Launch) -> None:
-    max_price = launch.max_price
+    options = launch.data.get("InstanceMarketOptions") or {}
+    if options and not options.get("MarketType"):
+        raise Refused("MissingParameter", "The request must contain the parameter MarketType.")
+    try:
+        max_price = launch.max_price
+    except ValueError:
+        raise invalid_value(f"Invalid value '{options['SpotOptions']['MaxPrice']}' for spotPrice") from None
     if max_price is not None and max_price < capacity.MIN_SPOT_PRICE:
         raise invalid_value(
             f"Invalid bid price: {max_price:g}. Bid price must be greater than or equal to {capacity.MIN_SPOT_PRICE:g}"
@@ -273,10 +287,12 @@ def check_valid_request(call: PendingCall) -> None:
 
 @rule("ec2", "CreateCapacityReservation")
 def check_new_reservation(call: PendingCall) -> None:
-    """Refuse a reservation of an unknown type, or where EC2 has no capacity."""
+    """Refuse a reservation of an unknown type, in an unknown zone, or where EC2 has no capacity."""
     instance_type, zone = str(call.get("InstanceType")), str(call.get("AvailabilityZone"))
     if instance_type not in INSTANCE_TYPES:
         raise invalid_value(f"Invalid value '{instance_type}' for InstanceType.")
+    if zone not in zones(call.region):
+        raise invalid_value(f"Invalid value '{zone}' for AvailabilityZone.")
     check_offered(call.region, instance_type, [zone])
     check_vcpu_quota(call.backend, instance_type, int(call.get("InstanceCount")), is_spot=False)
     if not capacity.has_capacity(call.region, instance_type, zone):

@@ -173,11 +173,15 @@ def _check_target_instance(call: PendingCall, instance_id: str, vpc_id: str) -> 
 
 
 def _check_target_address(text: str, subnet_ranges: list[ipaddress.IPv4Network]) -> None:
-    """Refuse an address in none of the VPC's subnets.
+    """Refuse what is no address, and an address in none of the VPC's subnets.
 
     AWS takes a private address of another network if the target names an Availability Zone, which is not modelled.
     """
-    if not any(ipaddress.ip_address(text) in network for network in subnet_ranges):
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise validation_error(f"The IP address '{text}' is not a valid IPv4 address") from None
+    if not any(address in network for network in subnet_ranges):
         raise validation_error(
             f"The Availability Zone is required for IP address '{text}' because it is not in the VPC"
         )
@@ -185,7 +189,7 @@ def _check_target_address(text: str, subnet_ranges: list[ipaddress.IPv4Network])
 
 @rule("elbv2", "CreateListener", "ModifyListener")
 def check_listener(call: PendingCall) -> None:
-    """Refuse a used port, and target groups that do not fit."""
+    """Refuse a used port, more than one action, and target groups that do not fit."""
     backend = call.backend
     arn = call.get("LoadBalancerArn") or _balancer_of_listener(call)
     balancer = backend.load_balancers.get(arn)
@@ -196,6 +200,8 @@ def check_listener(call: PendingCall) -> None:
     other_listeners = [listener for listener in balancer.listeners.values() if listener is not current]
     if any(str(listener.port) == str(port) for listener in other_listeners):
         raise Refused("DuplicateListener", "A listener already exists on this port for this load balancer")
+    if len(call.get("DefaultActions") or [{}]) > 1:
+        raise validation_error("A default action of a listener must be exactly one forward action")
     for action in call.get("DefaultActions") or []:
         _check_target_group(call, action["TargetGroupArn"], balancer)
 

@@ -22,6 +22,15 @@ from cfngen.sandbox.services.launch import from_template
 from cfngen.sandbox.services.launch_checks import is_offered
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
+MAX_OVERRIDES = 40  # instance types of a mixed instances policy
+MAX_REQUIREMENTS = 4  # sets of instance requirements
+PRIORITIZED = ("prioritized", "capacity-optimized-prioritized")  # strategies of lists of instance types
+LOWEST_PRICE = "lowest-price"
+DISTRIBUTION_NUMBERS = {
+    "OnDemandBaseCapacity": range(2**31),
+    "OnDemandPercentageAboveBaseCapacity": range(101),
+    "SpotInstancePools": range(1, 21),
+}
 # kubernetes/kops#7066 and kubernetes-sigs/cluster-api-provider-aws#4656 have the code and the words.
 MARKET_OPTIONS_MESSAGE = (
     "Incompatible launch template: You cannot use a launch template that is set to request Spot Instances "
@@ -86,19 +95,66 @@ def policy_rule(check: Callable[[JsonObject], None]) -> Callable[[JsonObject], N
 
 
 @policy_rule
+def check_template(policy: JsonObject) -> None:
+    """Refuse a policy without a launch template."""
+    if not template_of(policy):
+        raise validation_error("A mixed instances policy must have a launch template")
+
+
+@policy_rule
+def check_numbers(policy: JsonObject) -> None:
+    """Refuse numbers of a distribution out of range, and Spot pools with another strategy than lowest-price."""
+    distribution = policy["InstancesDistribution"]
+    for name, allowed in DISTRIBUTION_NUMBERS.items():
+        number = distribution.get(name)
+        if number is not None and int(number) not in allowed:
+            raise validation_error(f"{name} must be between {allowed[0]} and {allowed[-1]}, and is {number}")
+    if "SpotInstancePools" in distribution and distribution.get("SpotAllocationStrategy", LOWEST_PRICE) != LOWEST_PRICE:
+        raise validation_error(f"SpotInstancePools can be set with the strategy {LOWEST_PRICE} only")
+
+
+@policy_rule
 def check_spot_price(policy: JsonObject) -> None:
-    """Refuse a maximum price that is too low; an empty one removes it."""
-    max_price = policy["InstancesDistribution"].get("SpotMaxPrice")
-    if max_price and float(max_price) < MIN_SPOT_PRICE:
+    """Refuse a maximum price that is not a number of dollars, or too low; an empty one removes it."""
+    max_price = str(policy["InstancesDistribution"].get("SpotMaxPrice") or "")
+    if not max_price:
+        return
+    if not max_price.replace(".", "", 1).isdecimal():
+        raise validation_error(f"SpotMaxPrice {max_price} is no price")
+    if float(max_price) < MIN_SPOT_PRICE:
         raise validation_error(f"SpotMaxPrice {max_price} is less than {MIN_SPOT_PRICE}")
 
 
 @policy_rule
 def check_instance_types(policy: JsonObject) -> None:
-    """Refuse an instance type that does not exist (whether Auto Scaling looks it up is assumed)."""
+    """Refuse a type that stands twice or does not exist (which is assumed), too many, and types beside requirements."""
     types = [override["InstanceType"] for override in overrides_of(policy) if override.get("InstanceType")]
+    if len(types) > MAX_OVERRIDES:
+        raise validation_error(f"A group has {MAX_OVERRIDES} instance types at most, and not {len(types)}")
+    if len(set(types)) < len(types):
+        raise validation_error(f"Each instance type stands once in the overrides: {', '.join(types)}")
+    strategies = policy["InstancesDistribution"].values()
+    if uses_requirements(policy) and (strategy := next((name for name in PRIORITIZED if name in strategies), "")):
+        raise validation_error(f"{strategy} cannot be used with InstanceRequirements")
+    if len(overrides_of(policy)) - len(types) > MAX_REQUIREMENTS:
+        raise validation_error(f"A group has {MAX_REQUIREMENTS} InstanceRequirements at most")
+    if types and uses_requirements(policy):
+        raise validation_error("The overrides have either InstanceType or InstanceRequirements, and not both")
     if unknown := [instance_type for instance_type in types if instance_type not in INSTANCE_TYPES]:
         raise validation_error(f"Invalid instance type: {', '.join(unknown)}")
+
+
+@policy_rule
+def check_requirements(policy: JsonObject) -> None:
+    """Refuse ranges whose minimum is above the maximum, and allowed beside excluded instance types."""
+    for requirements in [override.get("InstanceRequirements") or {} for override in overrides_of(policy)]:
+        for name, bounds in requirements.items():
+            if isinstance(bounds, dict) and float(bounds.get("Min", 0)) > float(bounds.get("Max", "inf")):
+                raise validation_error(f"The Min of {name}, {bounds['Min']}, is greater than its Max, {bounds['Max']}")
+        if requirements.get("AllowedInstanceTypes") and requirements.get("ExcludedInstanceTypes"):
+            raise validation_error(
+                "InstanceRequirements has either AllowedInstanceTypes or ExcludedInstanceTypes, not both"
+            )
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")

@@ -49,11 +49,9 @@ _VOLUME = """
 _LAUNCH = f"""
     ImageId InstanceType KeyName UserData IamInstanceProfile
     {within("TagSpecifications", "ResourceType=instance ResourceType=network-interface ResourceType=volume Tags")}
-    CapacityReservationSpecification.CapacityReservationPreference=open
-    CapacityReservationSpecification.CapacityReservationPreference=none
-    CapacityReservationSpecification.CapacityReservationTarget
+    CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId
     BlockDeviceMappings.DeviceName {within("BlockDeviceMappings.Ebs", f"DeleteOnTermination VolumeSize {_VOLUME}")}
-    InstanceMarketOptions.MarketType=spot {within("InstanceMarketOptions.SpotOptions", "MaxPrice SpotInstanceType")}
+    {within("InstanceMarketOptions", "MarketType=spot SpotOptions.MaxPrice SpotOptions.SpotInstanceType=one-time")}
     {within("MetadataOptions", "HttpEndpoint HttpPutResponseHopLimit=1 HttpTokens InstanceMetadataTags")}
 """
 _TEMPLATE = f"""
@@ -70,7 +68,7 @@ _ROUTE = """
     TransitGatewayId VpcPeeringConnectionId
 """
 _HEALTH_CHECK = """
-    HealthCheckProtocol=HTTPS HealthCheckPath=/readyz HealthCheckIntervalSeconds HealthCheckTimeoutSeconds
+    HealthCheckProtocol=HTTPS HealthCheckPath=/readyz HealthCheckIntervalSeconds=10 HealthCheckTimeoutSeconds=6
     HealthyThresholdCount UnhealthyThresholdCount HealthCheckEnabled=true
 """
 _LISTENER = "Port Protocol=TCP DefaultActions.Type=forward DefaultActions.TargetGroupArn"
@@ -83,6 +81,9 @@ MODELLED: Mapping[str, frozenset[str]] = {
             {_GROUP} TargetGroupARNs Tags {within("LifecycleHookSpecificationList", _HOOK)}
         """,
         "autoscaling.UpdateAutoScalingGroup": _GROUP,
+        "autoscaling.CompleteLifecycleAction": """
+            AutoScalingGroupName InstanceId LifecycleActionResult=CONTINUE LifecycleActionToken LifecycleHookName
+        """,
         "autoscaling.PutLifecycleHook": f"AutoScalingGroupName {_HOOK}",
         "cloudfront.CreateOriginAccessControl": within(
             "OriginAccessControlConfig",

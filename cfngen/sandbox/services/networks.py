@@ -1,4 +1,4 @@
-"""VPCs, their subnets and internet gateways, and routes that lead there or elsewhere."""
+"""VPCs, their subnets, DHCP options and internet gateways, and routes that lead there or elsewhere."""
 
 from __future__ import annotations
 
@@ -61,6 +61,14 @@ def check_further_range_of_a_vpc(call: PendingCall) -> None:
                 raise Refused("InvalidVpc.Range", f"The CIDR '{block}' contains the destination of a route.")
 
 
+@rule("ec2", "ModifyVpcAttribute")
+def check_host_names_need_dns_support(call: PendingCall) -> None:
+    """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""
+    vpc = call.backend.get_vpc(call.get("VpcId"))
+    if (call.get("EnableDnsHostnames") or {}).get("Value") and not is_true(vpc.enable_dns_support):
+        raise invalid_value(f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled")
+
+
 @rule("ec2", "CreateSubnet")
 def check_range_and_zone_of_a_subnet(call: PendingCall) -> None:
     """Refuse a subnet that is too large or too small, in an unknown zone, or beyond the quota."""
@@ -80,6 +88,14 @@ def check_range_and_zone_of_a_subnet(call: PendingCall) -> None:
     vpc_id = call.get("VpcId")
     if sum(subnet.vpc_id == vpc_id for subnet in _subnets(call.backend)) >= quotas.applied_value(quotas.SUBNETS):
         raise Refused("SubnetLimitExceeded", f"The maximum number of subnets of VPC {vpc_id} has been reached.")
+
+
+@rule("ec2", "DeleteDhcpOptions")
+def check_options_are_unused(call: PendingCall) -> None:
+    """Refuse to delete DHCP options that a VPC has."""
+    options_id = call.get("DhcpOptionsId")
+    if any(getattr(vpc.dhcp_options, "id", "") == options_id for vpc in call.backend.vpcs.values()):
+        raise Refused("DependencyViolation", f"The dhcpOptions '{options_id}' has dependencies and cannot be deleted.")
 
 
 def zones(region: str) -> list[str]:
@@ -189,6 +205,12 @@ def check_destination_of_a_route(call: PendingCall) -> None:
     table = call.backend.get_route_table(call.get("RouteTableId"))
     block = str(call.get("DestinationCidrBlock", ""))
     prefix_list_id = call.get("DestinationPrefixListId")
+    if not block and not prefix_list_id:
+        raise Refused("MissingParameter", "The request must contain the parameter destinationCidrBlock")
+    if block and "/" not in block:
+        raise invalid_value(
+            f"Value ({block}) for parameter destinationCidrBlock is invalid. This is not a valid CIDR block."
+        )
     if prefix_list_id and prefix_list_id not in call.backend.managed_prefix_lists:
         raise Refused("InvalidPrefixListID.NotFound", f"The prefix list ID '{prefix_list_id}' does not exist")
     try:

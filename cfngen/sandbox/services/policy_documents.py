@@ -23,6 +23,7 @@ Document = JsonObject
 Principal = tuple[str, str]
 """The kind, such as `AWS` or `Service`, and the name; for `"Principal": "*"` both are `*`."""
 
+MAX_POLICY_LENGTH = 20_480  # of a bucket (S3 user guide, "Bucket policies"); keys have more
 IDENTITY_ARN = re.compile(r"arn:([^:]+):(iam|sts)::(\d{12}):(.+)")
 # The ARN of an identity provider, which need not exist, or the domain name of one that every account has.
 FEDERATED_PRINCIPAL = re.compile(
@@ -53,10 +54,15 @@ def statements(document: Document) -> list[JsonDict]:
 
 def is_of_templates(document: Document) -> bool:
     """Return whether a policy of a bucket or a key has the form of those in the templates; others are not modelled."""
-    return document.get("Version", "2012-10-17") == "2012-10-17" and all(
-        set(statement) - {"Sid", "Condition"} == {"Effect", "Principal", "Action", "Resource"}
-        and statement["Effect"] in ("Allow", "Deny")
-        for statement in statements(document)
+    return (
+        len(json.dumps(document)) <= MAX_POLICY_LENGTH
+        and document.get("Version", "2012-10-17") == "2012-10-17"
+        and all(
+            set(statement) - {"Sid", "Condition"} == {"Effect", "Principal", "Action", "Resource"}
+            and statement["Effect"] in ("Allow", "Deny")
+            and set(statement.get("Condition", {})) <= {"ArnLike", "Bool", "StringEquals"}
+            for statement in statements(document)
+        )
     )
 
 

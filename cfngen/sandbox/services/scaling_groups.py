@@ -17,6 +17,7 @@ SCALING_PROCESSES = {
     "ReplaceUnhealthy", "ScheduledActions",
 }  # fmt: skip
 MAX_TAGS = 50
+MAX_HOOKS = 50  # of a group; Auto Scaling user guide, "Quotas for Auto Scaling resources and groups"
 MAX_TAGS_IN_CALL = 25  # for CreateOrUpdateTags and DeleteTags
 RESERVED_PREFIX = "aws:"
 HEARTBEAT_TIMEOUTS = range(30, 7201)  # seconds
@@ -24,16 +25,18 @@ HEARTBEAT_TIMEOUTS = range(30, 7201)  # seconds
 
 @rule("autoscaling", "CreateAutoScalingGroup")
 def check_name(call: PendingCall) -> None:
-    """Refuse a name that is in use."""
+    """Refuse a name that is in use or invalid."""
     name = call.get("AutoScalingGroupName", "")
     if name in call.backend.autoscaling_groups:
         raise Refused(
             "AlreadyExists",
             f"AutoScalingGroup by this name already exists - A group with the name {name} already exists",
         )
+    if ":" in name:
+        raise validation_error(f"The name of an Auto Scaling group cannot have a colon: {name}")
 
 
-@rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "PutLifecycleHook",
+@rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
       "DescribeLifecycleHooks", "SuspendProcesses", "ResumeProcesses", "DeleteLifecycleHook")  # fmt: skip
 def check_group_exists(call: PendingCall) -> None:
     """Refuse operations on a group that does not exist."""
@@ -55,6 +58,20 @@ def check_sizes(call: PendingCall) -> None:
         raise validation_error(
             f"Desired capacity:{desired} must be between the specified min size:{min_size} and max size:{max_size}"
         )
+
+
+@rule("autoscaling", "SetDesiredCapacity")
+def check_desired_capacity(call: PendingCall) -> None:
+    """Refuse a desired capacity below the group's minimum size or above its maximum size."""
+    group, desired = _get_group(call), call.get("DesiredCapacity")
+    for bound, name, is_beyond in (
+        (group.max_size, "above max", desired > group.max_size),
+        (group.min_size, "below min", desired < group.min_size),
+    ):
+        if is_beyond:
+            raise validation_error(
+                f"New SetDesiredCapacity value {desired} is {name} value {bound} for the AutoScalingGroup."
+            )
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
@@ -120,9 +137,19 @@ def check_tag_calls(call: PendingCall) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
 def check_tags(call: PendingCall) -> None:
-    """Refuse more tags than a group can have."""
+    """Refuse more tags than a group can have, and two tags with the same key."""
     if len(tags := call.get("Tags", [])) > MAX_TAGS:
         raise validation_error(f"The number of tags must not exceed {MAX_TAGS}, and is {len(tags)}")
+    keys = [tag["Key"] for tag in tags]
+    if duplicates := sorted({key for key in keys if keys.count(key) > 1}):
+        raise validation_error(f"Duplicate Keys Specified: {', '.join(duplicates)}")
+
+
+@rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
+def check_processes(call: PendingCall) -> None:
+    """Refuse unknown scaling processes."""
+    if unknown := sorted(set(call.get("ScalingProcesses", [])) - SCALING_PROCESSES):
+        raise validation_error(f"Unknown process type: {', '.join(unknown)}")
 
 
 @rule("autoscaling", "DeleteAutoScalingGroup")
@@ -171,8 +198,14 @@ def _get_group(call: PendingCall) -> MotoModel:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "PutLifecycleHook")
 def check_hook(call: PendingCall) -> None:
-    """Refuse a hook that may hold an instance for longer than Auto Scaling allows without a heartbeat."""
-    for hook in call.get("LifecycleHookSpecificationList") or [call.parameters]:
+    """Refuse two hooks of one name, and one that may hold an instance for longer than allowed without a heartbeat."""
+    hooks = call.get("LifecycleHookSpecificationList") or [call.parameters]
+    names = [hook.get("LifecycleHookName") for hook in hooks]
+    if len(set(names)) < len(names):
+        raise validation_error(f"Lifecycle hooks have names of their own: {', '.join(names)}")
+    if len(hooks) > MAX_HOOKS:
+        raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
+    for hook in hooks:
         if int(hook.get("HeartbeatTimeout") or HEARTBEAT_TIMEOUTS[-1]) not in HEARTBEAT_TIMEOUTS:
             raise validation_error(
                 f"Heartbeat timeout must be between {HEARTBEAT_TIMEOUTS[0]} and {HEARTBEAT_TIMEOUTS[-1]} seconds"

@@ -5,9 +5,12 @@ Conditions: API reference of Secrets Manager, CreateSecret, PutSecretValue, GetS
 
 from __future__ import annotations
 
+import re
+
 from cfngen.sandbox.services import keys
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
+MAX_VALUE_BYTES = 65_536
 MAX_TAGS = 50
 
 
@@ -23,8 +26,14 @@ def check_tags_differ(call: PendingCall) -> None:
 
 @rule("secretsmanager", "CreateSecret")
 def check_name(call: PendingCall) -> None:
-    """Refuse the name of a deleted secret within its recovery window."""
-    existing = call.backend.secrets.get(call.get("Name"))
+    """Refuse an invalid name, and the name of a deleted secret within its recovery window."""
+    secret_name = call.get("Name", "")
+    if not re.fullmatch(r"[A-Za-z0-9/_+=.@-]{1,512}", secret_name):
+        raise Refused(
+            "ValidationException",
+            "Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!",
+        )
+    existing = call.backend.secrets.get(secret_name)
     if existing is not None and existing.is_deleted():
         raise Refused(
             "InvalidRequestException",
@@ -34,9 +43,16 @@ def check_name(call: PendingCall) -> None:
 
 @rule("secretsmanager", "CreateSecret", "PutSecretValue", "UpdateSecret")
 def check_value(call: PendingCall) -> None:
-    """Refuse a value that its KMS key cannot encrypt."""
-    if call.get("SecretString") is None:
+    """Refuse a value that is too long, or that its KMS key cannot encrypt."""
+    text = call.get("SecretString")
+    if text is None:
         return
+    if len(text.encode()) > MAX_VALUE_BYTES:
+        raise Refused(
+            "ValidationException",
+            "1 validation error detected: Value at 'secretString' failed to satisfy constraint: Member must have "
+            f"length less than or equal to {MAX_VALUE_BYTES}",
+        )
     key = call.get("KmsKeyId")
     if not key and call.operation != "CreateSecret":
         key = _key_of_secret(call)

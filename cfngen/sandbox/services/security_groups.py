@@ -21,8 +21,10 @@ SOURCE_PARAMETERS = {"IpRanges": "CidrIp", "UserIdGroupPairs": "GroupId", "Prefi
 
 @rule("ec2", "CreateSecurityGroup")
 def check_name_of_a_group(call: PendingCall) -> None:
-    """Refuse duplicate names, an unknown VPC, and a group beyond the quota."""
+    """Refuse reserved and duplicate names, an unknown VPC, and a group beyond the quota."""
     name, vpc = str(call.get("GroupName", "")), call.get("VpcId")
+    if name.lower().startswith("sg-"):
+        raise invalid_value(f"Invalid value '{name}' for groupName. It must not begin with sg-")
     if vpc and vpc not in call.backend.vpcs:
         raise Refused("InvalidVpcID.NotFound", f"The vpc ID '{vpc}' does not exist")
     if any(group.name == name for group in call.backend.groups[vpc or call.backend.default_vpc.id].values()):
@@ -39,6 +41,8 @@ def check_rules_of_a_group(call: PendingCall) -> None:
     if group is None:
         return  # moto finds it by name, or refuses
     requested = [rule_key for permission in call.get("IpPermissions", []) for rule_key in _rule_keys(permission)]
+    if not requested:
+        raise Refused("MissingParameter", "The request must contain a source or a destination of the rule")
     for rule_key in requested:
         _check_ports(rule_key.protocol, rule_key.from_port, rule_key.to_port)
         _check_source(backend, group, rule_key.source_kind, rule_key.source)
@@ -124,12 +128,16 @@ def _protocol_number(value: object) -> str:
 
 
 def _check_ports(protocol: str, first: int | None, last: int | None) -> None:
-    """Refuse a protocol with ports without them, and ports out of range."""
+    """Refuse an unknown protocol, and ports out of range; for ICMP, `first` is the type and `last` the code."""
+    if not protocol.removeprefix("-").isdecimal() or not -1 <= int(protocol) <= 255:
+        raise invalid_value(f"Invalid value '{protocol}' for IP protocol. Unknown protocol.")
     if protocol in PROTOCOLS_WITH_PORTS:
         if first is None or last is None:
             raise invalid_value("Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.")
         if first not in VALID_PORTS or last not in VALID_PORTS or first > last:
             raise invalid_value(f"Invalid TCP/UDP port range ({first}:{last})")
+    elif protocol == ICMP and any(number is None or not -1 <= number <= 255 for number in (first, last)):
+        raise invalid_value(f"ICMP type ({first}) or code ({last}) is out of range")
 
 
 def _check_source(backend: MotoBackend, group: MotoModel, source_kind: str, source: str) -> None:

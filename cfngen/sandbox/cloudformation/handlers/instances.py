@@ -70,7 +70,7 @@ class NetworkInterface(Handler):
 
 
 class ElasticIp(Handler):
-    supported_properties = frozenset({"Domain", "Tags"})
+    supported_properties = frozenset({"Domain=vpc", "Tags"})
     never_updated_properties = frozenset({"Domain"})
 
     def create(self, call: HandlerCall) -> CreatedResource:

@@ -29,7 +29,7 @@ class Bucket(Handler):
     supported_properties = frozenset({
         "BucketEncryption.ServerSideEncryptionConfiguration.ServerSideEncryptionByDefault.SSEAlgorithm=AES256",
         *within("LifecycleConfiguration.Rules", LIFECYCLE_RULE_KEYS).split(),
-        "OwnershipControls", "PublicAccessBlockConfiguration", "Tags",
+        "OwnershipControls.Rules.ObjectOwnership=BucketOwnerEnforced", "PublicAccessBlockConfiguration", "Tags",
     })  # fmt: skip
 
     def create(self, call: HandlerCall) -> CreatedResource:

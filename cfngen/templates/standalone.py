@@ -60,23 +60,9 @@ def build(cluster: Cluster, stacks: Sequence[Stack], documents: Sequence[Documen
     body = _body_without_resources(cluster, wiring)
     body["Resources"] = resources
     body["Outputs"] = {**outputs, **{output.title: as_json(output) for output in reference_outputs(cluster)}}
-    if len(resources) > MAX_RESOURCES or _length(body) > MAX_BYTES:
+    if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=2)) > MAX_BYTES:
         return None
     return Document(STANDALONE, body, module=__name__)
-
-
-def _length(body: TemplateBody) -> int:
-    """Return the length of `json.dumps(body, indent=2)`, which indents slowly."""
-    return len(json.dumps(body, separators=(",", ": "))) + _white_space(body)
-
-
-def _white_space(value: object, depth: int = 0) -> int:
-    """Return how many line ends and spaces before lines the indented JSON of a value has."""
-    if not value or not isinstance(value, (dict, list)):
-        return 0
-    items = value.values() if isinstance(value, dict) else value
-    before_items = len(value) * (3 + 2 * depth)
-    return before_items + 1 + 2 * depth + sum(_white_space(item, depth + 1) for item in items)
 
 
 def _body_without_resources(cluster: Cluster, wiring: Wiring) -> TemplateBody:

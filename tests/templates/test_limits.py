@@ -9,7 +9,6 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.problems import ClusterFileError
-from cfngen.templates import standalone
 
 POLICY = "arn:aws:iam::123456789012:policy/organisation/unit/" + "p" * 60
 ALLOWED = [f"203.0.113.{index}/32" for index in range(10)]
@@ -84,12 +83,6 @@ def test_the_flat_template_may_have_five_hundred_resources_and_not_one_more(temp
     over = templates(with_sources(400 + short + 1)).bodies
     assert "standalone" not in over
     assert "cluster" in over, "nested stacks are left"
-
-
-@pytest.mark.parametrize("part", [{}, [], {"a": {}, "b": [[], [1, {"é\n": None}]]}, {"a": [True, "\u2028"]}])
-def test_a_template_is_as_long_as_its_indented_text(templates: Any, part: Any) -> None:
-    body = {**templates({})["standalone"], "Metadata": part}
-    assert standalone._length(body) == len(json.dumps(body, indent=2))
 
 
 ROLE, MANAGED = 10_240, 6_144  # characters without white space: "IAM and AWS STS quotas", IAM User Guide

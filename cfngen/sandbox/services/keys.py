@@ -34,7 +34,8 @@ def check_key_policy(call: PendingCall) -> None:
         raise Refused(NOT_MODELLED, "the emulator does not model such a key policy")
     if list(policy_documents.missing_principals(document, call.region)):
         raise Refused(MALFORMED_POLICY, "Policy contains a statement with one or more invalid principals.")
-    if not _lets_caller_change_policy(policy_documents.statements(document)):
+    statements = policy_documents.statements(document)
+    if not call.get("BypassPolicyLockoutSafetyCheck") and not _lets_caller_change_policy(statements):
         raise Refused(MALFORMED_POLICY, "The new key policy will not allow you to update the key policy in the future.")
 
 

@@ -87,7 +87,7 @@ def test_who_may_not_simulate_is_told_and_may_deploy() -> None:
 def test_the_printed_permissions_suffice_to_deploy_without_a_word_about_iam() -> None:
     cluster = golden(PROFILES)
     everybody = {grant.name: grant for grant in grants(cluster, scope_of(cluster, account="123456789012"))}
-    policies = [policy.document for name in ("operator", "execution") for policy in everybody[name].policies]
+    policies = [policy.document for name in ("operator", "bucket", "execution") for policy in everybody[name].policies]
     with cloud_of(cluster) as cloud, cloud.permissions.enforcing(*policies) as credentials:
         account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
         operator = Operator(cloud)

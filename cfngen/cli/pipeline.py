@@ -28,7 +28,7 @@ no_cache_option = Option(
     "use_lint_cache",
     is_flag=True,
     callback=lambda context, parameter, no_cache: not no_cache,
-    help="Lint again; ignore the cached results of earlier runs.",
+    help="Generate and lint again; ignore what earlier runs have kept.",
 )
 """The option --no-cache.
 

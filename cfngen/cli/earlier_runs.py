@@ -71,7 +71,9 @@ class EarlierRun:
 
         if any(_digest(path) != digest for path, digest in loaded.digests.items()):
             return
-        variables = [name for each in VARIABLES.values() for name in (each.name, *each.old_names, *each.patterns)]
+        variables = [
+            name for variable in VARIABLES.values() for name in (variable.name, *variable.old_names, *variable.patterns)
+        ]
         content = {
             "digests": {str(path): digest for path, digest in loaded.digests.items()},
             "variables": variables,

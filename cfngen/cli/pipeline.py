@@ -32,8 +32,8 @@ no_cache_option = Option(
 )
 """The option --no-cache.
 
-A command receives it as the argument `use_lint_cache`, which is True without the option: lint then uses the cached
-results of earlier runs.
+A command receives it as the argument `use_lint_cache`, which is True without the option: what earlier runs have
+kept is used then.
 """
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.tag_keys import CLUSTER
 from cfngen.cluster.network.existing_parts import existing_group, existing_groups
 from cfngen.cluster.network.topology import (
     created_subnets,
@@ -22,7 +21,13 @@ from cfngen.cluster.network.topology import (
 )
 from cfngen.cluster.sections.references import known_id
 from cfngen.cluster.security_groups.rules import used_roles
-from cfngen.permissions.scope import Scope, if_request_sets_cluster_tag, if_resource_has_tag, unless_of_another_cluster
+from cfngen.permissions.scope import (
+    Scope,
+    if_request_claims_untagged,
+    if_request_sets_cluster_tag,
+    if_resource_has_tag,
+    unless_of_another_cluster,
+)
 from cfngen.permissions.statements import Condition, Statement, allow
 
 # The actions that create resources, by type.
@@ -210,7 +215,7 @@ def tag_new_statements(scope: Scope, *resource_types: str, sid: str = "TagNew") 
             sid=sid,
             actions="ec2:CreateTags",
             resources=scope.ec2_arns(*(f"{resource_type}/*" for resource_type in resource_types)),
-            condition={**if_request_sets_cluster_tag(scope), "Null": {f"aws:ResourceTag/{CLUSTER}": "true"}},
+            condition=if_request_claims_untagged(scope),
         )
     ]
 

@@ -311,6 +311,11 @@ def if_request_sets_cluster_tag(scope: Scope) -> Condition:
     return {"StringLike": {f"aws:RequestTag/{CLUSTER}": scope.cluster}}
 
 
+def if_request_claims_untagged(scope: Scope) -> Condition:
+    """Return the IAM condition that a request sets the cluster's tag on a resource that no cluster has tagged."""
+    return {**if_request_sets_cluster_tag(scope), "Null": {f"aws:ResourceTag/{CLUSTER}": "true"}}
+
+
 _RANDOM_LENGTH = 13
 
 

@@ -15,7 +15,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.tag_keys import CLUSTER
 from cfngen.permissions.ec2_resources import ec2_statements, tag_new_statements
 from cfngen.permissions.role_changes import role_statements
-from cfngen.permissions.scope import Scope, if_request_sets_cluster_tag, if_resource_has_tag, unless_of_another_cluster
+from cfngen.permissions.scope import Scope, if_request_claims_untagged, if_resource_has_tag, unless_of_another_cluster
 from cfngen.permissions.statements import Statement, allow
 
 
@@ -115,7 +115,7 @@ def _secret_statements(scope: Scope) -> list[Statement]:
             sid="TagNewSecrets",
             actions="secretsmanager:TagResource",
             resources=scope.secret_arns,
-            condition={**if_request_sets_cluster_tag(scope), "Null": {f"aws:ResourceTag/{CLUSTER}": "true"}},
+            condition=if_request_claims_untagged(scope),
         ),
         allow(
             sid="OwnSecrets",
@@ -166,7 +166,7 @@ def _key_statements(scope: Scope) -> list[Statement]:
             sid="TagNewKeys",
             actions="kms:TagResource",
             resources=scope.kms_key_arns,
-            condition={**if_request_sets_cluster_tag(scope), "Null": {f"aws:ResourceTag/{CLUSTER}": "true"}},
+            condition=if_request_claims_untagged(scope),
         ),
         allow(
             sid="OwnKeys",

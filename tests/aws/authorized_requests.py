@@ -11,6 +11,7 @@ Keys: `aws:ResourceTag`, `aws:RequestTag` and `aws:TagKeys` of EC2, IAM and Secr
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -71,39 +72,39 @@ def _types(action: str) -> tuple[str, ...]:
 def _of_ec2(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
     action, in_region = f"ec2:{operation}", {"aws:requestedregion": [region]}
     types = _types(action)
-    named = [(ID_TYPES[each.partition("-")[0]], each) for each in _ids(parameters, region)]
+    named = [(ID_TYPES[name.partition("-")[0]], name) for name in _ids(parameters, region)]
     if operation in ("CreateTags", "DeleteTags"):
         in_region |= _request_tags(parameters.get("Tags") or ())
-    found = [(kind, each) for kind, each in named if {kind, f"{kind}*"} & {*types} or operation.endswith("Tags")]
-    for kind, each in found:
-        tags = get_backend("ec2")[ACCOUNT][region].describe_tags(filters={"resource-id": [each]})
+    existing = [(kind, name) for kind, name in named if {kind, f"{kind}*"} & {*types} or operation.endswith("Tags")]
+    for kind, name in existing:
+        tags = get_backend("ec2")[ACCOUNT][region].describe_tags(filters={"resource-id": [name]})
         context = {f"aws:resourcetag/{tag['key'].lower()}": [tag["value"]] for tag in tags}
-        yield AuthorizedRequest(action, _ec2_arn(kind, each, region), {**in_region, **context, **_vpc(each, region)})
+        yield AuthorizedRequest(action, _ec2_arn(kind, name, region), {**in_region, **context, **_vpc(name, region)})
     specifications = {
         specification["ResourceType"]: _request_tags(specification.get("Tags") or ())
         for specification in parameters.get("TagSpecifications") or ()
     }
-    new = [kind.rstrip("*") for kind in types if kind.endswith("*") and kind.rstrip("*") not in dict(found)]
+    new = [kind.rstrip("*") for kind in types if kind.endswith("*") and kind.rstrip("*") not in dict(existing)]
     for kind in new:
         yield AuthorizedRequest(action, _ec2_arn(kind, "*", region), {**in_region, **specifications.get(kind, {})})
     for kind, tags in specifications.items():
         context = {**in_region, **tags, "ec2:createaction": [operation]}
         yield AuthorizedRequest("ec2:CreateTags", _ec2_arn(kind, "*", region), context)
-    if not found and not new:
+    if not existing and not new:
         yield AuthorizedRequest(action, "*", in_region)
 
 
 def _ids(parameters: Mapping[str, Any], region: str) -> Iterator[str]:
     """Yield the ids that a call names, and those of the resources that an association is of."""
-    values = (each for value in parameters.values() for each in (value if isinstance(value, list) else [value]))
+    lists = (value if isinstance(value, list) else [value] for value in parameters.values())
     if "KeyName" in parameters and "PublicKeyMaterial" not in parameters:
         yield from (pair.id for pair in get_backend("ec2")[ACCOUNT][region].describe_key_pairs([parameters["KeyName"]]))
-    for each in values:
-        found = ID.fullmatch(each) if isinstance(each, str) else None
-        if found and found[1] in ID_TYPES:
-            yield each
-        elif found:
-            yield from _associated(each, region)
+    for name in itertools.chain.from_iterable(lists):
+        match = ID.fullmatch(name) if isinstance(name, str) else None
+        if match and match[1] in ID_TYPES:
+            yield name
+        elif match:
+            yield from _associated(name, region)
 
 
 def _associated(association: str, region: str) -> Iterator[str]:
@@ -112,11 +113,11 @@ def _associated(association: str, region: str) -> Iterator[str]:
         if address.association_id == association:
             yield from (address.allocation_id, address.eni.id)
     for table in backend.route_tables.values():
-        for each in table.associations:
-            if each["RouteTableAssociationId"] == association:
-                yield from (table.id, each["SubnetId"])
+        for attached in table.associations:
+            if attached["RouteTableAssociationId"] == association:
+                yield from (table.id, attached["SubnetId"])
     for vpc in backend.vpcs.values():
-        if association in [each["association_id"] for each in vpc.cidr_block_association_set]:
+        if association in [block["association_id"] for block in vpc.cidr_block_association_set]:
             yield vpc.id
 
 
@@ -126,9 +127,9 @@ def _vpc(resource_id: str, region: str) -> Context:
     if resource_id.startswith("rtb-"):
         vpc = backend.route_tables[resource_id].vpc_id
     elif resource_id.startswith("sg-"):
-        vpc = next((each[resource_id].vpc_id for each in backend.groups.values() if resource_id in each), "")
+        vpc = next((groups[resource_id].vpc_id for groups in backend.groups.values() if resource_id in groups), "")
     elif resource_id.startswith("subnet-"):
-        vpc = next((each[resource_id].vpc_id for each in backend.subnets.values() if resource_id in each), "")
+        vpc = next((zone[resource_id].vpc_id for zone in backend.subnets.values() if resource_id in zone), "")
     elif resource_id.startswith("eni-") and resource_id in backend.enis:
         vpc = backend.enis[resource_id].subnet.vpc_id
     else:
@@ -146,7 +147,7 @@ def _of_iam(operation: str, parameters: Mapping[str, Any], region: str) -> Itera
     kinds = {kind.rstrip("*") for kind in _types(f"iam:{operation}")}
     if "RoleName" in parameters and "role" in kinds:
         name = parameters["RoleName"]
-        role = next((each for each in backend.get_roles() if each.name == name), None)
+        role = next((role for role in backend.get_roles() if role.name == name), None)
         boundary = parameters.get("PermissionsBoundary") or (role.permissions_boundary_arn if role else "")
         context = {
             **in_region,
@@ -162,7 +163,7 @@ def _of_iam(operation: str, parameters: Mapping[str, Any], region: str) -> Itera
         profile = f"arn:aws:iam::{ACCOUNT}:instance-profile/{parameters['InstanceProfileName']}"
         yield AuthorizedRequest(f"iam:{operation}", profile, in_region)
         if operation == "AddRoleToInstanceProfile":
-            role = next(each for each in backend.get_roles() if each.name == parameters["RoleName"])
+            role = next(role for role in backend.get_roles() if role.name == parameters["RoleName"])
             yield AuthorizedRequest("iam:PassRole", role.arn, {"iam:passedtoservice": ["ec2.amazonaws.com"]})
     else:
         yield AuthorizedRequest(f"iam:{operation}", "*", in_region)
@@ -189,5 +190,5 @@ def _of_secrets(operation: str, parameters: Mapping[str, Any], region: str) -> A
 
 
 def _request_tags(tags: Any) -> Context:
-    found = {f"aws:requesttag/{tag['Key'].lower()}": [tag.get("Value", "")] for tag in tags}
-    return {**found, "aws:tagkeys": [tag["Key"] for tag in tags]} if found else {}
+    values = {f"aws:requesttag/{tag['Key'].lower()}": [tag.get("Value", "")] for tag in tags}
+    return {**values, "aws:tagkeys": [tag["Key"] for tag in tags]} if values else {}

@@ -63,8 +63,8 @@ def _launched(
     def resources() -> Resources:
         before()
         own = {"ImageId": _image(**(image or {})), "InstanceType": "t3.medium", **data}
-        given = {key: value for key, value in own.items() if value is not None}
-        return {**(others or {}), "Template": _template(**given), "Group": _group(**group)}
+        kept = {key: value for key, value in own.items() if value is not None}
+        return {**(others or {}), "Template": _template(**kept), "Group": _group(**group)}
 
     return Creation(resources, fails="Group")
 

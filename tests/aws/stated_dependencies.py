@@ -63,14 +63,14 @@ class Edge:
 
 def edges(templates: Mapping[str, Any], form: str) -> list[Edge]:
     """One for each pair of types, of those templates that make the cluster in this form."""
-    found: dict[Edge, Edge] = {}
+    first_of_kind: dict[Edge, Edge] = {}
     for name, body in templates.items():
         if (name == "standalone") == (form == "standalone"):
             for logical_id, resource in body["Resources"].items():
                 for needs in _needs(resource):
                     edge = Edge(resource["Type"], body["Resources"][needs]["Type"], logical_id, needs)
-                    found.setdefault(edge, edge)
-    return sorted(found)
+                    first_of_kind.setdefault(edge, edge)
+    return sorted(first_of_kind)
 
 
 def without(templates: Mapping[str, Any], edge: Edge | None) -> dict[str, Any]:

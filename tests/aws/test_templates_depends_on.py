@@ -153,7 +153,7 @@ def life(case: str, form: str, edge: Edge | None, seed: int, overrides: tuple[st
         machines = Watched(before.region)
         machines.cloud, where.cloud.on_launch, where.cloud.on_terminating = where.cloud, machines, machines.leaving
         publish(where, without(where.templates, edge))
-        changed = without({each.name: each.body for each in templates_of(after)}, edge)
+        changed = without({document.name: document.body for document in templates_of(after)}, edge)
         with patch.object(network_interfaces, "free_address", taken_first(masters)):
             yield from created_changed_and_deleted(where, form, machines, changed)
         yield from machines.faults
@@ -166,8 +166,8 @@ def created_changed_and_deleted(where: Account, form: str, machines: Watched, ch
     if "ApiElasticIpAllocationId" not in wanted:
         client("ec2", where.cluster.region).release_address(AllocationId=others["ApiElasticIpAllocationId"])
     usual = {"ApiAllowedCidr": ALLOWED, "TemplateBucket": BUCKET, "TemplatePrefix": PREFIX}
-    given = {key: value for key, value in {**usual, **others}.items() if key in wanted}
-    arguments: dict[str, Any] = {"parameters": given, "capabilities": ["CAPABILITY_IAM"]}
+    parameters = {key: value for key, value in {**usual, **others}.items() if key in wanted}
+    arguments: dict[str, Any] = {"parameters": parameters, "capabilities": ["CAPABILITY_IAM"]}
     stack = where.cloud.wait(where.cloud.create_stack("k8s", url=where.url(form), **arguments))
     yield from failed(stack, "CREATE_COMPLETE")
     publish(where, changed)
@@ -187,7 +187,7 @@ def taken_first(addresses: list[str]) -> Callable[..., str]:
 
     def give(backend: MotoBackend, subnet: MotoModel, **options: bool) -> str:
         block, used = ipaddress.ip_network(subnet.cidr_block), used_addresses(backend, subnet)
-        free = [each for each in addresses if ipaddress.ip_address(each) in block and each not in used]
+        free = [address for address in addresses if ipaddress.ip_address(address) in block and address not in used]
         return free[0] if free else free_address(backend, subnet, **options)
 
     return give
@@ -213,7 +213,7 @@ def stated(case: str, form: str, overrides: tuple[str, ...] = ()) -> list[Edge]:
 @pytest.mark.parametrize(("case", "overrides", "form", "pair"), list(rows()))
 def test_each_is_needed(case: str, overrides: tuple[str, ...], form: str, pair: tuple[str, str]) -> None:
     """Those between a pair of types taken out, a life goes wrong for a seed for which it does not with them."""
-    [dependency] = [each for each in stated(case, form, overrides) if (each.kind, each.needs_kind) == pair]
+    [dependency] = [edge for edge in stated(case, form, overrides) if (edge.kind, edge.needs_kind) == pair]
     seed = next((seed for seed in SEEDS if list(life(case, form, dependency, seed, overrides))), None)
     assert seed, f"{dependency} is needed for nothing"
     assert list(life(case, form, None, seed, overrides)) == []

@@ -52,8 +52,8 @@ def check_policy(call: PendingCall) -> None:
     statements = policy_documents.statements(document)
     if not statements:
         raise Refused(MALFORMED_POLICY, "Missing required field Statement")
-    keys_of_others = [key for each in statements for key in policy_documents.condition_keys(each) if key[:4] != "aws:"]
-    if keys_of_others or not policy_documents.is_of_templates(document):
+    condition_keys = [key for statement in statements for key in policy_documents.condition_keys(statement)]
+    if not all(key.startswith("aws:") for key in condition_keys) or not policy_documents.is_of_templates(document):
         raise Refused(NOT_MODELLED, "the emulator does not model such a bucket policy")
     for statement in statements:
         _check_statement(statement, call.get("Bucket"), policy_documents.partition(call.region))

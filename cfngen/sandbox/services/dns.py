@@ -114,8 +114,8 @@ def _invalid(message: str) -> Refused:
 def _check_form(action: str, record: JsonObject) -> None:
     """Refuse a record that has neither a target nor both a TTL and values, and a target with one of them."""
     is_alias = bool(record.get("AliasTarget"))
-    given = ["TTL" in record, bool(record.get("ResourceRecords"))]
-    has_values = any(given) if is_alias else all(given)
+    parts = ["TTL" in record, bool(record.get("ResourceRecords"))]
+    has_values = any(parts) if is_alias else all(parts)
     if not 0 <= int(record.get("TTL", 0)) <= MAX_TTL:
         raise Refused("InvalidInput", f"Invalid TTL {record['TTL']}: it is between 0 and {MAX_TTL} seconds")
     if has_values == is_alias:

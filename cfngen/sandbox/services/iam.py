@@ -191,15 +191,15 @@ def check_profile(region: str, reference: Mapping[str, str], *, must_be_seen: bo
         reference: the instance profile's `Arn` or its `Name`, as in RunInstances and in launch templates; may be empty.
         must_be_seen: refuse it, too, while other services do not see its last change.
     """
-    given = [(key, value) for key, value in reference.items() if value]
-    if not given:
+    names = [(key, value) for key, value in reference.items() if value]
+    if not names:
         return
-    if len(given) > 1:
+    if len(names) > 1:
         raise Refused(
             "InvalidParameterCombination",
             "The parameter 'iamInstanceProfile.name' may not be used in combination with 'iamInstanceProfile.arn'",
         )
-    [(key, identifier)] = given
+    [(key, identifier)] = names
     backend = policy_documents.iam_backend(region)
     profile = _find_profile(region, key, identifier)
     if profile is None or (must_be_seen and not _has_propagated(region, backend, profile.name)):

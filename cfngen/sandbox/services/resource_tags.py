@@ -44,7 +44,7 @@ def _check_exists(backend: MotoBackend, resource: str) -> None:
     """Refuse what is deleted, of the types of which moto does not see that."""
     if resource.startswith("vpce-") and resource not in backend.vpc_end_points:
         raise Refused("InvalidVpcEndpointId.NotFound", f"The Vpc Endpoint Id '{resource}' does not exist")
-    if resource.startswith("eipalloc-") and resource not in {each.allocation_id for each in backend.addresses}:
+    if resource.startswith("eipalloc-") and resource not in {address.allocation_id for address in backend.addresses}:
         raise Refused("InvalidAllocationID.NotFound", f"The allocation ID '{resource}' does not exist")
 
 

@@ -10,6 +10,7 @@ import itertools
 import os
 import pickle
 import re
+import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -209,3 +210,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             numbers[name] += 1
     for module in {id(module): module for item in items if (module := getattr(item, "module", None))}.values():
         module.__dict__.setdefault("all", all_of_some)
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures open accounts
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let moto draw the same ids in every run of a test: it lists resources in the order of their ids."""
+    if "moto" in sys.modules:
+        from moto.moto_api._internal import mock_random
+
+        mock_random.seed(item.nodeid)

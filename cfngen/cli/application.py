@@ -22,7 +22,7 @@ from cfngen.cli.usage import SuggestingGroup
 COMMANDS = (
     "init", "templates", "lint", "graph", "userdata", "config", "schema", "permissions", "check", "plan",
     "deploy", "watch", "events", "status", "validate", "kubeconfig", "etcd", "replace", "pause", "resume",
-    "rollback", "delete", "rehearse", "sandbox", "completion", "version",
+    "rollback", "delete", "rehearse", "sandbox", "kind", "completion", "version",
 )  # fmt: skip
 GETTING_STARTED_HELP = """\b
 Getting started:

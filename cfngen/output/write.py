@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cfngen.output.directory import OutputError, files_by_cfngen, read, stale_files
+from cfngen.output.readme import MARKER, README
 
 _WORK_DIRECTORY_PATTERN = re.compile(r"\.cfngen-[0-9a-f]{16}")
 # Age from which a work directory counts as left behind by a killed run. It is far longer than a run takes; a younger
@@ -57,6 +58,7 @@ def write(directory: Path, files: Mapping[str, bytes]) -> WriteReport:
     """
     if directory.exists() and not directory.is_dir():
         raise OutputError(directory, "is not a directory", hint="Choose another output directory.")
+    _check_purpose(directory, files)
     written_by_cfngen = files_by_cfngen(directory)
     current_contents = {path: read(directory / path) for path in files}
     for path, content in current_contents.items():
@@ -81,6 +83,21 @@ def write(directory: Path, files: Mapping[str, bytes]) -> WriteReport:
             directory_change.clean_up()
     _remove_abandoned(directory)
     return WriteReport(changed_paths, tuple(sorted(files.keys() - set(changed_paths))), stale_paths)
+
+
+def _check_purpose(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Raise OutputError if cfngen has written files for another purpose there, which would count as stale."""
+    current_lines, new_lines = (read(directory / README) or b"").splitlines(), files.get(README, b"").splitlines()
+    if (
+        len(current_lines) > 1
+        and current_lines[0] == MARKER.encode()
+        and new_lines[1:2] not in ([], current_lines[1:2])
+    ):
+        raise OutputError(
+            directory,
+            f"holds other files of cfngen ({current_lines[1].decode().removeprefix('# ')}), which would be removed",
+            hint="Choose another directory.",
+        )
 
 
 def _remove_abandoned(directory: Path) -> None:

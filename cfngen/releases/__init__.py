@@ -169,3 +169,29 @@ def master_tools(architecture: str) -> tuple[Asset, ...]:
         for path, sha256 in _components()[component]["versions"][version].items()
         if architecture in path
     )
+
+
+@dataclass(frozen=True)
+class KindImage:
+    """The image of kind's nodes for a minor version of Kubernetes.
+
+    Attributes:
+        reference: the image with its digest, e.g. `kindest/node:v1.36.4@sha256:…`.
+        kubernetes_version: exact version that it runs; its patch may differ from the cluster's.
+        kind_version: the release of kind that the image was published with; older ones may not start it.
+    """
+
+    reference: str
+    kubernetes_version: str
+    kind_version: str
+
+
+def kind_image(version: str) -> KindImage:
+    """Return the image of kind's nodes for a Kubernetes version that `exact_version` accepts.
+
+    Raises:
+        UnknownReleaseError: the version is not in the catalogue.
+    """
+    catalogue: dict[str, Any] = json.loads(resources.files(__name__).joinpath("kind.json").read_text(encoding="utf-8"))
+    reference = catalogue["nodeImages"][exact_version(version).rpartition(".")[0]]
+    return KindImage(reference, reference.partition(":v")[2].partition("@")[0], catalogue["kind"])

@@ -25,7 +25,7 @@ FIRST_PAGES = ("README.md", "docs/start/first-deployment.md", "cfngen --help")
 # What a line of code begins with if it is a command. Of text in a line, the name of a program alone is no command.
 PROGRAMS = re.compile(
     r"(?:\$ )?(?:[A-Z][A-Z_]*=\S+ )*(?:\(umask \d+; )?(?:sudo (?:-i )?)?(?:\.venv/bin/)?"
-    r"(?:cfngen|cfn-lint|make|aws|kubectl|helm|pipx|uv|pip|curl|git|ssh|eval|echo|export|networkctl|crictl|ip"
+    r"(?:cfngen|cfn-lint|make|aws|kubectl|helm|docker|kind|sh|pipx|uv|pip|curl|git|ssh|eval|echo|export|networkctl|crictl|ip"
     r"|[a-z]+ctl|systemctl|kubeadm|ctr|dd|e2fsck|less|rm|cloud-init|\.ci/[a-z-]+|\.|\$EDITOR)(?: |$)"
 )
 CONTINUED = "\\\n    "

@@ -615,6 +615,9 @@ NOT_RUN: Mapping[str, str] = {
     "ssh": "there is no instance to reach",
     "kubectl": "but for `get nodes` on a first page; what it calls is tested in tests/sandbox",
     "helm list": "there is no Helm on this machine",
+    "sh": "there is no docker: tests/kind runs the script",
+    "docker": "it is not on this machine",
+    "kind": "it is not on this machine",
     # On an instance:
     "ip link": "on an instance",
     "systemctl": "on an instance",

@@ -14,7 +14,7 @@ def replace_file(path: Path, text: str, *, private: bool = False) -> None:
     A symbolic link stays, and its target is written.
 
     Args:
-        private: whether only its owner may read the file from now on; otherwise it keeps its permissions.
+        private: whether only its owner may read the file, from its first byte on; otherwise it keeps its permissions.
 
     Raises:
         OSError: the file cannot be written.
@@ -34,6 +34,25 @@ def replace_file(path: Path, text: str, *, private: bool = False) -> None:
     except BaseException:
         with suppress(OSError):
             Path(temporary).unlink()
+        raise
+
+
+def create_private_file(path: Path, text: str) -> None:
+    """Write a new file in UTF-8 that only its owner may read, from its first byte on.
+
+    Raises:
+        FileExistsError: the path exists.
+        OSError: the file cannot be written; what was written of it is removed.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
         raise
 
 

@@ -20,6 +20,7 @@ from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, TERMINATED, USAG
 from cfngen.cli.settings import Settings
 from cfngen.cli.usage import message_and_hint
 from cfngen.errors import CfngenError
+from cfngen.masking import mask_secrets
 
 # By the number of an operating system error: what to do about it.
 _OS_ERROR_HINTS = {
@@ -151,9 +152,12 @@ def _report_failure(
 ) -> int:
     """Show an error on standard error, and as JSON if --output is json; return the exit code for its `code`.
 
+    What is secret in it, or in its traceback, is left out: a service may repeat what it was sent.
+
     Args:
         failure: the exception, whose traceback is shown in debug mode; None if it has none worth showing.
     """
+    messages, hint = [mask_secrets(message, os.environ) for message in messages], mask_secrets(hint, os.environ)
     _print_failure(failure, messages, hint, settings)
     exit_code = TERMINATED if settings.terminated else error_exit_code(code)
     if settings.json:
@@ -164,7 +168,8 @@ def _report_failure(
 def _print_failure(failure: BaseException | None, messages: Sequence[str], hint: str, settings: Settings) -> None:
     """Show the messages and the hint, and in debug mode the traceback before them."""
     if settings.debug and failure is not None:
-        echo("".join(traceback.format_exception(failure)), err=True, nl=False, folds=False)
+        trace = mask_secrets("".join(traceback.format_exception(failure)), os.environ)
+        echo(trace, err=True, nl=False, folds=False)
     for message in messages:
         _print_error(message, settings)
     if hint:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cfngen.cluster.paths import Path, dotted
 from cfngen.errors import CfngenError
+from cfngen.masking import mask_secrets
 
 NO_KEY: Path = ()
 """Path of a problem that is not about a key, but about the whole file, a variable or a flag."""
-_PASSWORD = re.compile(r"(://[^\s/:@]*:)[^\s@]+@")
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,10 @@ class Problem:
     def __str__(self) -> str:
         """Return one line such as `cluster.yaml:12: network.subnets[0].cidr: what is wrong; what to do`.
 
-        The password of a URL in a value is left out.
+        What is secret in a value is left out.
         """
         parts = (str(self.source) if self.source else "", dotted(self.path), self.message)
-        return _PASSWORD.sub(r"\1…@", ": ".join(part for part in parts if part))
+        return mask_secrets(": ".join(part for part in parts if part))
 
 
 class ClusterFileError(CfngenError):

@@ -57,7 +57,7 @@ class PagesAccount:
 
     endpoint = "http://127.0.0.1:1"
     pid = 1
-    state = SimpleNamespace(speed=DEFAULT_SPEED, answers=AWS, seed=1)
+    state = SimpleNamespace(speed=DEFAULT_SPEED, answers=AWS, seed=1, token="token")
 
     def __init__(self, patch: pytest.MonkeyPatch, regions: Sequence[str] = REGIONS) -> None:
         self._regions = regions

@@ -38,12 +38,14 @@ def test_what_is_about_a_running_account_starts_none(
 def test_the_environment_names_a_region(
     cfngen: Shell, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], region: str
 ) -> None:
-    running = SimpleNamespace(endpoint="http://127.0.0.1:1", status=Arranged().status)
+    state = SandboxState("http://127.0.0.1:1", 7, "of its starter", 12.0)
+    running = SimpleNamespace(endpoint=state.endpoint, state=state, status=Arranged().status)
     monkeypatch.setattr(process, "start", lambda *_, **__: running)
     ran = cfngen("sandbox", "env", *options)
     assert ran.code == 0
     assert f"export AWS_DEFAULT_REGION={region}\n" in ran.out
     assert "export AWS_ENDPOINT_URL=http://127.0.0.1:1\n" in ran.out
+    assert "export AWS_SESSION_TOKEN='of its starter'\n" in ran.out
 
 
 def test_what_to_install_is_said_as_it_works_in_a_checkout(cfngen: Shell) -> None:

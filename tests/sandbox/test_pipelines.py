@@ -49,6 +49,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[process.
         s3.create_bucket(Bucket="my-templates", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
         variables = {"AWS_ENDPOINT_URL": started.endpoint, "AWS_REGION": "us-west-2", "AWS_DEFAULT_REGION": "us-west-2"}
         keys = {"AWS_ACCESS_KEY_ID": "sandbox", "AWS_SECRET_ACCESS_KEY": "sandbox", "AWS_EC2_METADATA_DISABLED": "true"}
+        keys["AWS_SESSION_TOKEN"] = started.state.token
         yield started, {**own, **variables, **keys, "PYTHONPATH": str(ROOT), "CI": "true"}
     finally:
         process.stop(own)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from parliament import analyze_policy_string
+from requests_of_roles import CLUSTERS
 
 from cfngen import userdata
 
@@ -99,6 +100,20 @@ def test_writes_on_everything_are_bound_to_the_clusters_tag(templates: Any) -> N
             ]
             if writes and statement["Resource"] == ["*"]:
                 assert "KubernetesCluster" in json.dumps(statement.get("Condition")), (role, writes)
+
+
+# What instances do with IAM and STS: Elastic Load Balancing's own role, and a certificate to look at.
+IAM_OF_INSTANCES = {"iam:CreateServiceLinkedRole", "iam:GetServerCertificate", "iam:ListServerCertificates"}
+
+
+@pytest.mark.parametrize("configuration", [*CONFIGURATIONS, CLUSTERS["full"]])
+def test_instances_make_and_change_no_role(templates: Any, configuration: dict[str, Any]) -> None:
+    made = templates(configuration)
+    documents = [each["Properties"]["PolicyDocument"] for each in made.of_type("AWS::IAM::ManagedPolicy").values()]
+    documents += policies(templates, configuration).values()
+    actions = {action for document in documents for each in document["Statement"] for action in each["Action"]}
+    assert {action for action in actions if action.startswith(("iam:", "sts:"))} <= IAM_OF_INSTANCES
+    assert not [action for action in actions if action.startswith(("organizations:", "lambda:", "ec2:RunInstances"))]
 
 
 def test_instances_signal_and_read_only_the_stacks_they_are_in(templates: Any) -> None:

@@ -239,6 +239,26 @@ def test_nodes_do_not_reach_etcd(templates: Any) -> None:
             assert not properties["FromPort"] <= 2379 <= properties["ToPort"], logical_id
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_only_the_clusters_own_groups_and_the_ranges_of_the_api_come_in(templates: Any, shape: str) -> None:
+    """Of another cluster in the same VPC nothing does."""
+    generated = templates(SHAPES[shape])
+    own = [{"Fn::GetAtt": [group, "GroupId"]} for group in generated.of_type("AWS::EC2::SecurityGroup")]
+    rules = {name: rule["Properties"] for name, rule in generated.of_type("AWS::EC2::SecurityGroupIngress").items()}
+    assert rules
+    for logical_id, rule in rules.items():
+        assert not {"SourceSecurityGroupName", "SourcePrefixListId", "CidrIpv6"} & set(rule), logical_id
+        if "SourceSecurityGroupId" in rule:
+            assert rule["SourceSecurityGroupId"] in own, logical_id
+        else:
+            assert (rule["CidrIp"], rule["FromPort"], rule["ToPort"]) == ({"Ref": "ApiAllowedCidr"}, 443, 443)
+    assert not [
+        group
+        for group in generated.of_type("AWS::EC2::SecurityGroup").values()
+        if "SecurityGroupIngress" in group["Properties"]
+    ]
+
+
 def test_every_rule_says_what_it_is_for(templates: Any) -> None:
     generated = templates({"ssh": {"keyName": "k", "allowedCidrs": ["203.0.113.0/24"]}})
     rules = [rule["Properties"] for rule in generated.of_type("AWS::EC2::SecurityGroupIngress").values()]

@@ -123,9 +123,9 @@ class NoSandboxError(CfngenError):
 def command() -> None:
     """An emulated AWS account on this machine, to try cfngen at no cost: stacks are created and instances boot.
 
-    `--sandbox` starts it automatically. It listens on the loopback address only, loses everything when it is stopped,
-    and stops after an hour without use. After that, commands with `--sandbox` fail until you start a new, empty one
-    with `cfngen sandbox start`.
+    `--sandbox` starts it automatically. It listens on the loopback address only, answers only to who started it, loses
+    everything when it is stopped, and stops after an hour without use. After that, commands with `--sandbox` fail until
+    you start a new, empty one with `cfngen sandbox start`.
 
     It needs additional packages: in a checkout, run `make sandbox` or `pip install '.[sandbox]'`. `pipx install
     '.[sandbox]'` and `uv tool install '.[sandbox]'` work, too.
@@ -337,16 +337,20 @@ def heal(region: str) -> None:
 )
 @_cluster_options
 def env(cluster: _Cluster) -> None:
-    """Print the environment that points the AWS CLI and other programs at the sandbox; start it if necessary."""
+    """Print the environment that points the AWS CLI and other programs at the sandbox; start it if necessary.
+
+    It includes the sandbox's token, without which the sandbox refuses requests.
+    """
     from cfngen.sandbox.process import running
 
     sandbox = running.start(os.environ)
     region = cluster.region(sandbox.status())
     environment = {
         "AWS_ENDPOINT_URL": sandbox.endpoint,
-        # The sandbox accepts any credentials.
+        # The sandbox accepts any keys, but answers only to its token.
         "AWS_ACCESS_KEY_ID": "sandbox",
         "AWS_SECRET_ACCESS_KEY": "sandbox",
+        "AWS_SESSION_TOKEN": sandbox.state.token,
         "AWS_DEFAULT_REGION": region,
         "AWS_EC2_METADATA_DISABLED": "true",
     }

@@ -22,6 +22,7 @@ from cfngen.cluster.checks import (
     placement,
     roles,
     routes,
+    secret_values,
     security_groups,
     service_accounts,
     sizes,
@@ -58,6 +59,7 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
     *group_updates.PROBLEM_CHECKS,
     *addons.PROBLEM_CHECKS,
     *naming.CHARACTER_CHECKS,
+    *secret_values.PROBLEM_CHECKS,
 )
 # Checks of what works but may not be intended; their problems are warnings.
 WARNING_CHECKS: tuple[Check, ...] = (

@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from cfngen import __version__
+from cfngen.atomic_files import create_private_file
 from cfngen.deploy.access.certificates import KeyPair
 from cfngen.errors import CfngenError
 
@@ -233,7 +234,7 @@ def _make_ssl_context(ca_certificate: str, client: KeyPair) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=ca_certificate)
     with tempfile.TemporaryDirectory(prefix="cfngen-") as directory:  # only its owner may enter it
         file = Path(directory) / "client.pem"
-        file.write_bytes(client.certificate.encode() + encrypted_key)
+        create_private_file(file, client.certificate + encrypted_key.decode())
         context.load_cert_chain(file, password=password)
     return context
 

@@ -100,6 +100,7 @@ class PrivateNetwork:
     Attributes:
         table_by_subnet: id of the route table that each subnet should use.
         nat_gateway_ids: the NAT gateways of the stacks, and the existing ones that the cluster uses.
+        region: where it is.
     """
 
     nat_gateways: tuple[NatGatewayView, ...] = ()
@@ -107,6 +108,7 @@ class PrivateNetwork:
     tables: tuple[RouteTableView, ...] = ()
     table_by_subnet: Mapping[str, str] = field(default_factory=dict)
     nat_gateway_ids: frozenset[str] = frozenset()
+    region: str = ""
 
 
 def read_private_network(
@@ -145,6 +147,7 @@ def read_private_network(
         ),
         table_by_subnet=_table_by_subnet(ids, stack.values),
         nat_gateway_ids=frozenset(gateway_by_name.values()),
+        region=account.region,
     )
 
 

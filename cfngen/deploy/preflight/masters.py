@@ -37,7 +37,7 @@ class AddressesInUseError(CfngenError):
 
     code = "address-in-use"
 
-    def __init__(self, used_addresses: Sequence[UsedAddress]) -> None:
+    def __init__(self, used_addresses: Sequence[UsedAddress], region: str) -> None:
         self.holders = {used.address: describe_holder(used.interface) for used in used_addresses}
         sentences = [
             f"master {used.master_letter} needs the address {used.address}, which {self.holders[used.address]} uses"
@@ -47,7 +47,8 @@ class AddressesInUseError(CfngenError):
         subnet, cidr = used_addresses[0].interface.get("SubnetId", ""), f"{used_addresses[0].address}/32"
         # One literal, since the tests read the commands of the AWS CLI from the source.
         command = (
-            f"aws ec2 create-subnet-cidr-reservation --subnet-id {subnet} --reservation-type explicit --cidr {cidr}"
+            f"aws ec2 create-subnet-cidr-reservation --region {region} --subnet-id {subnet} "
+            f"--reservation-type explicit --cidr {cidr}"
         )
         super().__init__(
             f"nothing was changed, since the deployment would fail: {'; '.join(sentences)}",
@@ -89,7 +90,7 @@ def check(
         != used.interface["NetworkInterfaceId"]
     ]
     if conflicts:
-        raise AddressesInUseError(conflicts)
+        raise AddressesInUseError(conflicts, account.region)
 
 
 def _letters_by_new_address(cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> dict[str, str]:

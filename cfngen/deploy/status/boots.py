@@ -23,10 +23,17 @@ class Boots:
     Attributes:
         now: the time; None if nothing was read.
         consoles: the ends of their console outputs, by instance id.
+        region: where the instances are.
     """
 
     now: datetime | None = None
     consoles: Mapping[str, ConsoleExcerpt] = field(default_factory=dict)
+    region: str = ""
+
+    def console_hint(self, instance: InstanceView) -> str:
+        """Return where the boot log of an instance is: the command that shows it."""
+        command = f"aws ec2 get-console-output --latest --output text --region {self.region} --instance-id"
+        return f"its boot log: {command} {instance.id}"
 
     def describe(self, instance: InstanceView) -> str:
         """Return when an instance was launched, how long a boot takes, and where it is; empty if nothing is known."""
@@ -108,7 +115,7 @@ def read_boots(account: Account, groups: Iterable[GroupView], node_ids: Iterable
         instance.id: read_instance_console(account, instance.id, instance.state)
         for instance in instances[:MAX_INSTANCES]
     }
-    return Boots(account.clock.now(), consoles)
+    return Boots(account.clock.now(), consoles, account.region)
 
 
 def _minutes(seconds: float) -> str:

@@ -221,7 +221,7 @@ def _group_problems(group: GroupView, nodes: dict[str, Node] | None, boots: Boot
     if group.in_service < group.desired:
         hint: Hint = (
             "the group's scaling activities show why: aws autoscaling describe-scaling-activities "
-            f"--auto-scaling-group-name {group.id}"
+            f"--region {boots.region} --auto-scaling-group-name {group.id}"
         )
         if group.role == "master" and not group.instances:
             hint = CommandText(
@@ -245,8 +245,7 @@ def _group_problems(group: GroupView, nodes: dict[str, Node] | None, boots: Boot
 def _node_problems(group: GroupView, instance: InstanceView, node: Node | None, boots: Boots) -> Iterator[Problem]:
     new_instance = CommandText("; ", SuggestedCommand(f"replace {instance.id}"), " launches another one.")
     if node is None:
-        console = f"its boot log: aws ec2 get-console-output --latest --output text --instance-id {instance.id}"
-        hint: Hint = boots.advise(instance, CommandText(console, new_instance))
+        hint: Hint = boots.advise(instance, CommandText(boots.console_hint(instance), new_instance))
         text = f"of {group.title} is in service, but has no Node in the cluster"
         yield Problem("instance", instance.id, text, detail=boots.describe(instance), hint=hint)
     elif not node.ready:
@@ -308,7 +307,8 @@ def _route_problems(state: ClusterState, nodes: dict[str, Node]) -> Iterator[Pro
         if route.instance in nodes or (member and member.leaving):
             continue
         delete_command = (
-            f"aws ec2 delete-route --route-table-id {route.table} --destination-cidr-block {route.destination}"
+            f"aws ec2 delete-route --region {state.boots.region} --route-table-id {route.table} "
+            f"--destination-cidr-block {route.destination}"
         )
         if member:
             # While a master is being replaced, the route exists before its new Node.

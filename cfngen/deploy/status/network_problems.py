@@ -52,7 +52,9 @@ def _nat_gateway_problem(gateway: NatGatewayView, network: PrivateNetwork) -> Pr
         return Problem("natGateway", gateway.id, f"is {gateway.state}", hint=hint)
     text = f"is {gateway.state}" if gateway.state else "does not exist any more"
     tables = [table.id for table in network.tables if gateway.id in (table.target, table.expected_target)]
-    replace_routes = " and ".join(_route_command("replace-route", table, "--nat-gateway-id nat-…") for table in tables)
+    replace_routes = " and ".join(
+        _route_command(network, "replace-route", table, "--nat-gateway-id nat-…") for table in tables
+    )
     then = f"; then with its id: {replace_routes}" if replace_routes else ""
     with_address = f" with the Elastic IP {gateway.elastic_ip}" if gateway.elastic_ip else ""
     subnet = gateway.subnet or "subnet-…"
@@ -62,7 +64,7 @@ def _nat_gateway_problem(gateway: NatGatewayView, network: PrivateNetwork) -> Pr
         f"{text}: instances that use it reach nothing outside of the VPC",
         detail=gateway.failure,
         hint=f"{_REMEDY_BY_FAILURE_CODE.get(gateway.failure_code, '')}create another one{with_address}: aws ec2 "
-        f"create-nat-gateway --subnet-id {subnet} --allocation-id eipalloc-…{then}",
+        f"create-nat-gateway --region {network.region} --subnet-id {subnet} --allocation-id eipalloc-…{then}",
     )
 
 
@@ -90,11 +92,14 @@ def _route_problems(table: RouteTableView, network: PrivateNetwork) -> Iterator[
     target_id = table.expected_target or ("nat-…" if is_nat else "igw-…")
     option = "--nat-gateway-id" if is_nat else "--gateway-id"
     operation = "replace-route" if table.target else "create-route"
-    yield Problem("route", table.id, text, hint=_route_command(operation, table.id, f"{option} {target_id}"))
+    yield Problem("route", table.id, text, hint=_route_command(network, operation, table.id, f"{option} {target_id}"))
 
 
-def _route_command(operation: str, table: str, target: str) -> str:
-    return f"aws ec2 {operation} --route-table-id {table} --destination-cidr-block 0.0.0.0/0 {target}"
+def _route_command(network: PrivateNetwork, operation: str, table: str, target: str) -> str:
+    return (
+        f"aws ec2 {operation} --region {network.region} --route-table-id {table} "
+        f"--destination-cidr-block 0.0.0.0/0 {target}"
+    )
 
 
 def _association_problems(network: PrivateNetwork) -> Iterator[Problem]:
@@ -112,7 +117,7 @@ def _association_problems(network: PrivateNetwork) -> Iterator[Problem]:
             "subnet",
             subnet,
             f"uses {other.id if other else 'another route table'} instead of the route table {expected}",
-            hint=f"aws ec2 {command} --route-table-id {expected}",
+            hint=f"aws ec2 {command} --region {network.region} --route-table-id {expected}",
         )
 
 
@@ -121,7 +126,11 @@ def _endpoint_problems(endpoint: EndpointView, network: PrivateNetwork) -> Itera
     if endpoint.state != "available":
         state = f"is {endpoint.state}" if endpoint.state else "does not exist any more"
         yield Problem(
-            "endpoint", endpoint.id, f"{service}{state}", detail=endpoint.failure, hint=_endpoint_hint(endpoint)
+            "endpoint",
+            endpoint.id,
+            f"{service}{state}",
+            detail=endpoint.failure,
+            hint=_endpoint_hint(endpoint, network),
         )
         return
     if not endpoint.has_private_dns:
@@ -129,7 +138,8 @@ def _endpoint_problems(endpoint: EndpointView, network: PrivateNetwork) -> Itera
             "endpoint",
             endpoint.id,
             f"{service}does not have the service's usual name (private DNS), so instances do not use it",
-            hint=f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {endpoint.id} --private-dns-enabled",
+            hint=f"aws ec2 modify-vpc-endpoint --region {network.region} --vpc-endpoint-id {endpoint.id} "
+            "--private-dns-enabled",
         )
     missing = [table.id for table in network.tables if table.is_private and table.id not in endpoint.tables]
     if endpoint.is_gateway and missing:
@@ -137,12 +147,12 @@ def _endpoint_problems(endpoint: EndpointView, network: PrivateNetwork) -> Itera
             "endpoint",
             endpoint.id,
             f"{service}is not in the route table {', '.join(missing)}",
-            hint=f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {endpoint.id} --add-route-table-ids "
-            f"{' '.join(missing)}",
+            hint=f"aws ec2 modify-vpc-endpoint --region {network.region} --vpc-endpoint-id {endpoint.id} "
+            f"--add-route-table-ids {' '.join(missing)}",
         )
 
 
-def _endpoint_hint(endpoint: EndpointView) -> str:
+def _endpoint_hint(endpoint: EndpointView, network: PrivateNetwork) -> str:
     if endpoint.state in _WAITING_STATES:
         return "it is available within a few minutes."
     if endpoint.state in ("pendingacceptance", "rejected", "expired"):
@@ -154,8 +164,9 @@ def _endpoint_hint(endpoint: EndpointView) -> str:
         else "--subnet-ids … --security-group-ids … --private-dns-enabled"
     )
     return (
-        f"instances do not reach the service; create another one: aws ec2 create-vpc-endpoint --vpc-id vpc-… "
-        f"--service-name {endpoint.service_name or '…'} --vpc-endpoint-type {kind} {parts}"
+        f"instances do not reach the service; create another one: aws ec2 create-vpc-endpoint "
+        f"--region {network.region} --vpc-id vpc-… --service-name {endpoint.service_name or '…'} "
+        f"--vpc-endpoint-type {kind} {parts}"
     )
 
 

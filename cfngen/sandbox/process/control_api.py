@@ -42,7 +42,8 @@ class SandboxState:
     Attributes:
         endpoint: the endpoint URL of AWS's APIs.
         pid: id of the sandbox's process.
-        token: identifies the sandbox; every answer of the control API has it.
+        token: every request of the control API has it, and every answer, which identifies the sandbox; requests to
+            services have it as their session token.
         speed: simulated seconds in a second of real time.
         answers: how the sandbox describes change sets: `aws` or `generous`.
         seed: what drew the order of resources that do not depend on each other.
@@ -85,11 +86,11 @@ def request_report(
     Raises:
         SandboxGoneError: nothing answers at the endpoint, or it is not this sandbox that answers.
     """
-    body = json.dumps({"token": state.token, **command}) if command else None
+    body = json.dumps(command) if command else None
     # http.client ignores the environment's proxies, which cannot reach this machine's loopback address.
     connection = http.client.HTTPConnection(urllib.parse.urlsplit(state.endpoint).netloc, timeout=timeout)
     try:
-        connection.request("POST" if command else "GET", path, body)
+        connection.request("POST" if command else "GET", path, body, {"Authorization": f"Bearer {state.token}"})
         report = json.loads(connection.getresponse().read())
         is_same_sandbox = isinstance(report, dict) and report.get("token") == state.token
     except (OSError, ValueError, http.client.HTTPException) as error:

@@ -126,7 +126,7 @@ class RunningSandbox:
         """Return a boto3 session whose clients call the sandbox."""
         from cfngen.sandbox.process.session import SandboxSession
 
-        return SandboxSession(self.endpoint, region)
+        return SandboxSession(self.endpoint, self.state.token, region)
 
     def make_existing_parts(self, region: str, parts: JsonObject) -> list[str]:
         """Make what a cluster file names as existing and is missing; see `cfngen.sandbox.existing_parts`."""

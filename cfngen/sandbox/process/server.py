@@ -2,8 +2,8 @@
 
     python -m cfngen.sandbox.process.server --state FILE [--speed N] [--idle SECONDS] [--answers MODE] [--seed N]
 
-It listens on 127.0.0.1 only, and writes its endpoint into the state file. It ends after a time without requests, or if
-the state file was deleted or overwritten by another sandbox. The module `running` starts and stops it.
+It listens on 127.0.0.1 only, and writes its endpoint and token into the state file. It ends after a time without
+requests, or if the state file was deleted or overwritten by another sandbox. The module `running` starts and stops it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from cfngen.sandbox.existing_parts import make_existing_parts
 from cfngen.sandbox.instances.groups import designates_group, scaling_groups
 from cfngen.sandbox.instances.machines import Notice, send_notice
 from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.process.authentication import has_token, is_signed_in, refuse
 from cfngen.sandbox.process.control_api import CONTROL_PATH, DEFAULT_SPEED, HOST, STATUS_PATH, SandboxState, write_state
 from cfngen.sandbox.process.status import IDLE, LastSandbox, write_last_sandbox
 
@@ -72,7 +73,8 @@ class Sandbox:
         speed: simulated seconds in a second of real time.
 
     Attributes:
-        token: identifies the sandbox; every answer of the control API has it.
+        token: what every request must bear, as only who may read the state file can; answers of the control API have
+            it too, and so identify the sandbox.
         fault: an internal error of the sandbox; empty if there was none.
         stopped: set to end the sandbox.
         last_request_at: when the last request was answered, as `time.monotonic` shows it.
@@ -121,14 +123,21 @@ class Sandbox:
             account.close()
 
     def answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request to the control API or to a service; one at a time, as moto is not thread-safe."""
-        if environ["PATH_INFO"] == STATUS_PATH:
-            # A status request does not reset the idle time.
-            with self._any_account.lock:
-                return _json_response("200 OK", self.status(), start_response)
-        self.last_request_at = time.monotonic()
+        """Answer a request to the control API or to a service; one at a time, as moto is not thread-safe.
+
+        Requests without the token are refused, and neither a status request nor they reset the idle time.
+        """
+        path = environ["PATH_INFO"]
+        is_control = path in (CONTROL_PATH, STATUS_PATH)
         with self._any_account.lock:
-            if environ["PATH_INFO"] == CONTROL_PATH:
+            if is_control and not has_token(environ, self.token):
+                return _json_response("403 Forbidden", {}, start_response)
+            if not is_control and not is_signed_in(environ, self.token):
+                return refuse(environ, start_response)
+            if path == STATUS_PATH:
+                return _json_response("200 OK", self.status(), start_response)
+            self.last_request_at = time.monotonic()
+            if is_control:
                 return self._handle_control_request(environ, start_response)
             return list(self._application(environ, start_response))
 
@@ -150,15 +159,10 @@ class Sandbox:
 
     def _handle_control_request(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request of the control API: carry out its command, if it has one, and report."""
-        status = "200 OK"
         result: JsonDict = {}
         if environ["REQUEST_METHOD"] == "POST":
-            command = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
-            if command.get("token") == self.token:
-                result = self._carry_out(command)
-            else:
-                status = "403 Forbidden"
-        return _json_response(status, {**self.report(), **result}, start_response)
+            result = self._carry_out(json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))))
+        return _json_response("200 OK", {**self.report(), **result}, start_response)
 
     def status(self) -> JsonDict:
         """Return the data of `cfngen sandbox status`.

@@ -10,13 +10,18 @@ from botocore.session import Session
 
 from cfngen.sandbox.json_types import AwsClient
 
-ACCESS_KEY, SECRET_KEY = "sandbox", "sandbox"  # the sandbox accepts any credentials
+ACCESS_KEY, SECRET_KEY = "sandbox", "sandbox"  # the sandbox accepts any; it asks for its token
 
 
 class SandboxSession(boto3.Session):  # type: ignore[misc] # boto3 has no types
-    """A session whose clients talk to one endpoint, whatever the caller's environment and configuration say."""
+    """A session whose clients talk to one endpoint, whatever the caller's environment and configuration say.
 
-    def __init__(self, endpoint: str, region: str) -> None:
+    Args:
+        endpoint: the endpoint URL of the sandbox.
+        token: the token of the sandbox.
+    """
+
+    def __init__(self, endpoint: str, token: str, region: str) -> None:
         botocore_session = Session()
         settings = botocore_session.get_component("config_store")
         # Ignore the user's profiles and credentials, and an AWS_PROFILE that does not exist.
@@ -27,7 +32,7 @@ class SandboxSession(boto3.Session):  # type: ignore[misc] # boto3 has no types
             # Buckets have no DNS names on this machine, so they are in the path; a proxy could not reach the sandbox.
             Config(s3={"addressing_style": "path"}, proxies={}, use_fips_endpoint=False, use_dualstack_endpoint=False)
         )
-        super().__init__(ACCESS_KEY, SECRET_KEY, region_name=region, botocore_session=botocore_session)
+        super().__init__(ACCESS_KEY, SECRET_KEY, token, region_name=region, botocore_session=botocore_session)
         self._endpoint = endpoint
 
     def client(self, service_name: str, *arguments: object, **options: object) -> AwsClient:

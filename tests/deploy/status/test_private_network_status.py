@@ -100,4 +100,4 @@ def test_validation_says_why_and_what_to_do() -> None:
     [problem] = found.problems
     assert (problem.area, problem.subject, problem.detail) == ("natGateway", "nat-1", "no way")
     assert str(problem.hint).startswith("attach the internet gateway to the VPC first; create another one")
-    assert "replace-route --route-table-id rtb-1" in str(problem.hint)
+    assert "replace-route --region us-west-2 --route-table-id rtb-1" in str(problem.hint)

@@ -175,9 +175,11 @@ def test_a_nat_gateway_that_is_gone_is_named_once_with_its_subnet_address_and_ro
     [problem] = per_zone.problems()
     assert (problem.area, problem.subject) == ("natGateway", gateway)
     assert problem.sentence.startswith(f"the NAT gateway {gateway} is deleted: instances that use it reach nothing")
-    assert f"create-nat-gateway --subnet-id {per_zone.ids['PublicSubnetA']} " in str(problem.hint)
+    assert f"create-nat-gateway --region us-west-2 --subnet-id {per_zone.ids['PublicSubnetA']} " in str(problem.hint)
     assert per_zone.ids["NatElasticIpA"] in str(problem.hint)
-    assert f"replace-route --route-table-id {table} --destination-cidr-block 0.0.0.0/0" in str(problem.hint)
+    assert f"replace-route --region us-west-2 --route-table-id {table} --destination-cidr-block 0.0.0.0/0" in str(
+        problem.hint
+    )
     per_zone.ids["NatGatewayA"] = "nat-00000000000000000"
     assert "does not exist any more" in per_zone.said()[0]
 
@@ -216,7 +218,8 @@ def test_a_route_that_is_missing_is_created_again(per_zone: Network) -> None:
     [problem] = per_zone.problems()
     assert problem.sentence == f"the route table {table} has no route for 0.0.0.0/0 to the NAT gateway"
     assert str(problem.hint) == (
-        f"aws ec2 create-route --route-table-id {table} --destination-cidr-block 0.0.0.0/0 --nat-gateway-id {gateway}"
+        f"aws ec2 create-route --region us-west-2 --route-table-id {table} "
+        f"--destination-cidr-block 0.0.0.0/0 --nat-gateway-id {gateway}"
     )
 
 
@@ -255,7 +258,7 @@ def test_a_subnet_with_another_route_table_is_found(per_zone: Network, elsewhere
     )
     how = f"replace-route-table-association --association-id {association}"
     command = how if elsewhere else f"associate-route-table --subnet-id {subnet}"
-    assert str(problem.hint) == f"aws ec2 {command} --route-table-id {own}"
+    assert str(problem.hint) == f"aws ec2 {command} --region us-west-2 --route-table-id {own}"
 
 
 def test_a_route_table_that_is_gone_is_found(per_zone: Network) -> None:
@@ -300,7 +303,9 @@ def test_an_endpoint_without_the_services_name_is_not_used() -> None:
     endpoint = ids["EndpointEc2"]
     changed = [replace(each, has_private_dns=each.id != endpoint) for each in network.endpoints]
     [problem] = find_network_problems(replace(network, endpoints=tuple(changed)))
-    assert str(problem.hint) == f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {endpoint} --private-dns-enabled"
+    assert str(problem.hint) == (
+        f"aws ec2 modify-vpc-endpoint --region us-west-2 --vpc-endpoint-id {endpoint} --private-dns-enabled"
+    )
 
 
 def test_a_route_table_without_the_way_to_s3_is_found() -> None:

@@ -96,7 +96,7 @@ def test_an_instance_that_never_joined_is_found(where):
     state.put("nodes", item)
     [problem] = [each for each in found.problems if each.area == "instance"]
     assert problem.text == "of node group nodes is in service, but has no Node in the cluster"
-    assert f"get-console-output --latest --output text --instance-id {node}" in str(problem.hint)
+    assert f"get-console-output --latest --output text --region us-west-2 --instance-id {node}" in str(problem.hint)
     assert f"cfngen replace {node}" in str(problem.hint)
 
 
@@ -132,7 +132,10 @@ def test_a_route_through_an_instance_that_is_no_clusters_is_found(where):
     [problem] = found.problems
     assert (problem.area, problem.subject) == ("route", table)
     assert nat["InstanceId"] in problem.text
-    assert f"delete-route --route-table-id {table} --destination-cidr-block 192.0.2.0/24" in problem.hint
+    assert (
+        f"delete-route --region us-west-2 --route-table-id {table} --destination-cidr-block 192.0.2.0/24"
+        in problem.hint
+    )
 
 
 def test_a_route_to_an_instance_that_is_leaving_is_no_problem(where):

@@ -9,11 +9,11 @@ It is encrypted with the account's default key, since the cluster's own key is p
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cfngen.atomic_files import create_private_file
 from cfngen.bounded_files import read_bytes
 from cfngen.cluster.naming.names import authority_copy_prefix
 from cfngen.deploy.aws.account import Account
@@ -120,7 +120,7 @@ def _copy_to_file(secret: AuthoritySecret, path: Path, report: Report) -> Retain
     """Write the copy to a new file, unless the file has the same content already."""
     report(Step(f"copying the certificate authorities to {path}"))
     try:
-        _write_private_file(path, secret.text)
+        create_private_file(path, secret.text)
     except FileExistsError:
         if read_bytes(path) != secret.text.encode():
             raise CopyError(path, "it exists, with other content") from None
@@ -131,14 +131,6 @@ def _copy_to_file(secret: AuthoritySecret, path: Path, report: Report) -> Retain
         "snapshot: store it safely"
     )
     return RetainedResource(kind=AUTHORITY_COPY_KIND, id=str(path.absolute()), why=why)
-
-
-def _write_private_file(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(descriptor)
 
 
 def _copy_to_secret(account: Account, cluster: str, secret: AuthoritySecret, report: Report) -> RetainedResource:

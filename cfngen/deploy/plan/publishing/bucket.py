@@ -178,7 +178,10 @@ def _find_setting_warnings(account: Account, bucket: str) -> list[Notice]:
         hint = "turn on all four settings of S3 Block Public Access."
         notices.append(Notice(f"the bucket {bucket} does not block public access", hint))
     if versioning is not None and versioning.get("Status") != "Enabled":
-        command = f"aws s3api put-bucket-versioning --bucket {bucket} --versioning-configuration Status=Enabled"
+        command = (
+            f"aws s3api put-bucket-versioning --region {account.region} --bucket {bucket} "
+            "--versioning-configuration Status=Enabled"
+        )
         hint = f"enable versioning: `{command}`."
         notices.append(Notice(f"the bucket {bucket} is not versioned: a deleted template cannot be recovered", hint))
     return [*notices, *hardening.expiration_warnings(bucket, lifecycle)]

@@ -80,7 +80,8 @@ class NodeSteps:
         yield from self.boot.wait(
             "joining",
             self._why_not_joinable,
-            "check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join`",
+            "check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join "
+            "cfngen-approve`",
         )
         cluster = self.boot.environment.clusters[join_secret_arn]
         if cluster.expires <= cluster.state.time(seconds_from_now=60):

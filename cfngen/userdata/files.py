@@ -66,12 +66,8 @@ def of_master(cluster: Cluster) -> dict[str, str]:
             after_unit=BOOT_SERVICE,
         ),
         "/etc/profile.d/cfngen.sh": "export KUBECONFIG=/etc/kubernetes/admin.conf\n",
-        **timer_units(
-            "approve",
-            title="Approval of the kubelets' serving certificates",
-            calendar="minutely",
-            after_unit=BOOT_SERVICE,
-        ),
+        # Nodes need it to join, so it does not wait for the rest of a master's boot.
+        **timer_units("approve", title="Approval of the kubelets' certificates", calendar="minutely"),
         **timer_units("addons", title="Add-ons", calendar="hourly", delay="10min"),
         # A failed add-on is also reported in the instance's console output.
         f"{UNITS_FOLDER}/cfngen-addons.service.d/console.conf": text_of("[Service]", "StandardOutput=journal+console"),

@@ -24,6 +24,7 @@ from cfngen.releases import exact_version
 from cfngen.userdata import audit
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import BIN_FOLDER, CREDENTIAL_PROVIDERS_FILE, MASTER_MOUNT
+from cfngen.userdata.node_rights import TOKEN_GROUP
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
@@ -52,7 +53,9 @@ def init_documents(cluster: Cluster) -> list[JsonObject]:
                 "taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
             },
             # kubeadm always creates a token. Nodes use the one that masters publish, so this one may expire soon.
-            "bootstrapTokens": [{"ttl": "15m0s", "description": "made by kubeadm at boot, not used"}],
+            "bootstrapTokens": [
+                {"ttl": "15m0s", "groups": [TOKEN_GROUP], "description": "made by kubeadm at boot, not used"}
+            ],
             "patches": PATCHES,
         },
         with_flags(cluster, merge(_cluster_configuration(cluster), cluster.kubernetes.cluster_configuration)),

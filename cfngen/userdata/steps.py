@@ -147,7 +147,7 @@ MASTER_STEPS = (
     Step("add-ons", "master.addons.essentials"),
     Step("join information", "master.join_information.publish"),
     Step("certificates", "master.certificates.schedule"),
-    Step("serving certificates", "master.csr_approval.start"),
+    Step("approval", "master.csr_approval.start"),
     # After what nodes wait for, as its image has to be pulled. In a rolling update the next master waits for it.
     Step("pod identity webhook", "master.pod_identity_webhook.start", _has_pod_identity_webhook),
     Step("former webhook", "master.former_webhook.remove", _may_have_had_pod_identity_webhook),
@@ -188,7 +188,7 @@ NODE_STEPS = (
 MASTER_TASKS = {
     "join": Step("join information", "master.join_information.publish"),
     "certificates": Step("certificates", "master.certificates.renew"),
-    "approve": Step("serving certificates", "master.csr_approval.approve"),
+    "approve": Step("approval", "master.csr_approval.approve"),
     "addons": Step("add-ons", "master.addons.apply"),
     "backup": Step("backup", "master.backup.backup", _has_backups),
     "termination": Step("termination", "master.termination.watch", _has_several_masters),

@@ -69,6 +69,7 @@ class World:
         proxy: the version whose kube-proxy was applied.
         nodes: masters' Nodes: (address, version) by name.
         ended: EC2's states of instances that do not run.
+        approves: whether kubeadm's binding lets Kubernetes approve what is requested with kubeadm's tokens.
     """
 
     def __init__(self, **secrets: str) -> None:
@@ -80,6 +81,7 @@ class World:
         self.proxy = ""
         self.nodes: dict[str, tuple[str, str]] = {}
         self.ended: dict[str, str] = {}
+        self.approves = False
 
 
 class Master(ScriptedMachine):
@@ -122,6 +124,7 @@ class Master(ScriptedMachine):
         self.on("kubectl .* get nodes -l", self._get_masters)
         self.on("kubectl .* get configmap kubeadm-config", self._get_configuration)
         self.on("kubectl .* delete node ", self._delete_node)
+        self.on("kubectl .* delete clusterrolebinding ", self._delete_binding)
         self.on("kubectl .* create -f -$", self._create)
         self.on("kubectl .* apply --server-side --force-conflicts --field-manager=cfngen-[a-e] -f -$", self._note)
         self.on("systemctl start kubelet", self._kubelet_start)
@@ -267,6 +270,7 @@ class Master(ScriptedMachine):
     def _configure(self, command: str) -> tuple[int, str]:
         assert KUBEADM_CONFIG in self.files
         assert self._serves()
+        self.world.approves |= "bootstrap-token" in command
         return 0, ""
 
     def _create(self, command: str) -> tuple[int, str]:
@@ -315,6 +319,11 @@ class Master(ScriptedMachine):
 
     def _delete_node(self, command: str) -> tuple[int, str]:
         self.world.nodes.pop(re.findall(r"delete node (\S+)", command)[0], None)
+        return 0, ""
+
+    def _delete_binding(self, command: str) -> tuple[int, str]:
+        assert "kubeadm:node-autoapprove-bootstrap" in command
+        self.world.approves = False
         return 0, ""
 
     def _describe(self, InstanceIds: list[str]) -> dict[str, Any]:  # noqa: N803

@@ -124,8 +124,12 @@ SPOKEN = (
     rf"{ADMIN} get --server=https://{ADDRESS}:443 --raw /openid/v1/jwks",
     rf"{ADMIN} create -f -",
     rf"{ADMIN} delete node {INSTANCE} --ignore-not-found --wait=false",
-    rf"{ADMIN} get certificatesigningrequests --field-selector=spec\.signerName=kubernetes\.io/kubelet-serving -o json",
-    rf"{ADMIN} get node {INSTANCE} (-o json|--ignore-not-found -o jsonpath={{\.metadata\.creationTimestamp}})",
+    rf"{ADMIN} delete clusterrolebinding kubeadm:node-autoapprove-bootstrap --ignore-not-found",
+    rf"{ADMIN} get certificatesigningrequests -o json",
+    (
+        rf"{ADMIN} get node {INSTANCE}"
+        r" (-o json|--ignore-not-found -o (json|jsonpath={\.metadata\.creationTimestamp}))"
+    ),
     rf"({ADMIN}|{KUBELET}) get nodes -l node-role\.kubernetes\.io/control-plane -o json",
     rf"{SUPER} get configmap kubeadm-config --namespace=kube-system --ignore-not-found -o json",
     rf"{KUBELET} create --raw /api/v1/namespaces/[\w-]+/pods/[\w-]+/eviction -f -",

@@ -1,4 +1,4 @@
-"""Serving certificates of kubelets: what EC2 confirms is approved, everything else is left for a person."""
+"""Certificates of kubelets: what EC2 confirms is approved, everything else is left for a person."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 from scripted_machine import ScriptedMachine
 
 from cfngen.boot.host.kubectl import ADMIN_KUBECONFIG
+from cfngen.boot.machine import BootError
 from cfngen.boot.master import csr_approval
 
 INSTANCE = "i-0123456789abcdef0"
@@ -24,6 +25,10 @@ KEY = ec.generate_private_key(ec.SECP256R1())
 NAMES = ["ip-172-20-0-77.us-west-2.compute.internal", INSTANCE]
 ADDRESSES = ["172.20.0.77", "203.0.113.7"]
 USAGES = ["digital signature", "server auth"]
+# What Kubernetes says of who presents a token that masters publish.
+TOKEN = {"username": "system:bootstrap:abcdef", "groups": ["system:bootstrappers", "system:bootstrappers:cfngen:nodes"]}
+MASTER, BASTION, STOPPED = "i-0aaaaaaaaaaaaaaaa", "i-0bbbbbbbbbbbbbbbb", "i-0cccccccccccccccc"
+PROFILE = {"Arn": "arn:aws:iam::123456789012:instance-profile/nodes", "Id": "AIPA"}
 DESCRIBED: dict[str, Any] = {
     "InstanceId": INSTANCE,
     "PrivateDnsName": "ip-172-20-0-77.us-west-2.compute.internal",
@@ -69,7 +74,19 @@ def request(
 
 def spec(**more: Any) -> dict[str, Any]:
     usual = {"request": request(), "username": USER, "groups": ["system:nodes", "system:authenticated"]}
-    return {**usual, "usages": USAGES, **more}
+    return {"signerName": "kubernetes.io/kubelet-serving", **usual, "usages": USAGES, **more}
+
+
+def first(name: str = INSTANCE, **more: Any) -> dict[str, Any]:
+    """Return the request for a first client certificate as the kubelet of that name makes it with a token."""
+    subject = {NameOID.ORGANIZATION_NAME: "system:nodes", NameOID.COMMON_NAME: f"system:node:{name}"}
+    usual = {"signerName": "kubernetes.io/kube-apiserver-client-kubelet", **TOKEN}
+    return {
+        **usual,
+        "request": request([], [], subject=subject),
+        "usages": ["digital signature", "client auth"],
+        **more,
+    }
 
 
 def doubt(**more: Any) -> str:
@@ -205,6 +222,8 @@ class Master(ScriptedMachine):
     Attributes:
         requests: specification of each request, by name.
         decided: names of requests that are approved.
+        instances: EC2's descriptions of the cluster's running instances, by id.
+        ready: the status of the condition Ready of each Node, by name; "" without one.
     """
 
     def __init__(self, **requests: dict[str, Any]) -> None:
@@ -212,6 +231,17 @@ class Master(ScriptedMachine):
         self.files[ADMIN_KUBECONFIG] = "credentials"
         self.requests = requests
         self.decided: list[str] = []
+        self.instances = {
+            INSTANCE: {**DESCRIBED, "IamInstanceProfile": PROFILE, "Tags": [{"Key": "Name", "Value": "prod-nodes-a"}]},
+            MASTER: {
+                "InstanceId": MASTER,
+                "IamInstanceProfile": PROFILE,
+                "Tags": [{"Key": "k8s.io/role/master", "Value": "1"}],
+            },
+            BASTION: {"InstanceId": BASTION, "Tags": [{"Key": "Name", "Value": "prod-bastion"}]},
+        }
+        self.ready: dict[str, str] = {}
+        self.on("kubectl .* get node ", lambda text: (0, self._node(text.split()[-4])))
         self.on("kubectl .* get certificatesigningrequests", lambda _: (0, json.dumps({"items": self._items()})))
         self.on("kubectl .* certificate approve", lambda text: self._approve(text.split()[-1]))
         self.cloud["ec2.describe_instances"] = self._describe
@@ -227,12 +257,17 @@ class Master(ScriptedMachine):
         self.decided.append(name)
         return 0, ""
 
-    @staticmethod
-    def _describe(Filters: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+    def _node(self, name: str) -> str:
+        if name not in self.ready:
+            return ""
+        status = self.ready[name]
+        return json.dumps({"status": {"conditions": [{"type": "Ready", "status": status}]} if status else {}})
+
+    def _describe(self, Filters: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
         wanted = {each["Name"]: each["Values"] for each in Filters}
         assert wanted["tag:KubernetesCluster"] == ["prod"]
         assert wanted["instance-state-name"] == ["running"]
-        found = [DESCRIBED] if INSTANCE in wanted["instance-id"] else []
+        found = [each for name, each in self.instances.items() if name in wanted["instance-id"]]
         return {"Reservations": [{"Instances": found}]}
 
 
@@ -242,17 +277,40 @@ def approve(machine: ScriptedMachine) -> str:
 
 def test_requests_are_approved_once() -> None:
     machine = Master(good=spec())
-    assert approve(machine) == f"approved the certificate requests of {INSTANCE}"
-    assert machine.decided == ["good"]
-    assert approve(machine) == ""
-    assert machine.decided == ["good"]
+    for _ in range(2):
+        assert approve(machine) == ""
+        assert machine.decided == ["good"]
+        assert machine.said == [f"approved the certificate requests of {INSTANCE}"]
 
 
-def test_all_requests_of_a_minute_are_looked_at() -> None:
+def test_all_requests_of_a_moment_are_looked_at() -> None:
     machine = Master(first=spec(), bad=spec(groups=[]), second=spec())
-    assert approve(machine) == f"approved the certificate requests of {INSTANCE}, {INSTANCE}"
+    approve(machine)
     assert machine.decided == ["first", "second"]
-    assert len(machine.said) == 1
+    assert len(machine.said) == 2
+    assert machine.said[1] == f"approved the certificate requests of {INSTANCE}, {INSTANCE}"
+
+
+def test_request_is_not_left_until_the_next_minute() -> None:
+    machine = Master()
+    machine.between = lambda: machine.requests.update({"late": first()} if machine.passed else {})
+    approve(machine)
+    assert machine.decided == ["late"]
+    assert machine.passed < 50, "the timer starts the task again, at most ten seconds later than every minute"
+
+
+@pytest.mark.parametrize("failures", [4, 5])
+def test_api_server_that_is_not_up_yet_is_looked_for_again(failures: int) -> None:
+    machine = Master(good=spec())
+    answers = [(1, "The connection to the server was refused")] * failures
+    usual = dict(machine.answers)["kubectl .* get certificatesigningrequests"]
+    machine.on("kubectl .* get certificatesigningrequests", lambda text: answers.pop() if answers else usual(text))
+    if failures == 5:
+        with pytest.raises(BootError, match="refused"):
+            approve(machine)
+    else:
+        approve(machine)
+        assert machine.decided == ["good"]
 
 
 def test_request_that_is_left_alone_is_told_once_and_never_denied() -> None:
@@ -260,13 +318,14 @@ def test_request_that_is_left_alone_is_told_once_and_never_denied() -> None:
     approve(machine)
     assert machine.decided == ["good"]
     told = f"certificate request bad of {USER} was not approved: EC2 does not confirm"
-    assert machine.said == [f"{told} kubernetes"]
+    said = [f"{told} kubernetes", f"approved the certificate requests of {INSTANCE}"]
+    assert machine.said == said
     approve(machine)
     assert machine.decided == ["good"]
-    assert machine.said == [f"{told} kubernetes"]
+    assert machine.said == said
     machine.requests["bad"] = spec(request=request(["localhost"], []))
     approve(machine)
-    assert machine.said == [f"{told} kubernetes", f"{told} localhost"]
+    assert machine.said == [*said, f"{told} localhost"]
     assert machine.ran("kubectl .* deny") == []
 
 
@@ -288,9 +347,9 @@ def test_many_nodes_are_asked_about_in_a_few_calls() -> None:
     requests = {f"r{each}": spec(username=f"system:node:i-{each:017x}") for each in range(250)}
     machine = Master(**requests)
     approve(machine)
-    sizes = [len(each["Filters"][0]["Values"]) for name, each in machine.calls if name == "ec2.describe_instances"]
-    assert sizes == [100, 100, 50]
-    ids = [one for name, each in machine.calls for one in each["Filters"][0]["Values"]]
+    asked = [each["Filters"][0]["Values"] for name, each in machine.calls if name == "ec2.describe_instances"][:3]
+    assert [len(ids) for ids in asked] == [100, 100, 50]
+    ids = [one for each in asked for one in each]
     assert ids == sorted(ids), "the same requests make the same calls"
 
 
@@ -308,9 +367,114 @@ def test_master_that_is_not_set_up_yet_does_nothing() -> None:
     assert machine.commands == []
 
 
-def test_timer_is_started_at_boot() -> None:
+def test_approval_begins_at_boot_and_goes_on_while_the_boot_does() -> None:
     machine = Master(good=spec())
-    assert (
-        csr_approval.start(machine, boot_of({"cluster": "prod"})) == f"approved the certificate requests of {INSTANCE}"
-    )
-    assert machine.commands[0] == "systemctl enable --now cfngen-approve.timer"
+    csr_approval.start(machine, boot_of({"cluster": "prod"}))
+    assert machine.commands == [
+        "systemctl enable --now cfngen-approve.timer",
+        "systemctl start --no-block cfngen-approve.service",
+    ]
+
+
+A_MASTER = "that instance is a master or the bastion"
+
+
+@pytest.mark.parametrize(
+    ("asked", "ready", "reason"),
+    [
+        pytest.param(first(), None, "", id="an instance that is new"),
+        pytest.param(first(usages=["digital signature", "key encipherment", "client auth"]), None, "", id="RSA"),
+        pytest.param(
+            first(groups=["system:bootstrappers", "system:bootstrappers:kubeadm:default-node-token"]),
+            None,
+            "",
+            id="a token of a master of an earlier release",
+        ),
+        pytest.param(first(), "Unknown", "", id="an instance whose kubelet was stopped, to join again"),
+        pytest.param(first(), "", "", id="a Node for which no kubelet has reported"),
+        pytest.param(first(), "True", "a kubelet already reports for the Node of that name", id="a living node"),
+        pytest.param(first(), "False", "a kubelet already reports for the Node of that name", id="one not Ready"),
+        pytest.param(first(MASTER), None, A_MASTER, id="a master"),
+        pytest.param(first(BASTION), None, A_MASTER, id="the bastion"),
+        # EC2 is asked for running instances with the cluster's tag: neither is among them.
+        pytest.param(first(STOPPED), None, csr_approval.NOT_RUNNING, id="another cluster's, or one that was stopped"),
+        pytest.param(first("admin"), None, csr_approval.NOT_RUNNING, id="no instance"),
+        pytest.param(
+            first(groups=["system:bootstrappers", "system:bootstrappers:other"]),
+            None,
+            "the requester has no token for nodes",
+            id="another token",
+        ),
+        pytest.param(
+            first(username="jane", groups=["system:authenticated"]),
+            None,
+            "the requester has no token for nodes",
+            id="a person",
+        ),
+        pytest.param(
+            first(usages=["digital signature", "client auth", "server auth"]),
+            None,
+            "its key usages are client auth, digital signature, server auth",
+            id="usages of a server, too",
+        ),
+        pytest.param(first(usages=["client auth"]), None, "its key usages are client auth", id="usages that lack one"),
+        pytest.param(first(request="%"), None, "it cannot be parsed: ", id="no request"),
+        *(
+            pytest.param(first(request=request([], [], subject=subject)), None, "its subject is not that of", id=name)
+            for name, subject in {
+                "administrators": {NameOID.ORGANIZATION_NAME: "system:masters", NameOID.COMMON_NAME: USER},
+                "no organisation": {NameOID.COMMON_NAME: USER},
+                "a person's name": {NameOID.ORGANIZATION_NAME: "system:nodes", NameOID.COMMON_NAME: INSTANCE},
+                "a locality": {
+                    NameOID.ORGANIZATION_NAME: "system:nodes",
+                    NameOID.COMMON_NAME: USER,
+                    NameOID.LOCALITY_NAME: "here",
+                },
+            }.items()
+        ),
+        pytest.param(first(request=request()), None, "it contains DNS names or IP addresses", id="names of a server"),
+    ],
+)
+def test_who_has_a_token_becomes_a_node_that_is_not_there_yet_and_no_other(
+    asked: dict[str, Any], ready: str | None, reason: str
+) -> None:
+    machine = Master(asked=asked)
+    said: list[str] = []
+    machine.say = machine.log = said.append  # type: ignore[method-assign]
+    if ready is not None:
+        machine.ready[INSTANCE] = ready
+    approve(machine)
+    assert machine.decided == ([] if reason else ["asked"])
+    [line] = said
+    assert (f" was not approved: {reason}" if reason else f"approved the certificate requests of {INSTANCE}") in line
+
+
+def test_refusal_names_the_node_that_somebody_claims_to_be() -> None:
+    machine = Master(bad=first(MASTER))
+    approve(machine)
+    who = f"system:bootstrap:abcdef for {MASTER}"
+    assert machine.said == [f"certificate request bad of {who} was not approved: {A_MASTER}"]
+
+
+def test_node_that_joins_again_gets_its_certificate_once_its_former_kubelet_counts_as_stopped() -> None:
+    machine = Master(again=first())
+    machine.ready[INSTANCE] = "True"
+    approve(machine)
+    assert machine.decided == []
+    machine.ready[INSTANCE] = "Unknown"
+    approve(machine)
+    assert machine.decided == ["again"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        first(username=USER, groups=["system:nodes"]),
+        {**first(), "signerName": "kubernetes.io/kube-apiserver-client"},
+    ],
+    ids=["renewal, which Kubernetes approves", "another signer"],
+)
+def test_requests_that_others_judge_are_not_even_reported(other: dict[str, Any]) -> None:
+    machine = Master(other=other)
+    approve(machine)
+    assert (machine.decided, machine.said, machine.calls) == ([], [], [])

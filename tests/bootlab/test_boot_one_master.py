@@ -5,6 +5,7 @@ One cluster for all tests of this file, in the order of the file: each leaves it
 
 from __future__ import annotations
 
+import base64
 import datetime
 import json
 import os
@@ -16,6 +17,7 @@ import yaml
 from lab import Lab, calls
 from lab_file import ABSENT_IMAGE, PULLED_IMAGE
 from lab_instance import Instance
+from stand_ins import pki
 
 from cfngen.cluster.instances.node_resources import NODE_TEMPLATE
 
@@ -152,6 +154,56 @@ def test_the_join_information_holds_a_token_of_a_day(lab):
     left = expires - datetime.datetime.now(datetime.UTC)
     assert datetime.timedelta(hours=23) < left <= datetime.timedelta(hours=24)
     assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{16}", information["token"])
+
+
+def test_masters_have_approved_the_first_certificates_of_nodes(lab, master, node, spot):
+    requests = lab.kubectl(master, "get", "certificatesigningrequests")["items"]
+    first = [each for each in requests if each["spec"]["username"].startswith("system:bootstrap:")]
+    assert len(first) >= 2
+    for each in first:
+        assert "system:bootstrappers:cfngen:nodes" in each["spec"]["groups"]
+        assert [condition["reason"] for condition in each["status"]["conditions"]] == ["KubectlApprove"]
+    bindings = lab.kubectl(master, "get", "clusterrolebindings")["items"]
+    assert "kubeadm:node-autoapprove-bootstrap" not in [each["metadata"]["name"] for each in bindings]
+
+
+def test_a_node_becomes_neither_a_master_nor_another_node(lab, master, node, spot):
+    information = lab.secret("joinSecretArn")
+    authority = base64.b64encode(node.read("/etc/kubernetes/pki/ca.crt").encode()).decode()
+    server = {"server": f"https://{information['endpoint']}", "certificate-authority-data": authority}
+    kubeconfig = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "cluster", "cluster": server}],
+        "users": [{"name": "token", "user": {"token": information["token"]}}],
+        "contexts": [{"name": "claim", "context": {"cluster": "cluster", "user": "token"}}],
+        "current-context": "claim",
+    }
+    file = "/run/claim.conf"
+    node.run("sh", "-c", f"umask 077; cat > {file}", stdin=json.dumps(kubeconfig))
+    for name, claimed in (("claim-master", master.id), ("claim-node", spot.id)):
+        _, request = pki.request(f"system:node:{claimed}", ("system:nodes",))
+        spec = {
+            "request": base64.b64encode(request).decode(),
+            "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+            "usages": ["digital signature", "client auth"],
+        }
+        made = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest"}
+        item = {**made, "metadata": {"name": name}, "spec": spec}
+        node.run("kubectl", "--kubeconfig", file, "create", "-f", "-", stdin=json.dumps(item))
+    node.run("rm", file)
+    refused = {
+        f"for {master.id} was not approved: that instance is a master or the bastion",
+        f"for {spot.id} was not approved: a kubelet already reports for the Node of that name",
+    }
+
+    def said() -> bool:
+        journal = master.run("journalctl", "-u", "cfngen-approve", "-o", "cat", "--no-pager")
+        return all(line in journal for line in refused)
+
+    lab.until("the refusals", said, 120)
+    for name in ("claim-master", "claim-node"):
+        assert not lab.kubectl(master, "get", "certificatesigningrequest", name).get("status", {}).get("certificate")
 
 
 def test_no_secret_is_where_others_may_read_it(lab, master, node, spot):

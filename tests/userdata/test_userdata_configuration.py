@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cfngen import releases
+from cfngen.boot.master import join_information
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, roles
 
@@ -164,6 +165,36 @@ def test_nodes_that_are_drained_may_list_nodes_and_nothing_else() -> None:
     assert role["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
     assert [subject["name"] for subject in binding["subjects"]] == ["system:nodes"]
     assert granted(nodeGroups=[{"name": "a", "drainTimeout": 0}]) == []
+
+
+def test_tokens_of_masters_let_nodes_join_and_nothing_approves_their_certificates_automatically() -> None:
+    found = config(of("master"))
+    init, _ = found["kubeadm"]
+    # BootstrapGroupPattern in Kubernetes' cluster-bootstrap.
+    assert re.fullmatch(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", join_information.TOKEN_GROUP)
+    assert [token["groups"] for token in init["bootstrapTokens"]] == [[join_information.TOKEN_GROUP]]
+    given = {
+        (each["kind"], each["metadata"].get("namespace"), each["roleRef"]["kind"], each["roleRef"]["name"])
+        for each in found["manifests"]
+        for subject in each.get("subjects", [])
+        if (subject["kind"], subject["name"]) == ("Group", join_information.TOKEN_GROUP)
+    }
+    assert given == {
+        ("ClusterRoleBinding", None, "ClusterRole", "system:node-bootstrapper"),
+        ("ClusterRoleBinding", None, "ClusterRole", "kubeadm:get-nodes"),
+        ("RoleBinding", "kube-system", "Role", "kubeadm:nodes-kubeadm-config"),
+        ("RoleBinding", "kube-system", "Role", "kubeadm:kubelet-config"),
+        ("RoleBinding", "kube-system", "Role", "kube-proxy"),
+    }
+    order = list(found["steps"].values())
+    assert order.index("master.addons.essentials") < order.index("master.join_information.publish")
+
+
+def test_certificates_of_nodes_are_approved_while_the_masters_boot_goes_on() -> None:
+    """Commands at its end may wait for nodes, and a unit that is ordered after the boot would wait for them."""
+    unit = of("master").files[UNITS + "cfngen-approve.service"]
+    assert "cfngen-boot.service" not in unit
+    assert "OnCalendar=minutely\n" in of("master").files[UNITS + "cfngen-approve.timer"]
 
 
 def test_cloud_controller_manager_makes_the_pods_routes() -> None:

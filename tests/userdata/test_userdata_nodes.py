@@ -148,7 +148,7 @@ def test_a_group_that_ignores_recommendations_boots_as_before() -> None:
 
 def test_units_that_the_program_starts_are_there() -> None:
     master, group = roles(cluster())
-    assert UNITS + csr_approval.TIMER in master.files
+    assert {UNITS + csr_approval.TIMER, UNITS + csr_approval.SERVICE} <= set(master.files)
     assert UNITS + membership.ADDRESSES_TIMER in group.files
     assert UNITS + drain.DRAIN_UNIT in group.files
     for found in (master, group):

@@ -1,7 +1,13 @@
-"""Approves the serving certificates of kubelets, but only for names and addresses that EC2 reports for the instance.
+"""Approves the certificates of kubelets: what EC2 reports for the instance decides.
 
-Kubernetes itself approves no serving certificates, since anyone with a node's credentials could request one for any
-name.
+- The first client certificate of a new node, which it requests with a bootstrap token. With kubeadm's binding, which
+  `join_information` deletes, Kubernetes would approve it for any name, also for a master's: its controller csrapproving
+  never compares the name with the requester. Later ones a node requests with the certificate that it has, and
+  Kubernetes approves them for the same name.
+- Serving certificates. Kubernetes itself approves none, since anyone with a node's credentials could request one for
+  any name.
+
+Masters have their client certificates from kubeadm, which signs them with the authority's key.
 """
 
 from __future__ import annotations
@@ -13,21 +19,31 @@ import re
 from typing import TYPE_CHECKING
 
 from ..host.kubectl import ADMIN_KUBECONFIG, kubectl
-from ..machine import HOME, Machine
+from ..machine import HOME, BootError, Machine
 from .der import content_range
+from .join_information import FORMER_TOKEN_GROUP, TOKEN_GROUP
 
 if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
-SIGNER = "kubernetes.io/kubelet-serving"
+SERVING_SIGNER = "kubernetes.io/kubelet-serving"
+CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
+NODE_PREFIX = "system:node:"
 # File with a list of whose pending requests were not approved, and why, so that each reason is logged only once: a
 # kubelet makes another request every quarter of an hour.
 REPORTED_FILE = HOME + "/approval.json"
-TIMER = "cfngen-approve.timer"
-# Key usages that the signer requires and allows (Kubernetes documentation, "Certificates and Certificate Signing
-# Requests").
-REQUIRED_USAGES = {"digital signature", "server auth"}
-ALLOWED_USAGES = REQUIRED_USAGES | {"key encipherment"}
+TIMER, SERVICE = "cfngen-approve.timer", "cfngen-approve.service"
+# The timer starts the task every minute; a node that joins waits for it, so the task looks several times in a minute.
+LOOKS, PAUSE_SECONDS = 5, 10
+# Key usages that each signer requires, and the only other one that it allows (Kubernetes documentation, "Certificates
+# and Certificate Signing Requests").
+REQUIRED_USAGES = {
+    SERVING_SIGNER: {"digital signature", "server auth"},
+    CLIENT_SIGNER: {"digital signature", "client auth"},
+}
+OPTIONAL_USAGE = "key encipherment"
+# Tag of masters' instances, which IAM policies rely on, too.
+MASTER_TAG = "k8s.io/role/master"
 # Object identifiers in DER: RFC 5280 (commonName, organizationName, subjectAltName), RFC 2985 (extensionRequest).
 COMMON_NAME = bytes.fromhex("550403")
 ORGANIZATION = bytes.fromhex("55040a")
@@ -45,51 +61,94 @@ MAX_FILTER_VALUES = 100
 
 
 def start(machine: Machine, boot: MasterBoot) -> str:
-    """Start the timer that approves certificate requests every minute, and approve those that exist."""
+    """Start the timer and the service that approve certificate requests from now on, while this boot goes on."""
     machine.run("systemctl", "enable", "--now", TIMER)
-    return approve(machine, boot) or "no certificate requests to approve yet"
+    machine.run("systemctl", "start", "--no-block", SERVICE)
+    return "certificate requests of kubelets are checked every few seconds"
 
 
 def approve(machine: Machine, boot: MasterBoot) -> str:
-    """Approve the pending certificate requests whose names and addresses EC2 confirms.
+    """Approve the certificate requests of kubelets, those of nearly a minute.
+
+    Returns:
+        Always "": each approval is logged at once.
+
+    Raises:
+        BootError: the API server or EC2 does not answer, at the last look.
+    """
+    for look in range(1, LOOKS + 1):
+        try:
+            approved_nodes = _approve_pending(machine, boot)
+        except BootError:
+            # After a reboot the API server is not up yet.
+            if look == LOOKS:
+                raise
+        else:
+            if approved_nodes:
+                machine.say(f"approved the certificate requests of {', '.join(approved_nodes)}")
+        if look < LOOKS:
+            machine.sleep(PAUSE_SECONDS)
+    return ""
+
+
+def _approve_pending(machine: Machine, boot: MasterBoot) -> list[str]:
+    """Approve the pending certificate requests that EC2 confirms; return the names of their nodes.
 
     If a request is not approved, the reason is logged once. No request is denied: an operator may still approve it, and
     Kubernetes deletes it after a day. All masters run this task, possibly at the same time.
-
-    Returns:
-        The nodes whose requests were approved, for the log; "" if there are none.
     """
     if not machine.exists(ADMIN_KUBECONFIG):
-        return ""
-    query = ("get", "certificatesigningrequests", "--field-selector=spec.signerName=" + SIGNER, "-o", "json")
-    items = json.loads(kubectl(machine, *query)[1])["items"]
+        return []
+    items = json.loads(kubectl(machine, "get", "certificatesigningrequests", "-o", "json")[1])["items"]
     specs_by_name = {
         request["metadata"]["name"]: request["spec"]
         for request in items
-        if not request.get("status", {}).get("conditions")
+        if not request.get("status", {}).get("conditions") and _is_of_kubelet(request["spec"])
     }
     instances = _running_instances(machine, boot, [_node_name(spec) for spec in specs_by_name.values()])
     reported_refusals = json.loads(machine.read(REPORTED_FILE) or "[]")
     approved_nodes: list[str] = []
     refusals: list[str] = []
     for name, spec in specs_by_name.items():
+        node = _node_name(spec)
         reason = reason_to_refuse(spec, instances)
+        if not reason and spec["signerName"] == CLIENT_SIGNER and _is_alive(machine, node):
+            reason = "a kubelet already reports for the Node of that name"
         if not reason:
             kubectl(machine, "certificate", "approve", name)
-            approved_nodes.append(_node_name(spec))
+            approved_nodes.append(node)
             continue
-        refusal = f"of {spec.get('username')} was not approved: {reason}"
+        claim = f" for {node}" if node and spec["signerName"] == CLIENT_SIGNER else ""
+        refusal = f"of {spec.get('username')}{claim} was not approved: {reason}"
         if refusal not in [*reported_refusals, *refusals]:
             report = machine.log if reason == NOT_RUNNING else machine.say
             report(f"certificate request {name} {refusal}")
         refusals.append(refusal)
     machine.write(REPORTED_FILE, json.dumps(refusals))
-    return f"approved the certificate requests of {', '.join(approved_nodes)}" if approved_nodes else ""
+    return approved_nodes
+
+
+def _is_of_kubelet(spec: JsonObject) -> bool:
+    """Return whether a certificate request is one that this module judges.
+
+    The client certificate of a node that has one already is renewed by Kubernetes.
+    """
+    is_renewal = spec["signerName"] == CLIENT_SIGNER and str(spec.get("username", "")).startswith(NODE_PREFIX)
+    return spec["signerName"] in REQUIRED_USAGES and not is_renewal
 
 
 def _node_name(spec: JsonObject) -> str:
-    """Return the name of the node that made a certificate request; "" if the requester is not a node."""
-    return str(spec.get("username", "")).partition("system:node:")[2]
+    """Return the name of the node that a certificate request is for; "" if there is none.
+
+    A serving certificate is for the node that requests it; with a bootstrap token any name may be asked for.
+    """
+    user = str(spec.get("username", ""))
+    if spec["signerName"] == CLIENT_SIGNER:
+        try:
+            user = dict(_parsed(spec)[0]).get(COMMON_NAME, "")
+        except (ValueError, IndexError):
+            return ""
+    return user[len(NODE_PREFIX) :] if user.startswith(NODE_PREFIX) else ""
 
 
 def _running_instances(machine: Machine, boot: MasterBoot, nodes: list[str]) -> dict[str, JsonObject]:
@@ -112,26 +171,54 @@ def _running_instances(machine: Machine, boot: MasterBoot, nodes: list[str]) -> 
     return instances
 
 
+def _is_alive(machine: Machine, name: str) -> bool:
+    """Return whether a kubelet reports for a Node: then nobody else may become that node.
+
+    When it stops, Kubernetes sets the Node's condition Ready to `Unknown` within a minute. So a node whose kubelet was
+    stopped, to join again, gets its certificate a little later.
+    """
+    text = kubectl(machine, "get", "node", name, "--ignore-not-found", "-o", "json")[1]
+    conditions = json.loads(text or "{}").get("status", {}).get("conditions", [])
+    return any(condition["type"] == "Ready" and condition["status"] != "Unknown" for condition in conditions)
+
+
 def reason_to_refuse(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
     """Return why a certificate request must not be approved; "" if it may be approved.
 
     Args:
         instances: the cluster's running instances, as EC2 describes them, by id.
     """
-    user, usages = spec.get("username", ""), set(spec.get("usages", []))
-    if not user.startswith("system:node:") or "system:nodes" not in spec.get("groups", []):
+    is_serving = spec["signerName"] == SERVING_SIGNER
+    user, groups, usages = spec.get("username", ""), set(spec.get("groups", [])), set(spec.get("usages", []))
+    if is_serving and not (user.startswith(NODE_PREFIX) and "system:nodes" in groups):
         return "the requester is not a node"
-    if not REQUIRED_USAGES <= usages <= ALLOWED_USAGES:
+    if not is_serving and not groups & {TOKEN_GROUP, FORMER_TOKEN_GROUP}:
+        return "the requester has no token for nodes"
+    if usages - {OPTIONAL_USAGE} != REQUIRED_USAGES[spec["signerName"]]:
         return f"its key usages are {', '.join(sorted(usages))}"
     instance = instances.get(_node_name(spec))
-    if instance is None:
+    if is_serving and instance is None:
         return NOT_RUNNING
     try:
-        subject, names, addresses = parse_csr(base64.b64decode(spec.get("request", ""), validate=True).decode("ascii"))
+        subject, names, addresses = _parsed(spec)
     except (ValueError, IndexError) as error:
         return f"it cannot be parsed: {error}"
-    if subject != sorted([(ORGANIZATION, "system:nodes"), (COMMON_NAME, user)]):
+    if subject != sorted([(ORGANIZATION, "system:nodes"), (COMMON_NAME, NODE_PREFIX + _node_name(spec))]):
         return "its subject is not that of the node"
+    if instance is None:
+        return NOT_RUNNING
+    if is_serving:
+        return _reason_to_refuse_names(names, addresses, instance)
+    if names | addresses:
+        return "it contains DNS names or IP addresses"
+    # Of the cluster's instances only the bastion has no instance profile.
+    if "IamInstanceProfile" not in instance or any(tag["Key"] == MASTER_TAG for tag in instance.get("Tags", [])):
+        return "that instance is a master or the bastion"
+    return ""
+
+
+def _reason_to_refuse_names(names: set[str], addresses: set[str], instance: JsonObject) -> str:
+    """Return why a serving certificate must not have these names and addresses; "" if it may have them."""
     ec2_names, ec2_addresses = names_and_addresses(instance)
     unconfirmed = sorted((names - ec2_names) | (addresses - ec2_addresses))
     if unconfirmed:
@@ -139,6 +226,11 @@ def reason_to_refuse(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
     if not names | addresses:
         return "it contains neither a DNS name nor an IP address"
     return ""
+
+
+def _parsed(spec: JsonObject) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
+    """Return what a certificate request asks for, as `parse_csr` does; it raises the same errors."""
+    return parse_csr(base64.b64decode(spec.get("request", ""), validate=True).decode("ascii"))
 
 
 def names_and_addresses(instance: JsonObject) -> tuple[set[str], set[str]]:

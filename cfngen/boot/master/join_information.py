@@ -2,6 +2,9 @@
 
 The secret contains the API's name, the masters' addresses, the hash of the certificate authority, a bootstrap token for
 a day, and the version of the oldest master: a node with a newer kubelet waits until the masters are updated.
+
+The token is in a group of its own and not in kubeadm's. What a member may do is in the cluster's manifests; that
+Kubernetes signs what its members request without a look at the name is not among it (see `csr_approval`).
 """
 
 from __future__ import annotations
@@ -24,10 +27,23 @@ if TYPE_CHECKING:
 # Seconds for which a bootstrap token is valid: a day; a timer publishes a new one every six hours.
 TOKEN_SECONDS = 24 * 3600
 TIMER = "cfngen-join.timer"
+# The group of who presents the token; the cluster's manifests bind roles to it. Its form is BootstrapGroupPattern of
+# Kubernetes' cluster-bootstrap (token/api/types.go).
+TOKEN_GROUP = "system:bootstrappers:cfngen:nodes"
+# The group of kubeadm's tokens. Masters with an earlier release of this program publish such tokens until they are
+# replaced, and those are valid for a day.
+FORMER_TOKEN_GROUP = "system:bootstrappers:kubeadm:default-node-token"
+# By this binding, which each run of kubeadm's phase bootstrap-token makes again, Kubernetes approves what members of
+# that group request.
+AUTOMATIC_APPROVAL = "kubeadm:node-autoapprove-bootstrap"
 
 
 def publish(machine: Machine, boot: MasterBoot) -> str:
-    """Create a bootstrap token, publish the join information, and start the timer that repeats this."""
+    """Create a bootstrap token, publish the join information, and start the timer that repeats this.
+
+    Each time the automatic approval of what is requested with tokens is taken back, as a master of an earlier release
+    may have booted since.
+    """
     hint = "check that the API server is healthy"
     token, expires = machine.wait("a token", lambda: _create_token(machine), hint=hint, retry_on=BootError)
     oldest_version = machine.wait(
@@ -48,7 +64,12 @@ def publish(machine: Machine, boot: MasterBoot) -> str:
 
 
 def _create_token(machine: Machine) -> tuple[str, str]:
-    """Create a bootstrap token as a Secret; return the token and the time at which it expires."""
+    """Create a bootstrap token as a Secret, whose requests only this program approves.
+
+    Returns:
+        The token and the time at which it expires.
+    """
+    kubectl(machine, "delete", "clusterrolebinding", AUTOMATIC_APPROVAL, "--ignore-not-found")
     token_id, token_secret = _random_characters(6), _random_characters(16)
     expires = machine.time(TOKEN_SECONDS)
     token_object = {
@@ -62,7 +83,7 @@ def _create_token(machine: Machine) -> tuple[str, str]:
             "expiration": expires,
             "usage-bootstrap-authentication": "true",
             "usage-bootstrap-signing": "true",
-            "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+            "auth-extra-groups": TOKEN_GROUP,
         },
     }
     kubectl(machine, "create", "-f", "-", stdin=json.dumps(token_object))

@@ -28,11 +28,11 @@ def join(machine: Machine, boot: NodeBoot) -> str:
         machine.run("systemctl", "start", "kubelet")
         return "joined before"
     kubelet.write_patch(machine, boot)
-    hint = "check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join`"
     return machine.wait(
         "joining",
         lambda: _join_once(machine, boot),
-        hint=hint,
+        hint="check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join "
+        "cfngen-approve`",
         seconds=boot.remaining(machine),
         retry_on=(BootError, Pending),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cfngen.sandbox.instances.boot_state import BootFailure, BootState, StepRun
+from cfngen.sandbox.instances.certificate_approval import why_no_certificate
 from cfngen.sandbox.instances.routine_steps import gpus
 
 PAUSE_INTERVAL_SECONDS = 60.0  # between two looks at the group's status
@@ -80,7 +81,8 @@ class NodeSteps:
         yield from self.boot.wait(
             "joining",
             self._why_not_joinable,
-            "check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join`",
+            "check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join "
+            "cfngen-approve`",
         )
         cluster = self.boot.environment.clusters[join_secret_arn]
         if cluster.expires <= cluster.state.time(seconds_from_now=60):
@@ -95,7 +97,7 @@ class NodeSteps:
         cluster = self.boot.environment.clusters.get(self.boot.references["joinSecretArn"])
         if cluster is None or not self.boot.environment.has_quorum(cluster) or not cluster.expires:
             return "no master has published the join information yet"
-        return self._why_masters_too_old()
+        return self._why_masters_too_old() or why_no_certificate(cluster, self.boot.instance.id)
 
     def await_node_ready(self) -> StepRun:
         """Make the node Ready, which lets pending pods run on it, or find that its network plug-in is the user's."""

@@ -74,7 +74,7 @@ SECONDS: Mapping[str, float] = {
     "further units": 0.4,
     "pre-pulled images": 0.2,
     "names": 0.1,
-    "serving certificates": 0.8,
+    "approval": 0.2,
     "backups": 0.4,
     "addresses": 0.2,
     "post-boot commands": 1.0,

@@ -163,6 +163,18 @@ def _launch_with_groups_of_template(original: Original, self: MotoModel, *argume
         self.instance.nics[0]._group_set = [each for each in groups if each]  # noqa: SLF001 - no other way
 
 
+@patches(InstanceState, "__init__")
+def _show_profile_of_template(original: Original, self: MotoModel, *arguments: object, **options: object) -> None:
+    """Show in DescribeInstances the instance profile of a group's instance, if its launch template names one by ARN.
+
+    moto 5.2.5 shows none (moto/ec2/models/instances.py, `iam_instance_profile`).
+    """
+    original(self, *arguments, **options)
+    template, version = _launch_source(self.instance)
+    profile = template.get_version(str(version)).data.get("IamInstanceProfile") if template else None
+    self.instance.iam_instance_profile = profile or None
+
+
 @patches(InstanceBackend, "run_instances")
 def _launch_without_default_vpc(
     original: Original, self: MotoModel, *arguments: object, **options: object

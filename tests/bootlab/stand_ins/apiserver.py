@@ -17,10 +17,12 @@ import urllib.parse
 import uuid
 
 from stand_ins import calls, pki
-from stand_ins.objects import chosen, merged, now
+from stand_ins.objects import chosen, groups_bound, merged, now
 
 HEALTH = ("/readyz", "/livez", "/healthz")
-BINDING = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/kubeadm:cluster-admins"
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/"
+BINDING = BINDINGS + "kubeadm:cluster-admins"
+NODES_KINDS = {"nodes", "pods", "leases", "csinodes", "certificatesigningrequests", "namespaces"}
 
 
 class Store:
@@ -144,14 +146,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return name, groups
         parts = path.split("/")
         allowed = [*HEALTH, "/version", "/api/v1/namespaces/kube-public/configmaps/cluster-info"]
-        if groups & {"system:nodes", "system:bootstrappers"}:
+        kinds = set(NODES_KINDS) if "system:nodes" in groups else set()
+        if "system:bootstrappers" in groups:
+            bindings = self.store.range("/registry" + BINDINGS).values()
+            if groups & groups_bound(bindings, "system:node-bootstrapper"):
+                kinds |= {"certificatesigningrequests", "nodes"}
+        if kinds:
             allowed += [
                 "/api/v1/namespaces/kube-system/configmaps/" + each
                 for each in ("kubeadm-config", "kubelet-config", "kube-proxy")
             ]
-        known = {"system:nodes": {"nodes", "pods", "leases", "csinodes", "certificatesigningrequests", "namespaces"},
-                 "system:bootstrappers": {"certificatesigningrequests", "nodes"}}  # fmt: skip
-        kinds = set().union(*(known.get(each, set()) for each in groups))
         if path in allowed or (any(part in kinds for part in parts) and "secrets" not in parts):
             return name, groups
         raise Refused(403, "Forbidden", f'User "{name}" cannot {self.command.lower()} {path}')

@@ -14,7 +14,7 @@ import urllib.request
 from cryptography import x509
 
 from stand_ins import pki
-from stand_ins.objects import Client, Failed, now
+from stand_ins.objects import Client, Failed, groups_bound, now
 
 MERGE = "application/merge-patch+json"
 TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -61,11 +61,13 @@ class Controllers:
                     self.patch(path, {"status": {"conditions": [changed]}})
 
     def certificates(self):
+        bindings = self.client.get("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings")["items"]
+        trusted = groups_bound(bindings, "system:certificates.k8s.io:certificatesigningrequests:nodeclient")
         for item in self.client.get("/apis/certificates.k8s.io/v1/certificatesigningrequests")["items"]:
             signer, status = item["spec"]["signerName"], item.get("status", {})
             approved = any(each["type"] == "Approved" for each in status.get("conditions", []))
-            # Requests for clients are approved here for those who bear a bootstrap token, those of servers never are.
-            automatic = signer.endswith("client-kubelet")
+            # Requests for clients are approved here for groups that have the role, those of servers never are.
+            automatic = signer.endswith("client-kubelet") and bool(trusted & set(item["spec"]["groups"]))
             if signer not in SIGNERS or status.get("certificate") or not (approved or automatic):
                 continue
             request = x509.load_pem_x509_csr(base64.b64decode(item["spec"]["request"]))

@@ -255,6 +255,13 @@ def mark_control_plane(config, name):
     client.call("PATCH", path, patch, "application/merge-patch+json")
 
 
+# What kubeadm lets the group of its own tokens do, by the name of the binding.
+TOKEN_ROLES = {
+    "kubelet-bootstrap": "system:node-bootstrapper",
+    "node-autoapprove-bootstrap": "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+}
+
+
 def bootstrap_token(config, name):
     with open(PKI + "ca.crt", "rb") as file:
         authority = base64.b64encode(file.read()).decode()
@@ -262,7 +269,17 @@ def bootstrap_token(config, name):
     text = yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "", "cluster": cluster}]})
     item = config_map("cluster-info", kubeconfig=text)
     item["metadata"]["namespace"] = "kube-public"
-    administrator().put(item)
+    client, kind = administrator(), "rbac.authorization.k8s.io"
+    client.put(item)
+    for title, role in TOKEN_ROLES.items():
+        binding = {
+            "apiVersion": f"{kind}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": f"kubeadm:{title}"},
+            "roleRef": {"apiGroup": kind, "kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "Group", "name": "system:bootstrappers:kubeadm:default-node-token"}],
+        }
+        client.put(binding)
 
 
 def kubelet_finalize(config, name):

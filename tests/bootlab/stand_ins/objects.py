@@ -66,6 +66,17 @@ def place(item, namespace="default"):
     return folder, f"{folder}/{item['metadata'].get('name', '')}"
 
 
+def groups_bound(bindings, role):
+    """The groups to which ClusterRoleBindings give a ClusterRole."""
+    return {
+        subject["name"]
+        for item in bindings
+        if item["roleRef"]["name"] == role
+        for subject in item.get("subjects", [])
+        if subject["kind"] == "Group"
+    }
+
+
 def merged(base, patch):
     """A JSON merge patch (RFC 7386)."""
     if not isinstance(patch, dict):

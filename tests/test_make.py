@@ -44,6 +44,8 @@ def checkout(tmp_path):
         '  *"version_info < "*) exit "${TOO_OLD:-0}" ;;\n'
         '  *ensurepip*) exit "${NO_VENV:-0}" ;;\n'
         '  "-m venv --clear .venv") rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;\n'
+        '  *"config list") printf "%s" "$PIP_CONFIGURATION" ;;\n'
+        '  *uv.txt) cp "${UV:-/nowhere}" .venv/bin/uv ;;\n'
         '  *install*) exit "${NO_NETWORK:-0}" ;;\n'
         "esac\n"
     )
@@ -87,6 +89,43 @@ def test_what_is_installed_is_locked_and_the_project_itself_comes_alone(checkout
         "-qq --require-hashes --requirement requirements/sandbox.txt",
         "-qq --no-deps --no-build-isolation --editable .",
     ]
+
+
+PIP_CONFIGURATION = """\
+:env:.find-links='/wheels /more-wheels'
+global.extra-index-url='\\nhttps://a.example.com/simple\\nhttps://b.example.com/simple'
+global.find-links='/other'
+global.index-url='https://user:word@example.com/simple'
+install.cert='/etc/ssl/ours.pem'
+"""
+
+
+def test_development_requirements_are_installed_by_uv_as_pip_is_configured(checkout, tmp_path):
+    uv = tmp_path / "uv"
+    uv.write_text('#!/bin/sh\n{ echo "uv $*"; env | grep -E "^(UV_|SSL)" | sort; } >> "$LOG"\nexit "${UV_FAILS:-0}"\n')
+    uv.chmod(0o755)
+    assert checkout.venv("development", UV=str(uv), PIP_CONFIGURATION=PIP_CONFIGURATION)[0] == 0
+    log = checkout.log.read_text()
+    assert "--require-hashes --requirement requirements/development.txt\n" in log.partition("uv pip install")[2]
+    assert log.count("requirements/development.txt") == 1
+    assert (
+        "SSL_CERT_FILE=/etc/ssl/ours.pem\n"
+        "UV_DEFAULT_INDEX=https://user:word@example.com/simple\n"
+        "UV_FIND_LINKS=/wheels,/more-wheels\n"
+        "UV_INDEX=https://a.example.com/simple https://b.example.com/simple\n"
+    ) in log
+    alone = (tmp_path / ".venv/uv.txt").read_text()
+    assert re.findall(r"(?m)^\S+(?===)", alone) == ["uv"]
+    assert "--hash=sha256:" in alone
+
+
+@pytest.mark.parametrize("environ", [{"UV_FAILS": "2"}, {"PIP_CONFIGURATION": "global.no-index='true'\n"}])
+def test_pip_installs_what_uv_does_not(checkout, tmp_path, environ):
+    uv = tmp_path / "uv"
+    uv.write_text('#!/bin/sh\nexit "${UV_FAILS:-0}"\n')
+    uv.chmod(0o755)
+    assert checkout.venv("development", UV=str(uv), **environ)[0] == 0
+    assert "install -qq --require-hashes --requirement requirements/development.txt\n" in checkout.log.read_text()
 
 
 @pytest.mark.parametrize("file", ["setup.cfg", "requirements/runtime.txt", "requirements/development.txt"])
@@ -135,6 +174,31 @@ def test_a_plan_with_changes_is_no_error_of_make(tmp_path, code, ends):
     done = subprocess.run(["make", "plan"], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (ends, "planned\n")
     assert ("Error" in done.stderr) is bool(ends)
+
+
+@pytest.mark.parametrize(
+    ("red", "ran"),
+    [
+        ("", ["test", "lint", "drills", "boot-test"]),
+        ("lint", ["test", "lint"]),
+        ("boot-test", ["test", "lint", "drills", "boot-test", "boot-test"]),
+        ("pythons oldest", ["test", "lint", "drills", "boot-test"]),
+    ],
+)
+def test_all_that_must_pass_is_run_and_anything_red_is_red(tmp_path, red, ran):
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci/run").write_text((ROOT / ".ci/run").read_text())
+    make = tmp_path / "make"
+    make.write_text('#!/bin/sh\necho "made $*"\n[ "$*" != "$RED" ]\n')
+    make.chmod(0o755)
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RED": red, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(["bash", str(tmp_path / ".ci/run")], env=environ, capture_output=True, text=True)
+    assert done.returncode == (1 if red else 0)
+    made = [line.removeprefix("made ") for line in done.stdout.splitlines()]
+    assert [each for each in made if each != "pythons oldest"] == ran
+    if red in ("", "pythons oldest"):
+        assert made[-1] == "pythons oldest"
+    assert not list(tmp_path.glob("tmp.*"))
 
 
 def locked(file: str) -> dict[str, set[str]]:

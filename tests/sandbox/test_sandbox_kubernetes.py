@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import kubernetes
+import official_client
 import pytest
 import urllib3
 from cluster_objects import set_waiting
@@ -34,9 +34,9 @@ class Reached:
     address: str
     folder: Path
 
-    def configuration(self, issued: certificates.Certificate | None) -> kubernetes.client.Configuration:
+    def configuration(self, issued: certificates.Certificate | None) -> official_client.Configuration:
         """Settings of a client that shows a certificate, or none."""
-        made = kubernetes.client.Configuration()
+        made = official_client.Configuration()
         made.host, made.proxy, made.retries = self.address, None, False
         authority = self.folder / "ca.crt"
         authority.write_text(self.cluster.bundle["ca.crt"])
@@ -56,13 +56,13 @@ class Reached:
         issued = (
             None if anonymous else certificates.issue_client_certificate(self.cluster.bundle, "operator", group, now)
         )
-        with kubernetes.client.ApiClient(self.configuration(issued)) as made:
+        with official_client.ApiClient(self.configuration(issued)) as made:
             yield made
 
     @contextlib.contextmanager
     def core(self, **how: Any) -> Iterator[Any]:
         with self.api(**how) as made:
-            yield kubernetes.client.CoreV1Api(made)
+            yield official_client.CoreV1Api(made)
 
 
 @pytest.fixture(scope="module")
@@ -100,12 +100,12 @@ def test_an_administrator_lists_what_a_cluster_has(reached: Reached) -> None:
 
 def test_other_groups_of_the_api_answer_too(reached: Reached) -> None:
     with reached.api() as api:
-        sets = kubernetes.client.AppsV1Api(api).list_daemon_set_for_all_namespaces().items
+        sets = official_client.AppsV1Api(api).list_daemon_set_for_all_namespaces().items
         assert [each.metadata.name for each in sets] == ["cloud-controller-manager"]
-        assert kubernetes.client.VersionApi(api).get_code().git_version == "v1.36.3"
-        groups = {group.name for group in kubernetes.client.ApisApi(api).get_api_versions().groups}
+        assert official_client.VersionApi(api).get_code().git_version == "v1.36.3"
+        groups = {group.name for group in official_client.ApisApi(api).get_api_versions().groups}
         assert "apps" in groups
-        resources = kubernetes.client.CoreV1Api(api).get_api_resources().resources
+        resources = official_client.CoreV1Api(api).get_api_resources().resources
         assert {"nodes", "pods", "services"} <= {resource.name for resource in resources}
 
 
@@ -147,7 +147,7 @@ def test_a_service_is_deleted_with_its_balancer(reached: Reached) -> None:
         core.delete_namespaced_service("web", "default")
         assert core.read_namespaced_service("web", "default").metadata.deletion_timestamp
         account.advance(20)
-        with pytest.raises(kubernetes.client.ApiException) as caught:
+        with pytest.raises(official_client.ApiException) as caught:
             core.read_namespaced_service("web", "default")
     assert caught.value.status == 404
     assert json.loads(caught.value.body)["message"] == 'services "web" not found'
@@ -156,7 +156,7 @@ def test_a_service_is_deleted_with_its_balancer(reached: Reached) -> None:
 
 def test_without_a_certificate_only_health_and_version_are_public(reached: Reached) -> None:
     with reached.core(anonymous=True) as core:
-        with pytest.raises(kubernetes.client.ApiException) as caught:
+        with pytest.raises(official_client.ApiException) as caught:
             core.list_node()
         assert caught.value.status == 403
         words = 'User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope'
@@ -172,7 +172,7 @@ def test_without_a_certificate_only_health_and_version_are_public(reached: Reach
 
 
 def test_a_certificate_of_another_group_may_not(reached: Reached) -> None:
-    with reached.core(group="system:nodes") as core, pytest.raises(kubernetes.client.ApiException) as caught:
+    with reached.core(group="system:nodes") as core, pytest.raises(official_client.ApiException) as caught:
         core.list_namespaced_pod("kube-system")
     assert caught.value.status == 403
     assert 'User "operator" cannot list resource "pods"' in json.loads(caught.value.body)["message"]
@@ -205,7 +205,7 @@ def test_an_outdated_certificate_is_refused(reached: Reached, monkeypatch: pytes
     monkeypatch.setattr(certificates, "CERTIFICATE_VALIDITY", timedelta(hours=1))
     with (
         reached.core(now=SIMULATION_START - timedelta(days=2)) as core,
-        pytest.raises(kubernetes.client.ApiException) as caught,
+        pytest.raises(official_client.ApiException) as caught,
     ):
         core.list_node()
     assert caught.value.status == 401
@@ -217,13 +217,13 @@ def test_the_serving_certificate_is_for_the_addresses_of_the_cluster(reached: Re
     assert {"127.0.0.1", "kubernetes", "10.0.0.1", references["privateAddress"], references["publicAddress"]} <= names
     configuration = reached.configuration(None)
     configuration.tls_server_name = "kubernetes"
-    with kubernetes.client.ApiClient(configuration) as api:
-        assert kubernetes.client.VersionApi(api).get_code().minor == "36"
+    with official_client.ApiClient(configuration) as api:
+        assert official_client.VersionApi(api).get_code().minor == "36"
 
 
 def test_paths_that_do_not_exist_are_not_found(reached: Reached) -> None:
-    with reached.api() as api, pytest.raises(kubernetes.client.ApiException) as caught:
-        kubernetes.client.CustomObjectsApi(api).list_cluster_custom_object("example.com", "v1", "things")
+    with reached.api() as api, pytest.raises(official_client.ApiException) as caught:
+        official_client.CustomObjectsApi(api).list_cluster_custom_object("example.com", "v1", "things")
     assert caught.value.status == 404
 
 

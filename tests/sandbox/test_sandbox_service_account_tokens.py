@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import kubernetes
+import official_client
 import pytest
 from botocore.exceptions import ClientError
 from sandboxed import Place, place
@@ -92,7 +92,7 @@ def _raw(api: Any, path: str) -> Any:
 def test_the_documents_are_not_for_everybody(federated: Federated) -> None:
     with (
         federated.reached.api(anonymous=True) as api,
-        pytest.raises(kubernetes.client.ApiException) as raised,
+        pytest.raises(official_client.ApiException) as raised,
     ):
         _raw(api, "/openid/v1/jwks")
     assert raised.value.status == 403

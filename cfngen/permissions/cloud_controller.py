@@ -1,6 +1,7 @@
 """Statements that the cloud controller manager needs: on a role of its own, or on the masters' role.
 
-The actions are from its documentation (cloud-provider-aws, docs/prerequisites.md).
+The actions are from its documentation (cloud-provider-aws, docs/prerequisites.md), without those that no release since
+v1.31.0 calls: autoscaling:DescribeAutoScalingGroups, autoscaling:DescribeTags and ec2:DescribeRegions.
 """
 
 from __future__ import annotations
@@ -48,10 +49,9 @@ def _read_statement() -> Statement:
     return allow(
         sid="CloudControllerRead",
         actions="""
-            autoscaling:DescribeAutoScalingGroups autoscaling:DescribeTags
             ec2:DescribeAccountAttributes ec2:DescribeAddresses
             ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTopology
-            ec2:DescribeInternetGateways ec2:DescribeRegions
+            ec2:DescribeInternetGateways
             ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs
             elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
             elasticloadbalancing:DescribeLoadBalancerPolicies elasticloadbalancing:DescribeLoadBalancers

@@ -327,13 +327,17 @@ def issuer_document_statements(cluster: Cluster, references: References) -> list
     if issuer is None or not masters_publish_documents(cluster):
         return []
     documents = [
-        arn(references, "s3", f"${{Bucket}}/{key}", region="", account="", Bucket=references.issuer_bucket_name)
+        arn(references, "s3", f"${{Bucket}}/{key}", region="", account="", Bucket=bucket)
+        for bucket in references.issuer_bucket_names
         for key in document_keys(issuer)
     ]
     statements = [allow(sid="IssuerDocuments", actions="s3:GetObject s3:PutObject", resources=documents)]
     if issuer.bucket:
         # The user's own bucket may be encrypted with a KMS key, see `_backup_statements`.
-        bucket = arn(references, "s3", "${Bucket}", region="", account="", Bucket=references.issuer_bucket_name)
+        [bucket] = (
+            arn(references, "s3", "${Bucket}", region="", account="", Bucket=name)
+            for name in references.issuer_bucket_names
+        )
         only_this_bucket: Condition = {
             "StringEquals": {
                 **via_service(cluster, references, "s3"),

@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.existing_parts import existing_group
-from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
-from cfngen.permissions.statements import Statement, allow
+from cfngen.permissions.references import (
+    References,
+    arn,
+    if_creating_tagged,
+    if_request_tagged,
+    if_resource_tagged,
+    resource_tags,
+)
+from cfngen.permissions.statements import Condition, Statement, allow
 
 OWN_GROUPS_ACTIONS = "ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress"
 """What a controller of load balancers does with the security groups that it created."""
@@ -111,7 +118,7 @@ def _rule_statements(cluster: Cluster, references: References) -> list[Statement
     """Return the statements for listeners' rules, and for the settings of load balancers that the controller owns."""
     return [
         allow(
-            sid="LoadBalancersNewRules", actions="elasticloadbalancing:CreateRule", condition=if_request_tagged(cluster)
+            sid="LoadBalancersNewRules", actions="elasticloadbalancing:CreateRule", condition=_if_added_to_own(cluster)
         ),
         allow(
             sid="LoadBalancersTagNewRules",
@@ -139,6 +146,15 @@ def _rule_statements(cluster: Cluster, references: References) -> list[Statement
     ]
 
 
+def _if_added_to_own(cluster: Cluster) -> Condition:
+    """Return the IAM condition that a request sets the cluster's tag, and adds nothing to another's load balancer.
+
+    A listener is added to a load balancer and a rule to a listener. The reference does not say whether such requests
+    always carry the tags of these ("Actions, resources, and condition keys for AWS Elastic Load Balancing V2").
+    """
+    return {**if_request_tagged(cluster), "StringEqualsIfExists": resource_tags(cluster)}
+
+
 def new_load_balancer_statements(cluster: Cluster, *, sid: str, tag_sid: str) -> list[Statement]:
     """Return the statements to create load balancers with the cluster's tag.
 
@@ -158,7 +174,7 @@ def new_load_balancer_statements(cluster: Cluster, *, sid: str, tag_sid: str) ->
             actions="""
                 elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
                 elasticloadbalancing:CreateTargetGroup""",
-            condition=if_request_tagged(cluster),
+            condition=_if_added_to_own(cluster),
         ),
     ]
 

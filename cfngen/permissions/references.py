@@ -38,8 +38,8 @@ class References(Protocol):
         """Name of the bucket of etcd's snapshots."""
 
     @property
-    def issuer_bucket_name(self) -> Expression:
-        """Name of the bucket with the documents of the issuer of service-account tokens."""
+    def issuer_bucket_names(self) -> list[Expression]:
+        """Name of the bucket with the documents of the issuer of service-account tokens, or patterns for it."""
 
     @property
     def root_stack_name(self) -> Expression:

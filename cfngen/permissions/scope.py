@@ -254,6 +254,11 @@ class Scope:
         """Return the ids of the existing security groups that masters or nodes have."""
         return list(self.security_groups_of_masters if instances == "masters" else self.security_groups_of_nodes)
 
+    @property
+    def issuer_bucket_names(self) -> list[Expression]:
+        """Name of the bucket with the issuer's documents, or patterns for the buckets of this cluster alone."""
+        return [bucket_arn.rpartition(":")[2] for bucket_arn in self.issuer_bucket_arns]
+
     def substitute(self, text: str, **values: Expression) -> str:
         """Return a text in which values replace the variables `${name}`, as `References.substitute` says."""
         variables = {

@@ -92,9 +92,9 @@ class StackReferences:
         return backup_bucket_name(self._stack)
 
     @property
-    def issuer_bucket_name(self) -> Expression:
+    def issuer_bucket_names(self) -> list[Expression]:
         """Name of the bucket with the documents of the issuer of service-account tokens."""
-        return issuer_bucket_name(self._stack)
+        return [issuer_bucket_name(self._stack)]
 
     @property
     def root_stack_name(self) -> Expression:

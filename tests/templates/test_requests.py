@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from requests_of_roles import ACCOUNT, CLUSTERS, GROUP, MASTERS, NEW, OURS, REGION, ROWS, M, N, Request
+from requests_of_roles import ACCOUNT, CLUSTERS, EBS_KEY, GROUP, MASTERS, NEW, OURS, REGION, ROWS, M, N, Request
 
 from cfngen.cluster.load import parse
 from cfngen.sandbox.services.policy_simulation import decision
@@ -133,3 +133,12 @@ def test_the_controller_leaves_the_tag_of_the_cluster_where_it_is(statements: St
     own, about = statements["full", M], ("ec2:CreateTags", "security-group/sg-0")
     assert letting(own, *about, OURS) == ["LoadBalancersTagOwnGroups"]
     assert letting(own, *about, {**OURS, **NEW}) == []
+
+
+def test_in_china_keys_work_through_services_of_either_domain() -> None:
+    bodies = {document.name: document.body for document in generate(parse({"name": "blue", "region": "cn-north-1"}))}
+    policy = bodies["standalone"]["Resources"]["MasterRole"]["Properties"]["Policies"][0]["PolicyDocument"]
+    own = [{**resolved(statement), "Resource": "*"} for statement in policy["Statement"]]
+    for domain in ("amazonaws.com", "amazonaws.com.cn"):
+        assert letting(own, "kms:Decrypt", EBS_KEY, {"kms:ViaService": f"ec2.{REGION}.{domain}"}) == ["DataVolumeKey"]
+    assert not letting(own, "kms:Decrypt", EBS_KEY, {"kms:ViaService": f"ec2.{REGION}.example.com"})

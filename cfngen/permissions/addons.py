@@ -34,7 +34,7 @@ def addon_statements(cluster: Cluster, references: References) -> list[Statement
     if cluster.addons.aws_ebs_csi_driver.enabled and not has_role(cluster, EBS_CSI_DRIVER):
         # If the cluster file names a key for the masters' volumes, the statements of masters allow that key only.
         if cluster.control_plane.volume.kms_key:
-            statements += volume_key_statements(references, key=None)
+            statements += volume_key_statements(cluster, references, key=None)
         statements += ebs_csi_driver_statements(cluster, references)
     if cluster.addons.cluster_autoscaler.enabled and not has_role(cluster, CLUSTER_AUTOSCALER):
         statements += cluster_autoscaler_statements(cluster)

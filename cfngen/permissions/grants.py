@@ -9,7 +9,7 @@ from typing import ClassVar
 from cfngen.cluster.iam.existing_roles import existing_roles, group_role, makes_instance_profiles, makes_roles
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import aws_partition
-from cfngen.cluster.network.existing_parts import existing_group
+from cfngen.cluster.network.existing_parts import existing_group, groups_of_instances
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.cluster.paths import Path
@@ -123,6 +123,8 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         vpc_id=known_id(cluster.network.vpc.id) or "*",
         route_table_id=known_id(cluster.network.route_table) or "*",
         node_security_group_id=known_id(existing_group(cluster, "Node")) or "*",
+        security_groups_of_masters=tuple(known_id(group) or "*" for group in groups_of_instances(cluster, "masters")),
+        security_groups_of_nodes=tuple(known_id(group) or "*" for group in groups_of_instances(cluster, "nodes")),
         own_secrets_key=cluster.secrets.kms_key or "",
         removes_pod_routes=network_plugin(cluster).uses_vpc_routes
         and any(subnet.id for subnet in cluster.network.subnets),

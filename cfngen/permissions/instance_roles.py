@@ -43,13 +43,14 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
             else cloud_controller_statements(cluster, references)
         ),
         *data_volume_statements(cluster, references),
-        *volume_key_statements(references, cluster.control_plane.volume.kms_key),
+        *volume_key_statements(cluster, references, cluster.control_plane.volume.kms_key),
         *_secret_statements(cluster, references, "Secrets", references.ca_secret_arn, references.join_secret_arn),
-        *_custom_authority_statements(cluster.certificate_authority.secret, references),
+        *_custom_authority_statements(cluster, references),
         *(_backup_statements(cluster, references) if cluster.etcd.backups.enabled else []),
         *issuer_document_statements(cluster, references),
         *_quorum_statements(cluster, references),
-        *_common_statements(cluster, references, "MasterStack"),
+        _own_stack_statement(_master_stack_arns(references)),
+        *_common_statements(cluster, references),
     ]
 
 
@@ -65,7 +66,8 @@ def node_statements(cluster: Cluster, references: References) -> list[Statement]
             else plugin_statements_of_nodes(cluster, references)
         ),
         *([_termination_statement(references, "Drain", if_node_group)] if has_draining else []),
-        *_common_statements(cluster, references, "NodeGroup*Stack"),
+        _own_stack_statement(references.node_stack_arns),
+        *_common_statements(cluster, references),
     ]
 
 
@@ -83,10 +85,9 @@ def plugin_statements_of_nodes(cluster: Cluster, references: References) -> list
     return pod_address_statements(cluster, references, "nodes")
 
 
-def _common_statements(cluster: Cluster, references: References, nested_stack_id_pattern: str) -> list[Statement]:
-    """Return what masters and nodes share; the pattern matches logical ids of the stacks that launch them."""
+def _common_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return what masters and nodes share."""
     return [
-        _own_stack_statement(references, nested_stack_id_pattern),
         *_pull_image_statements(references),
         *(_session_manager_statements(references) if cluster.ssh.session_manager else []),
     ]
@@ -101,7 +102,7 @@ def _secret_statements(
     apart. The key may be the user's, without the cluster's tag and shared by clusters; its use is bound to the secrets.
     """
     only_these_secrets: Condition = {
-        "StringEquals": via_service(references, "secretsmanager"),
+        "StringEquals": via_service(cluster, references, "secretsmanager"),
         "StringLike": {"kms:EncryptionContext:SecretARN": list(secret_arns)},
     }
     return [
@@ -120,17 +121,21 @@ def _secret_statements(
     ]
 
 
-def _custom_authority_statements(secret_arn: str | None, references: References) -> list[Statement]:
+def _custom_authority_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the permission to read the secret with the user's own certificate authority, and to decrypt it.
 
     The secret may be encrypted with any KMS key, so all keys are allowed, but a condition on the encryption context
     allows each key for this secret only ("Secret encryption and decryption", AWS Secrets Manager User Guide). The
     result is empty if the cluster file names no secret.
     """
+    secret_arn = cluster.certificate_authority.secret
     if not secret_arn:
         return []
     only_this_secret = {
-        "StringEquals": {**via_service(references, "secretsmanager"), "kms:EncryptionContext:SecretARN": secret_arn}
+        "StringEquals": {
+            **via_service(cluster, references, "secretsmanager"),
+            "kms:EncryptionContext:SecretARN": secret_arn,
+        }
     }
     return [
         allow(sid="OwnAuthority", actions="secretsmanager:GetSecretValue", resources=[secret_arn]),
@@ -168,18 +173,20 @@ def _backup_statements(cluster: Cluster, references: References) -> list[Stateme
         ),
     ]
     if cluster.etcd.backups.bucket:
-        statements.append(_backup_key_statement(references, bucket_arn, snapshot_arns))
+        statements.append(_backup_key_statement(cluster, references, bucket_arn, snapshot_arns))
     return statements
 
 
-def _backup_key_statement(references: References, bucket_arn: Expression, snapshot_arns: Expression) -> Statement:
+def _backup_key_statement(
+    cluster: Cluster, references: References, bucket_arn: Expression, snapshot_arns: Expression
+) -> Statement:
     """Return the permission for the KMS key that may encrypt the user's own bucket.
 
     The encryption context is the ARN of the object or, with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost
     of SSE-KMS", Amazon S3 User Guide).
     """
     only_this_bucket: Condition = {
-        "StringEquals": via_service(references, "s3"),
+        "StringEquals": via_service(cluster, references, "s3"),
         "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket_arn, snapshot_arns]},
     }
     return allow(
@@ -190,22 +197,26 @@ def _backup_key_statement(references: References, bucket_arn: Expression, snapsh
     )
 
 
-def _own_stack_statement(references: References, nested_stack_id_pattern: str) -> Statement:
-    """Return the permission of instances to signal their own stack, and to read the boot program from it.
-
-    The instances are in a nested stack or, with the standalone template, in the root stack. Nested stacks are named
-    `<root>-<logical id>-<random>`. The statement contains logical ids, because `<root>-*` would also match the stacks
-    of a cluster named `<root>-eu`.
-    """
-    root = references.root_stack_name
+def _own_stack_statement(stack_arns: list[Expression]) -> Statement:
+    """Return the permission of instances to signal their own stack, and to read the boot program from it."""
     return allow(
         sid="OwnStack",
         actions="cloudformation:DescribeStackResource cloudformation:SignalResource",
-        resources=[
-            arn(references, "cloudformation", "stack/${Name}/*", Name=root),
-            arn(references, "cloudformation", f"stack/${{Name}}-{nested_stack_id_pattern}-*/*", Name=root),
-        ],
+        resources=stack_arns,
     )
+
+
+def _master_stack_arns(references: References) -> list[Expression]:
+    """Return the ARNs of the stacks that masters signal: the one that launches them, and the root.
+
+    The root has the wait conditions and, with the standalone template, everything else. Nested stacks are named
+    `<root>-<logical id>-<random>`. The pattern contains the logical id, because `<root>-*` would also match the stacks
+    of a cluster named `<root>-eu`.
+    """
+    return [
+        arn(references, "cloudformation", f"stack/${{Name}}{nested}/*", Name=references.root_stack_name)
+        for nested in ("", "-MasterStack-*")
+    ]
 
 
 def _quorum_statements(cluster: Cluster, references: References) -> list[Statement]:
@@ -277,7 +288,7 @@ def data_volume_statements(cluster: Cluster, references: References) -> list[Sta
 
 
 def volume_key_statements(
-    references: References, key: str | None, *, sid_prefix: str = "DataVolume"
+    cluster: Cluster, references: References, key: str | None, *, sid_prefix: str = "DataVolume"
 ) -> list[Statement]:
     """Return the statements for attaching a volume that is encrypted with a customer managed KMS key.
 
@@ -289,7 +300,7 @@ def volume_key_statements(
         key: ARN of the key, or None for any key, since the account's default key is not known.
     """
     keys = [key or arn(references, "kms", "key/*")]
-    via_ec2 = {"StringEquals": via_service(references, "ec2")}
+    via_ec2 = {"StringEquals": via_service(cluster, references, "ec2")}
     return [
         allow(
             sid=f"{sid_prefix}Key",
@@ -316,15 +327,22 @@ def issuer_document_statements(cluster: Cluster, references: References) -> list
     if issuer is None or not masters_publish_documents(cluster):
         return []
     documents = [
-        arn(references, "s3", f"${{Bucket}}/{key}", region="", account="", Bucket=references.issuer_bucket_name)
+        arn(references, "s3", f"${{Bucket}}/{key}", region="", account="", Bucket=bucket)
+        for bucket in references.issuer_bucket_names
         for key in document_keys(issuer)
     ]
     statements = [allow(sid="IssuerDocuments", actions="s3:GetObject s3:PutObject", resources=documents)]
     if issuer.bucket:
         # The user's own bucket may be encrypted with a KMS key, see `_backup_statements`.
-        bucket = arn(references, "s3", "${Bucket}", region="", account="", Bucket=references.issuer_bucket_name)
+        [bucket] = (
+            arn(references, "s3", "${Bucket}", region="", account="", Bucket=name)
+            for name in references.issuer_bucket_names
+        )
         only_this_bucket: Condition = {
-            "StringEquals": {**via_service(references, "s3"), "kms:EncryptionContext:aws:s3:arn": [bucket, *documents]}
+            "StringEquals": {
+                **via_service(cluster, references, "s3"),
+                "kms:EncryptionContext:aws:s3:arn": [bucket, *documents],
+            }
         }
         statements.append(
             allow(

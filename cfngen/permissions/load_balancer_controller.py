@@ -9,8 +9,18 @@ from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.existing_parts import existing_group
-from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
-from cfngen.permissions.statements import Expression, Statement, allow
+from cfngen.permissions.references import (
+    References,
+    arn,
+    if_creating_tagged,
+    if_request_tagged,
+    if_resource_tagged,
+    resource_tags,
+)
+from cfngen.permissions.statements import Condition, Statement, allow
+
+OWN_GROUPS_ACTIONS = "ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress"
+"""What a controller of load balancers does with the security groups that it created."""
 
 
 def controller_role_statements(cluster: Cluster, references: References) -> list[Statement]:
@@ -20,11 +30,7 @@ def controller_role_statements(cluster: Cluster, references: References) -> list
         *_change_statements(cluster, references),
         *new_load_balancer_statements(cluster, sid="LoadBalancersNew", tag_sid="LoadBalancersTagNew"),
         *new_security_group_statements(
-            cluster,
-            references,
-            sid="LoadBalancersNewGroups",
-            tag_sid="LoadBalancersTagNewGroups",
-            vpc_arn=arn(references, "ec2", "vpc/${Vpc}", Vpc=references.vpc_id),
+            cluster, references, sid="LoadBalancersNewGroups", tag_sid="LoadBalancersTagNewGroups"
         ),
         service_linked_role_statement(references, sid="LoadBalancersServiceLinkedRole"),
         *controller_statements(cluster, references),
@@ -37,7 +43,7 @@ def _read_network_statement() -> Statement:
         actions="""
             ec2:DescribeAccountAttributes ec2:DescribeAddresses ec2:DescribeAvailabilityZones ec2:DescribeInstances
             ec2:DescribeInternetGateways ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets
-            ec2:DescribeVpcs ec2:GetSecurityGroupsForVpc
+            ec2:DescribeVpcs
             elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
             elasticloadbalancing:DescribeLoadBalancers elasticloadbalancing:DescribeTargetGroupAttributes
             elasticloadbalancing:DescribeTargetGroups elasticloadbalancing:DescribeTargetHealth""",
@@ -46,7 +52,7 @@ def _read_network_statement() -> Statement:
 
 def _change_statements(cluster: Cluster, references: References) -> list[Statement]:
     return [
-        own_groups_statement(cluster, sid="LoadBalancersOwnGroups"),
+        allow(sid="LoadBalancersOwnGroups", actions=OWN_GROUPS_ACTIONS, condition=if_resource_tagged(cluster)),
         *existing_group_statements(cluster, references, sid="LoadBalancersExistingGroup"),
         allow(
             sid="LoadBalancersChange",
@@ -112,7 +118,7 @@ def _rule_statements(cluster: Cluster, references: References) -> list[Statement
     """Return the statements for listeners' rules, and for the settings of load balancers that the controller owns."""
     return [
         allow(
-            sid="LoadBalancersNewRules", actions="elasticloadbalancing:CreateRule", condition=if_request_tagged(cluster)
+            sid="LoadBalancersNewRules", actions="elasticloadbalancing:CreateRule", condition=_if_added_to_own(cluster)
         ),
         allow(
             sid="LoadBalancersTagNewRules",
@@ -140,13 +146,13 @@ def _rule_statements(cluster: Cluster, references: References) -> list[Statement
     ]
 
 
-def own_groups_statement(cluster: Cluster, *, sid: str) -> Statement:
-    """Return the permission of a controller of load balancers to change and delete the security groups it created."""
-    return allow(
-        sid=sid,
-        actions="ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
-        condition=if_resource_tagged(cluster),
-    )
+def _if_added_to_own(cluster: Cluster) -> Condition:
+    """Return the IAM condition that a request sets the cluster's tag, and adds nothing to another's load balancer.
+
+    A listener is added to a load balancer and a rule to a listener. The reference does not say whether such requests
+    always carry the tags of these ("Actions, resources, and condition keys for AWS Elastic Load Balancing V2").
+    """
+    return {**if_request_tagged(cluster), "StringEqualsIfExists": resource_tags(cluster)}
 
 
 def new_load_balancer_statements(cluster: Cluster, *, sid: str, tag_sid: str) -> list[Statement]:
@@ -168,20 +174,34 @@ def new_load_balancer_statements(cluster: Cluster, *, sid: str, tag_sid: str) ->
             actions="""
                 elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
                 elasticloadbalancing:CreateTargetGroup""",
-            condition=if_request_tagged(cluster),
+            condition=_if_added_to_own(cluster),
         ),
     ]
 
 
 def new_security_group_statements(
-    cluster: Cluster, references: References, *, sid: str, tag_sid: str, vpc_arn: Expression
+    cluster: Cluster, references: References, *, sid: str, tag_sid: str
 ) -> list[Statement]:
-    """Return the statements to create security groups with the cluster's tag."""
+    """Return the statements to create security groups with the cluster's tag in the VPC, and to list its groups.
+
+    A VPC that cfngen creates has the cluster's tag; its id would make the roles wait for the network. An existing VPC
+    need not have the tag.
+    """
+    existing_vpc = cluster.network.vpc.id
+    vpc_arn = (
+        arn(references, "ec2", "vpc/${Vpc}", Vpc=references.vpc_id) if existing_vpc else arn(references, "ec2", "vpc/*")
+    )
     groups = [arn(references, "ec2", "security-group/*")]
     return [
         allow(sid=sid, actions="ec2:CreateSecurityGroup", resources=groups, condition=if_request_tagged(cluster)),
         # EC2 requires permission for the VPC too; the tags of the request are not for the VPC.
-        allow(sid=f"{sid}InVpc", actions="ec2:CreateSecurityGroup", resources=[vpc_arn]),
+        # Elastic Load Balancing lists the groups with the caller's permissions (aws-load-balancer-controller#3917).
+        allow(
+            sid=f"{sid}InVpc",
+            actions="ec2:CreateSecurityGroup ec2:GetSecurityGroupsForVpc",
+            resources=[vpc_arn],
+            condition=None if existing_vpc else if_resource_tagged(cluster),
+        ),
         allow(
             sid=tag_sid,
             actions="ec2:CreateTags",

@@ -9,8 +9,12 @@ from __future__ import annotations
 from typing import Literal
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.tag_keys import CLUSTER
+from cfngen.cluster.network.existing_parts import existing_group
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.permissions.references import (
+    MASTER_ROLE_TAG,
+    NODE_ROLE_TAG,
     References,
     arn,
     if_creating_tagged,
@@ -20,13 +24,20 @@ from cfngen.permissions.references import (
 )
 from cfngen.permissions.statements import Condition, Expression, Statement, allow
 
+# Whose security groups: the instances, the role of their first group, and the tag of the groups that cfngen creates.
+_SECURITY_GROUPS: tuple[tuple[Literal["masters", "nodes"], Literal["Master", "Node"], dict[str, str]], ...] = (
+    ("masters", "Master", MASTER_ROLE_TAG),
+    ("nodes", "Node", NODE_ROLE_TAG),
+)
+
 
 def pod_route_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the statements that let the cloud controller manager write pods' routes into the cluster's route table.
 
-    The cloud controller manager also disables the source/destination check of the cluster's instances. The result is
-    empty if the network plug-in needs no routes of the VPC. A printed policy does not know the id of a route table that
-    cfngen creates, but such a table has the cluster's tag; an existing one need not have it.
+    The cloud controller manager also disables the source/destination check of the cluster's instances; a request sets
+    one attribute only ("ModifyInstanceAttribute", Amazon EC2 API Reference). The result is empty if the network plug-in
+    needs no routes of the VPC. A printed policy does not know the id of a route table that cfngen creates, but such a
+    table has the cluster's tag; an existing one need not have it.
     """
     if not network_plugin(cluster).uses_vpc_routes:
         return []
@@ -43,7 +54,7 @@ def pod_route_statements(cluster: Cluster, references: References) -> list[State
             sid="PodRoutesOwnInstances",
             actions="ec2:ModifyInstanceAttribute",
             resources=[arn(references, "ec2", "instance/*")],
-            condition=if_resource_tagged(cluster),
+            condition={**if_resource_tagged(cluster), "Null": {"ec2:Attribute/SourceDestCheck": "false"}},
         ),
     ]
 
@@ -88,13 +99,12 @@ def pod_address_statements(
             else _instance_role_statements(interfaces, instances, if_changeable)
         ),
         *_new_interface_statements(cluster, references),
-        *_interface_tag_statements(cluster, references),
+        *_security_group_statements(cluster, references, user),
+        *_interface_tag_statements(cluster, references, if_changeable),
     ]
 
 
 def _new_interface_statements(cluster: Cluster, references: References) -> list[Statement]:
-    in_vpc = {"ArnEquals": {"ec2:Vpc": arn(references, "ec2", "vpc/${Vpc}", Vpc=references.vpc_id)}}
-    security_groups = arn(references, "ec2", "security-group/*")
     return [
         allow(
             sid="PodAddressesNewInterfaces",
@@ -107,24 +117,53 @@ def _new_interface_statements(cluster: Cluster, references: References) -> list[
         allow(
             sid="PodAddressesNewInterfacesInVpc",
             actions="ec2:CreateNetworkInterface",
-            resources=[arn(references, "ec2", "subnet/*"), security_groups],
-            condition=in_vpc,
-        ),
-        allow(
-            sid="PodAddressesGroupsInVpc",
-            actions="ec2:ModifyNetworkInterfaceAttribute",
-            resources=[security_groups],
-            condition=in_vpc,
+            resources=[arn(references, "ec2", "subnet/*")],
+            condition={"ArnEquals": {"ec2:Vpc": arn(references, "ec2", "vpc/${Vpc}", Vpc=references.vpc_id)}},
         ),
     ]
 
 
-def _interface_tag_statements(cluster: Cluster, references: References) -> list[Statement]:
+def _security_group_statements(
+    cluster: Cluster, references: References, user: Literal["masters", "nodes", "pods"]
+) -> list[Statement]:
+    """Return the statements to give interfaces the security groups that the instances of the user have, and no others.
+
+    The plug-in gives an interface the groups of the instance's first interface. Those that cfngen creates are
+    recognized by their tags, existing ones by their ids.
+    """
+    statements: list[Statement] = []
+    existing_ids: list[Expression] = []
+    for instances, role, role_tag in _SECURITY_GROUPS:
+        if user not in (instances, "pods"):
+            continue
+        existing_ids += references.existing_security_group_ids(instances)
+        if not existing_group(cluster, role):
+            statements.append(
+                allow(
+                    sid=f"PodAddressesGroupsOf{instances.capitalize()}",
+                    actions="ec2:CreateNetworkInterface ec2:ModifyNetworkInterfaceAttribute",
+                    resources=[arn(references, "ec2", "security-group/*")],
+                    condition=if_resource_tagged(cluster, **role_tag),
+                )
+            )
+    if existing_ids:
+        unique_ids = [id_ for position, id_ in enumerate(existing_ids) if id_ not in existing_ids[:position]]
+        statements.append(
+            allow(
+                sid="PodAddressesExistingGroups",
+                actions="ec2:CreateNetworkInterface ec2:ModifyNetworkInterfaceAttribute",
+                resources=[arn(references, "ec2", "security-group/${Group}", Group=id_) for id_ in unique_ids],
+            )
+        )
+    return statements
+
+
+def _interface_tag_statements(cluster: Cluster, references: References, if_changeable: Condition) -> list[Statement]:
     interfaces = arn(references, "ec2", "network-interface/*")
     # The plug-in adds tags with these keys to existing interfaces. The tags of roles are not among them.
     allowed_tag_keys = {
         "aws:TagKeys": [
-            "KubernetesCluster",
+            CLUSTER,
             f"kubernetes.io/cluster/{cluster.name}",
             "node.k8s.amazonaws.com/createdAt",
             "node.k8s.amazonaws.com/instance_id",
@@ -141,7 +180,12 @@ def _interface_tag_statements(cluster: Cluster, references: References) -> list[
             sid="PodAddressesMarkOwnInterfaces",
             actions="ec2:CreateTags",
             resources=[interfaces],
-            condition={**if_resource_tagged(cluster), "ForAllValues:StringEquals": allowed_tag_keys},
+            condition={
+                **if_changeable,
+                "ForAllValues:StringEquals": allowed_tag_keys,
+                # No interface becomes another cluster's.
+                "StringEqualsIfExists": {f"aws:RequestTag/{CLUSTER}": cluster.name},
+            },
         ),
     ]
 

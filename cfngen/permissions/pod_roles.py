@@ -14,7 +14,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.endpoints import dns_suffix
 from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
 from cfngen.permissions.role_changes import role_change_statements
-from cfngen.permissions.scope import Scope, if_request_sets_cluster_tag, if_resource_has_tag
+from cfngen.permissions.scope import Scope, if_request_claims_untagged, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow
 
 
@@ -121,7 +121,7 @@ def _provider_statements(cluster: Cluster, issuer: ServiceAccountIssuer, scope: 
             sid="TagNewIssuer",
             actions="iam:TagOpenIDConnectProvider",
             resources=providers,
-            condition=if_request_sets_cluster_tag(scope),
+            condition=if_request_claims_untagged(scope),
         ),
         allow(
             sid="OwnIssuer",
@@ -150,7 +150,7 @@ def _distribution_statements(scope: Scope) -> list[Statement]:
             sid="TagNewDistributions",
             actions="cloudfront:TagResource",
             resources=distributions,
-            condition=if_request_sets_cluster_tag(scope),
+            condition=if_request_claims_untagged(scope),
         ),
         # CloudFormation disables a distribution before it deletes it, by an update.
         allow(

@@ -5,14 +5,17 @@ In a template, statements refer to resources by expressions such as `Ref`; in a 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.tag_keys import CLUSTER
+from cfngen.cluster.network.endpoints import dns_suffix
 from cfngen.permissions.statements import Condition, Expression
 
-# Tag by which IAM conditions recognize instances, volumes and interfaces of masters.
+# Tag by which IAM conditions recognize instances, volumes, interfaces and security groups of masters.
 MASTER_ROLE_TAG = {"k8s.io/role/master": "1"}
+# Tag by which IAM conditions recognize the security groups of nodes.
+NODE_ROLE_TAG = {"k8s.io/role/node": "1"}
 
 
 class References(Protocol):
@@ -35,12 +38,16 @@ class References(Protocol):
         """Name of the bucket of etcd's snapshots."""
 
     @property
-    def issuer_bucket_name(self) -> Expression:
-        """Name of the bucket with the documents of the issuer of service-account tokens."""
+    def issuer_bucket_names(self) -> list[Expression]:
+        """Name of the bucket with the documents of the issuer of service-account tokens, or patterns for it."""
 
     @property
     def root_stack_name(self) -> Expression:
         """Name of the root stack."""
+
+    @property
+    def node_stack_arns(self) -> list[Expression]:
+        """ARNs of the stacks that launch the nodes of a role, or patterns for them."""
 
     @property
     def vpc_id(self) -> Expression:
@@ -53,6 +60,9 @@ class References(Protocol):
     @property
     def node_security_group_id(self) -> Expression:
         """Id of the existing security group of the nodes."""
+
+    def existing_security_group_ids(self, instances: Literal["masters", "nodes"]) -> list[Expression]:
+        """Return the ids of the existing security groups that masters or nodes have."""
 
     def substitute(self, text: str, **values: Expression) -> Expression:
         """Return a text in which values replace the variables `${name}`, as `Fn::Sub` replaces them.
@@ -100,10 +110,15 @@ def unless_master() -> Condition:
     return {"StringNotEquals": {f"aws:ResourceTag/{key}": value for key, value in MASTER_ROLE_TAG.items()}}
 
 
-def via_service(references: References, service: str) -> dict[str, Expression]:
-    """Return the IAM condition key, with its value, that allows a KMS key to be used through one service only."""
-    # The value of this key ends in amazonaws.com in every partition (AWS KMS Developer Guide, kms:ViaService).
-    return {"kms:ViaService": references.substitute(f"{service}.${{AWS::Region}}.amazonaws.com")}
+def via_service(cluster: Cluster, references: References, service: str) -> dict[str, Expression]:
+    """Return the IAM condition key, with its values, that allows a KMS key to be used through one service only.
+
+    The value ends in amazonaws.com in every partition ("kms:ViaService", AWS KMS Developer Guide), but in
+    amazonaws.com.cn where it was observed in China (kubernetes/kops#18363), so either is allowed there.
+    """
+    suffixes = dict.fromkeys(["amazonaws.com", dns_suffix(cluster.region)])
+    names = [references.substitute(f"{service}.${{AWS::Region}}.{suffix}") for suffix in suffixes]
+    return {"kms:ViaService": names[0] if len(names) == 1 else names}
 
 
 def if_creating_tagged(cluster: Cluster, service: str, *actions: str) -> Condition:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from cfngen.cluster.naming.logical_ids import BASTION_STACK, FLOW_LOG_ROLE, ISSUER_BUCKET, MASTER_ROLE, MASTER_STACK
 from cfngen.cluster.naming.names import CHANGE_SET_PREFIX, authority_copy_prefix, template_bucket
@@ -68,6 +69,7 @@ class Scope:
         makes_roles: whether CloudFormation creates roles: of instances, with their profiles, or of the flow log.
         makes_instance_profiles: whether CloudFormation creates instance profiles, also those of existing roles.
         node_security_group_id: id of the existing security group of the nodes.
+        security_groups_of_masters, security_groups_of_nodes: ids of the existing security groups that instances have.
     """
 
     account: str = "*"
@@ -90,6 +92,8 @@ class Scope:
     makes_roles: bool = True
     makes_instance_profiles: bool = True
     node_security_group_id: str = "*"
+    security_groups_of_masters: tuple[str, ...] = ()
+    security_groups_of_nodes: tuple[str, ...] = ()
 
     @property
     def root_stack_name(self) -> str:
@@ -109,6 +113,13 @@ class Scope:
         """ARNs of the nested stacks, without the root stack."""
         names = self._generated_names(_MAX_STACK_NAME, _NESTED_STACKS)
         return [f"{self._arn('cloudformation', 'stack/')}{name}/*" for name in names]
+
+    @property
+    def node_stack_arns(self) -> list[Expression]:
+        """ARNs of the stacks that launch nodes: nested ones or, with the standalone template, the root stack."""
+        return [
+            self._arn("cloudformation", f"stack/{self.root_stack_name}{end}/*") for end in ("", "-NodeGroup*Stack-*")
+        ]
 
     @property
     def change_set_arns(self) -> list[str]:
@@ -238,6 +249,15 @@ class Scope:
     def ec2_arns(self, *resources: str) -> list[str]:
         """Return the ARNs of EC2 resources in the account and region, e.g. of `volume/*`."""
         return [self._arn("ec2", resource) for resource in resources]
+
+    def existing_security_group_ids(self, instances: Literal["masters", "nodes"]) -> list[Expression]:
+        """Return the ids of the existing security groups that masters or nodes have."""
+        return list(self.security_groups_of_masters if instances == "masters" else self.security_groups_of_nodes)
+
+    @property
+    def issuer_bucket_names(self) -> list[Expression]:
+        """Name of the bucket with the issuer's documents, or patterns for the buckets of this cluster alone."""
+        return [bucket_arn.rpartition(":")[2] for bucket_arn in self.issuer_bucket_arns]
 
     def substitute(self, text: str, **values: Expression) -> str:
         """Return a text in which values replace the variables `${name}`, as `References.substitute` says."""

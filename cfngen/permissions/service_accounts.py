@@ -36,7 +36,7 @@ _STATEMENTS: Mapping[ServiceAccount, Callable[[Cluster, References], list[Statem
     CLOUD_CONTROLLER_MANAGER: cloud_controller_statements,
     AMAZON_VPC_PLUGIN: lambda cluster, references: pod_address_statements(cluster, references, "pods"),
     EBS_CSI_DRIVER: lambda cluster, references: [
-        *volume_key_statements(references, key=None, sid_prefix="Ebs"),
+        *volume_key_statements(cluster, references, key=None, sid_prefix="Ebs"),
         *ebs_csi_driver_statements(cluster, references),
     ],
     CLUSTER_AUTOSCALER: lambda cluster, references: cluster_autoscaler_statements(cluster),

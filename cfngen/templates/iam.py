@@ -10,6 +10,8 @@ accounts, in the same stack, do have fixed names (`cfngen.templates.service_acco
 
 from __future__ import annotations
 
+from typing import Literal
+
 from awacs.aws import Allow, PolicyDocument, Principal
 from awacs.aws import Statement as TrustStatement
 from awacs.sts import AssumeRole
@@ -19,6 +21,8 @@ from cfngen.cluster.iam.existing_roles import group_role, has_own_role, last_nam
 from cfngen.cluster.iam.service_accounts import keeps_statements_in_policies
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import node_group_prefix
+from cfngen.cluster.naming.network_ids import SecurityGroupRole
+from cfngen.cluster.network.existing_parts import SECURITY_GROUP, existing_group, groups_of_instances
 from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.cloud_controller import cloud_controller_statements
@@ -29,10 +33,12 @@ from cfngen.permissions.instance_roles import (
     plugin_statements_of_nodes,
 )
 from cfngen.permissions.node_groups import own_statements
+from cfngen.permissions.references import arn
 from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.issuer import issuer_bucket_name
 from cfngen.templates.network_references import route_table_id, vpc_id
+from cfngen.templates.references import part_value
 from cfngen.templates.security_groups import first_group
 from cfngen.templates.service_account_roles import add_service_account_roles
 from cfngen.templates.stack import PropertyValue, Stack
@@ -50,11 +56,15 @@ class StackReferences:
 
     Reading a property adds to the stack the parameter that the reference names, so a stack has only the parameters that
     its statements use.
+
+    Args:
+        launches_nodes: whether the stack is that of a node group, whose nodes have the role.
     """
 
-    def __init__(self, stack: Stack, cluster: Cluster) -> None:
+    def __init__(self, stack: Stack, cluster: Cluster, *, launches_nodes: bool = False) -> None:
         self._stack = stack
         self._cluster = cluster
+        self._launches_nodes = launches_nodes
 
     @property
     def ca_secret_arn(self) -> Expression:
@@ -82,15 +92,24 @@ class StackReferences:
         return backup_bucket_name(self._stack)
 
     @property
-    def issuer_bucket_name(self) -> Expression:
+    def issuer_bucket_names(self) -> list[Expression]:
         """Name of the bucket with the documents of the issuer of service-account tokens."""
-        return issuer_bucket_name(self._stack)
+        return [issuer_bucket_name(self._stack)]
 
     @property
     def root_stack_name(self) -> Expression:
         """Name of the root stack."""
-        description = "Name of the cluster's root stack; instances may signal it and its nested stacks"
+        description = "Name of the cluster's root stack, which masters may signal"
         return self._stack.parameter_from_other_stack("ClusterStackName", description=description)
+
+    @property
+    def node_stack_arns(self) -> list[Expression]:
+        """ARNs of the stacks that launch the nodes of a role: of node groups that share it, or of the group alone."""
+        if self._launches_nodes:
+            return [Ref("AWS::StackId")]
+        description = "Names of the stacks that launch nodes and that nodes may signal; with wildcards"
+        names = self._stack.parameter_from_other_stack("NodeStackNames", description=description)
+        return [arn(self, "cloudformation", "stack/${Names}/*", Names=names)]
 
     @property
     def vpc_id(self) -> Expression:
@@ -106,6 +125,16 @@ class StackReferences:
     def node_security_group_id(self) -> Expression:
         """Id of the existing security group of the nodes."""
         return first_group(self._stack, self._cluster, "Node")
+
+    def existing_security_group_ids(self, instances: Literal["masters", "nodes"]) -> list[Expression]:
+        """Return the ids of the existing security groups that masters or nodes have."""
+        role: SecurityGroupRole = "Master" if instances == "masters" else "Node"
+        return [
+            first_group(self._stack, self._cluster, role)
+            if group == existing_group(self._cluster, role)
+            else part_value(self._stack, group, SECURITY_GROUP)
+            for group in groups_of_instances(self._cluster, instances)
+        ]
 
     def substitute(self, text: str, **values: Expression) -> Expression:
         """Return a text in which CloudFormation replaces the placeholders `${name}` by the values of that name."""
@@ -160,7 +189,7 @@ def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> PropertyVa
         return GetAtt(_add_profile_of_existing_role(stack, prefix, group.iam), "Arn")
     if existing or not has_own_role(group):
         return stack.parameter_from_other_stack("NodeInstanceProfileArn", description="Instance profile of the nodes")
-    references = StackReferences(stack, cluster)
+    references = StackReferences(stack, cluster, launches_nodes=True)
     profile = _add_role(
         stack,
         cluster,

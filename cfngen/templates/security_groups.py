@@ -26,6 +26,7 @@ from cfngen.cluster.security_groups.rules import (
     source_rule,
     sources_by_group,
 )
+from cfngen.permissions.references import MASTER_ROLE_TAG, NODE_ROLE_TAG
 from cfngen.templates.network_references import CIDR_PATTERN, security_group_parameter, vpc_id
 from cfngen.templates.security_group_rules import GroupIds, add_ingress, allow_from_address_source, inline_rule
 from cfngen.templates.stack import ACCESS, PropertyValue, Stack
@@ -38,6 +39,8 @@ _PROTECTED_BY_ROLE: Mapping[SecurityGroupRole, str] = {
     "ApiLoadBalancer": "load balancer of the API",
     "InternalApiLoadBalancer": "internal load balancer of the API",
 }
+# By these tags the network plug-in's permissions recognize the groups that it may give to interfaces.
+_TAGS_OF_INSTANCES: Mapping[SecurityGroupRole, Mapping[str, str]] = {"Master": MASTER_ROLE_TAG, "Node": NODE_ROLE_TAG}
 
 
 def build(cluster: Cluster) -> Stack:
@@ -120,7 +123,7 @@ def _add_first_group(
         is_public = cluster.api.public and role == "ApiLoadBalancer"
         group_tags = tags_without_kubernetes_io_tag(cluster, load_balancer_name(cluster, is_public=is_public))
     else:
-        group_tags = tags(cluster, f"{cluster.name}-{_PROTECTED_BY_ROLE[role]}")
+        group_tags = tags(cluster, f"{cluster.name}-{_PROTECTED_BY_ROLE[role]}", **_TAGS_OF_INSTANCES[role])
     group = stack.add(
         ec2.SecurityGroup(
             str(SecurityGroupId(role)),
@@ -200,7 +203,9 @@ def _add_extra_group(
             GroupDescription=f"Kubernetes cluster {cluster.name}: who else may reach the {protected}",
             VpcId=vpc_reference,
             SecurityGroupEgress=[inline_rule(egress_rule(cluster, role), first_groups)],
-            Tags=tags_without_kubernetes_io_tag(cluster, f"{cluster.name}-{protected}-{number}".replace(" ", "-")),
+            Tags=tags_without_kubernetes_io_tag(
+                cluster, f"{cluster.name}-{protected}-{number}".replace(" ", "-"), **_TAGS_OF_INSTANCES.get(role, {})
+            ),
         )
     )
     group_id = GetAtt(group, "GroupId")

@@ -18,7 +18,7 @@ from cfngen.templates.expressions import substitute
 from cfngen.templates.immutable_settings import settings_to_record
 from cfngen.templates.references import reference_outputs
 from cfngen.templates.stack import Stack, add_parameter, as_json, complete_template
-from cfngen.templates.wiring import Wiring, WiringError
+from cfngen.templates.wiring import VALUES_IN_STANDALONE_STACK, Wiring, WiringError
 
 # Maximum size of a template that is read from S3, and maximum number of its resources (AWS CloudFormation quotas).
 MAX_BYTES = 1_000_000
@@ -38,7 +38,10 @@ def build(cluster: Cluster, stacks: Sequence[Stack], documents: Sequence[Documen
     resources: TemplateBody = {}
     outputs: dict[str, object] = {}
     # Values of the parameters from other stacks, by the parameter's name; they replace the references to them.
-    values_from_other_stacks: dict[str, object] = dict(wiring.values_of_root)
+    values_from_other_stacks: dict[str, object] = {
+        **wiring.values_of_root,
+        **VALUES_IN_STANDALONE_STACK,
+    }
     for stack, document in zip(stacks, documents, strict=True):
         for logical_id, resource in document.body["Resources"].items():
             if logical_id in resources or logical_id in wiring.root_parameters:

@@ -31,12 +31,12 @@ def tags(cluster: Cluster, name: str, **other_tags: str) -> Tags:
     return Tags(tag_map(cluster, name, **other_tags))
 
 
-def tags_without_kubernetes_io_tag(cluster: Cluster, name: str) -> Tags:
+def tags_without_kubernetes_io_tag(cluster: Cluster, name: str, **other_tags: str) -> Tags:
     """Return a resource's tags without `kubernetes.io/cluster/<name>`, by which controllers would find the resource.
 
     The tag `KubernetesCluster` is included, since IAM conditions need it.
     """
-    return Tags({**cluster.tags, CLUSTER: cluster.name, NAME: name})
+    return Tags({**cluster.tags, CLUSTER: cluster.name, NAME: name, **other_tags})
 
 
 def auto_scaling_group_tags(

@@ -13,7 +13,13 @@ from cfngen.errors import CfngenError
 from cfngen.templates.stack import Output, Parameter, Stack
 
 # Values of parameters that the root stack itself supplies, not another nested stack's output, by the parameter's name.
-VALUES_FROM_ROOT_STACK: Mapping[str, object] = {"ClusterStackName": {"Ref": "AWS::StackName"}}
+VALUES_FROM_ROOT_STACK: Mapping[str, object] = {
+    "ClusterStackName": {"Ref": "AWS::StackName"},
+    # CloudFormation names nested stacks <root>-<logical id>-<random>.
+    "NodeStackNames": {"Fn::Sub": "${AWS::StackName}-NodeGroup*Stack-*"},
+}
+# Those that have another value in the standalone template, where one stack has everything.
+VALUES_IN_STANDALONE_STACK: Mapping[str, object] = {"NodeStackNames": {"Ref": "AWS::StackName"}}
 
 
 class WiringError(CfngenError):

@@ -143,9 +143,11 @@ def test_instances_may_signal_the_stack_they_are_in(default: Default) -> None:
             statement["Resource"] for statement in statements if "cloudformation:SignalResource" in statement["Action"]
         ]
         patterns = [re.escape(each).replace(r"\*", ".*") for each in allowed]
-        # The masters' wait conditions are the root's.
-        for identifier in (stack.id, stack.children.get(key, stack).id):
-            assert any(re.fullmatch(pattern, identifier) for pattern in patterns), identifier
+        own = stack.children.get(key, stack).id
+        # The masters' wait conditions are the root's, and nodes signal none of them.
+        for identifier, is_signalled in ((own, True), (stack.id, stack.id == own or role == "MasterRole")):
+            matches = any(re.fullmatch(pattern, identifier) for pattern in patterns)
+            assert matches is is_signalled, (role, identifier)
 
 
 def test_the_api_is_open_to_the_given_range_only(default: Default) -> None:

@@ -100,7 +100,7 @@ OF_ANY_CLUSTER = {
     *("PodAddressesRead", "EcrPull", "EcrToken", "SessionManager", "SessionManagerInstances"),
     *("CloudControllerServiceLinkedRole", "LoadBalancersNamed", "LoadBalancersOrderRules", "DnsRecords"),
     *("DataVolumeKey", "DataVolumeKeyGrant", "SecretsKey"),
-    *("CloudControllerNewSecurityGroupsInVpc", "PodAddressesNewInterfacesInVpc", "PodAddressesGroupsInVpc"),
+    "PodAddressesNewInterfacesInVpc",
 }
 
 
@@ -156,7 +156,7 @@ def test_a_vpc_that_is_named_bounds_new_interfaces() -> None:
     [statement] = [
         statement
         for statement in granted({"network": network})["master"].statements
-        if statement["Sid"] == "PodAddressesGroupsInVpc"
+        if statement["Sid"] == "PodAddressesNewInterfacesInVpc"
     ]
     arn = "arn:aws:ec2:us-west-2:123456789012:vpc/vpc-0123456789abcdef0"
     assert statement["Condition"] == {"ArnEquals": {"ec2:Vpc": arn}}

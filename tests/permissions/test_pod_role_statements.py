@@ -153,7 +153,10 @@ def test_the_provider_is_the_issuers_and_changes_only_with_the_clusters_tag(case
     assert statements["NewIssuer"]["Resource"] == statements["OwnIssuer"]["Resource"] == [provider]
     cluster = cluster_of(case)
     assert statements["OwnIssuer"]["Condition"] == {"StringLike": {"aws:ResourceTag/KubernetesCluster": cluster.name}}
-    assert statements["TagNewIssuer"]["Condition"] == {"StringLike": {"aws:RequestTag/KubernetesCluster": cluster.name}}
+    assert statements["TagNewIssuer"]["Condition"] == {
+        "StringLike": {"aws:RequestTag/KubernetesCluster": cluster.name},
+        "Null": {"aws:ResourceTag/KubernetesCluster": "true"},
+    }
 
 
 def test_distributions_of_others_are_left_alone() -> None:

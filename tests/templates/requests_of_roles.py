@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 REGION, ACCOUNT = "us-west-2", "123456789012"
 KMS_KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1234abcd"
 AUTHORITY = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:ca-AbCdEf"
+GROUP_OF_MASTERS, GROUP_OF_NODES = "sg-0123456789abcdef0", "sg-0123456789abcdef1"
 CLUSTERS: dict[str, dict[str, Any]] = {
     "default": {"name": "blue"},
     "keyed": {
@@ -18,7 +19,8 @@ CLUSTERS: dict[str, dict[str, Any]] = {
     "full": {
         "name": "blue",
         "network": {"plugin": "amazon-vpc"},
-        "controlPlane": {"volume": {"kmsKey": KMS_KEY}},
+        "controlPlane": {"volume": {"kmsKey": KMS_KEY}, "additionalSecurityGroups": [GROUP_OF_MASTERS]},
+        "nodeGroups": [{"name": "nodes", "additionalSecurityGroups": [GROUP_OF_NODES]}],
         "certificateAuthority": {"secret": AUTHORITY},
         "etcd": {"backups": {"bucket": "my-backups"}},
         "addons": {
@@ -72,8 +74,8 @@ def created(action: str, service: str = "ec2") -> dict[str, str]:
 DEFAULT = [
     # The cloud controller manager: cloud-provider-aws, docs/prerequisites.md, bound to the cluster's tag.
     Request(M, "CloudControllerRead", "elasticloadbalancing:DescribeTargetHealth"),
-    Request(M, "CloudControllerOwnGroups", "ec2:AuthorizeSecurityGroupIngress", "security-group/sg-0", OURS),
-    Request(M, "CloudControllerOwnGroups", "ec2:DeleteSecurityGroup", "security-group/sg-0", OURS),
+    Request(M, "CloudControllerOwnLoadBalancers", "ec2:AuthorizeSecurityGroupIngress", "security-group/sg-0", OURS),
+    Request(M, "CloudControllerOwnLoadBalancers", "ec2:DeleteSecurityGroup", "security-group/sg-0", OURS),
     Request(M, "CloudControllerOwnLoadBalancers", "elasticloadbalancing:DeleteLoadBalancer", ELB, OURS),
     Request(M, "CloudControllerOwnLoadBalancers", "elasticloadbalancing:RegisterTargets", ELB, OURS),
     # When the groups of a network load balancer change: docs/nlb_security_groups.md of cloud-provider-aws.
@@ -90,8 +92,9 @@ DEFAULT = [
     ),
     Request(M, "CloudControllerNewLoadBalancers", "elasticloadbalancing:CreateLoadBalancer", ELB, NEW),
     Request(M, "CloudControllerNewSecurityGroups", "ec2:CreateSecurityGroup", "security-group/*", NEW),
-    Request(
-        M, "CloudControllerNewSecurityGroupsInVpc", "ec2:CreateSecurityGroup", "vpc/vpc-0", others=("subnet/subnet-0",)
+    *(
+        Request(M, "CloudControllerNewSecurityGroupsInVpc", f"ec2:{action}", "vpc/vpc-0", OURS, ("subnet/subnet-0",))
+        for action in ("CreateSecurityGroup", "GetSecurityGroupsForVpc")
     ),
     Request(
         M,
@@ -112,7 +115,14 @@ DEFAULT = [
     ),
     Request(M, "PodRoutes", "ec2:CreateRoute", "route-table/RouteTable", OURS, ("route-table/rtb-0",)),
     Request(M, "PodRoutes", "ec2:DeleteRoute", "route-table/RouteTable", OURS, ("route-table/rtb-0",)),
-    Request(M, "PodRoutesOwnInstances", "ec2:ModifyInstanceAttribute", "instance/i-0", OURS, ("volume/vol-0",)),
+    Request(
+        M,
+        "PodRoutesOwnInstances",
+        "ec2:ModifyInstanceAttribute",
+        "instance/i-0",
+        {**OURS, "ec2:Attribute/SourceDestCheck": "false"},
+        ("volume/vol-0",),
+    ),
     # A master: its volume, the secrets, etcd's snapshots.
     Request(M, "DataVolumeRead", "ec2:DescribeVolumes"),
     Request(M, "DataVolumeAttach", "ec2:AttachVolume", "volume/vol-0", {**OURS, **MASTERS}),
@@ -154,7 +164,7 @@ DEFAULT = [
         {"s3:prefix": "blue/etcd/hourly/"},
         ("arn:aws:s3:::b",),
     ),
-    # Signals, in either form of the templates: one stack, or one nested in the root. Not those of a cluster blue-eu.
+    # Signals, with one stack; for stacks in the root see `test_policies`. Not those of a cluster blue-eu.
     Request(
         M,
         "OwnStack",
@@ -163,13 +173,15 @@ DEFAULT = [
         others=(f"{STACK}/blue-eu/0", f"{STACK}/blue-NodeGroupNodesStack-A/0", f"{STACK}/blue-eu-MasterStack-A/0"),
     ),
     Request(M, "OwnStack", "cloudformation:DescribeStackResource", f"{STACK}/blue-MasterStack-A/0"),
-    Request(N, "OwnStack", "cloudformation:SignalResource", f"{STACK}/blue/0"),
-    Request(
-        N,
-        "OwnStack",
-        "cloudformation:SignalResource",
-        f"{STACK}/blue-NodeGroupNodesStack-A/0",
-        others=(f"{STACK}/blue-MasterStack-A/0",),
+    *(
+        Request(
+            N,
+            "OwnStack",
+            f"cloudformation:{action}",
+            f"{STACK}/blue/0",
+            others=(f"{STACK}/blue-MasterStack-A/0", f"{STACK}/blue-eu/0"),
+        )
+        for action in ("SignalResource", "DescribeStackResource")
     ),
     # A node: what it needs to join, and the word that its pods have moved.
     Request(N, "JoinSecret", "secretsmanager:GetSecretValue", "JoinSecret", OURS, ("CaSecret",)),
@@ -225,7 +237,10 @@ FULL = [
     # The Amazon VPC plug-in: docs/iam-policy.md, "Scope-down IAM policy"; of masters the same in a policy beside.
     *(
         request
-        for role in (M, N)
+        for role, instances, groups, group in (
+            (M, "Masters", {**OURS, **MASTERS}, GROUP_OF_MASTERS),
+            (N, "Nodes", {**OURS, "aws:ResourceTag/k8s.io/role/node": "1"}, GROUP_OF_NODES),
+        )
         for request in (
             Request(role, "PodAddressesRead", "ec2:DescribeNetworkInterfaces"),
             Request(role, "PodAddressesOwnInterfaces", "ec2:AssignPrivateIpAddresses", "network-interface/eni-0", OURS),
@@ -240,11 +255,19 @@ FULL = [
                 IN_VPC,
                 ("instance/i-0",),
             ),
-            Request(
-                role, "PodAddressesNewInterfacesInVpc", "ec2:CreateNetworkInterface", "security-group/sg-0", IN_VPC
+            *(
+                Request(role, f"PodAddressesGroupsOf{instances}", f"ec2:{action}", "security-group/sg-0", groups)
+                for action in ("CreateNetworkInterface", "ModifyNetworkInterfaceAttribute")
             ),
-            Request(
-                role, "PodAddressesGroupsInVpc", "ec2:ModifyNetworkInterfaceAttribute", "security-group/sg-0", IN_VPC
+            *(
+                Request(
+                    role,
+                    "PodAddressesExistingGroups",
+                    f"ec2:{action}",
+                    f"security-group/{group}",
+                    others=("security-group/sg-other",),
+                )
+                for action in ("CreateNetworkInterface", "ModifyNetworkInterfaceAttribute")
             ),
             Request(
                 role,
@@ -266,7 +289,7 @@ FULL = [
                 "PodAddressesMarkOwnInterfaces",
                 "ec2:CreateTags",
                 "network-interface/eni-0",
-                {**OURS, "aws:TagKeys": ["KubernetesCluster", "kubernetes.io/cluster/blue"]},
+                {**OURS, **NEW, "aws:TagKeys": ["KubernetesCluster", "kubernetes.io/cluster/blue"]},
             ),
         )
     ),

@@ -44,6 +44,8 @@ def resolved(value: Any) -> Any:
         ):
             text = text.replace(f"${{{name}}}", example)
         return text
+    if value == {"Ref": "AWS::StackId"}:
+        return "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes/1-2"
     if "Ref" in value or "Fn::GetAtt" in value:
         name = value.get("Ref") or value["Fn::GetAtt"][0]
         if "Key" in name:
@@ -118,12 +120,30 @@ def test_instances_make_and_change_no_role(templates: Any, configuration: dict[s
 
 def test_instances_signal_and_read_only_the_stacks_they_are_in(templates: Any) -> None:
     documents = policies(templates, {"name": "prod"})
-    nested = {"MasterRole": "MasterStack", "NodeRole": "NodeGroup*Stack"}
-    for role, title in nested.items():
+    nested = {"MasterRole": ["/*", "-MasterStack-*/*"], "NodeRole": ["/*"]}
+    for role, names in nested.items():
         [own] = [each for each in documents[role]["Statement"] if "cloudformation:SignalResource" in each["Action"]]
         stacks = [each["Fn::Sub"].rpartition(":stack/")[2] for each in own["Resource"]]
         # The root, where the standalone template has everything; of `prod-eu` none.
-        assert stacks == ["${AWS::StackName}/*", f"${{AWS::StackName}}-{title}-*/*"], role
+        assert stacks == [f"${{AWS::StackName}}{name}" for name in names], role
+
+
+def test_nodes_signal_no_conditions_of_masters_where_these_are_in_the_root(templates: Any) -> None:
+    own_group = {"name": "batch", "policyStatements": [{"actions": ["s3:GetObject"], "resources": ["*"]}]}
+    generated = templates({"name": "prod", "nodeGroups": [{"name": "plain"}, own_group]})
+
+    def own_stacks(stack: str, role: str) -> Any:
+        [policy] = generated[stack]["Resources"][role]["Properties"]["Policies"]
+        statements = policy["PolicyDocument"]["Statement"]
+        return next(each["Resource"] for each in statements if each["Sid"] == "OwnStack")
+
+    [shared] = own_stacks("iam", "NodeRole")
+    assert shared["Fn::Sub"][0].endswith(":stack/${Names}/*")
+    passed = generated["cluster"]["Resources"]["IamStack"]["Properties"]["Parameters"]
+    assert passed[shared["Fn::Sub"][1]["Names"]["Ref"]] == {"Fn::Sub": "${AWS::StackName}-NodeGroup*Stack-*"}
+    # A role that is a group's own signals that group's stack.
+    assert own_stacks("nodes-batch", "NodeGroupBatchRole") == [{"Ref": "AWS::StackId"}]
+    assert "NodeStackNames" not in generated["standalone"]["Parameters"]
 
 
 def test_session_manager_speaks_for_instances_of_the_account_only(templates: Any) -> None:

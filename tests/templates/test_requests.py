@@ -7,15 +7,15 @@ one of what it rests on, nothing must.
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from requests_of_roles import ACCOUNT, CLUSTERS, GROUP, MASTERS, NEW, OURS, REGION, ROWS, M, N, Request
+from requests_of_roles import ACCOUNT, CLUSTERS, EBS_KEY, GROUP, MASTERS, NEW, OURS, REGION, ROWS, M, N, Request
 
 from cfngen.cluster.load import parse
+from cfngen.sandbox.services.policy_simulation import decision
 from cfngen.templates import generate
 
 PSEUDO = {
@@ -77,36 +77,13 @@ def arn(resource: str) -> str:
 
 
 def letting(statements: list[dict[str, Any]], action: str, resource: str, context: Mapping[str, Any]) -> list[str]:
-    """The statements that let a request through: "IAM JSON policy elements: Condition operators", IAM User Guide."""
+    """The statements that let a request through."""
+    values = {key.lower(): value if isinstance(value, list) else [value] for key, value in context.items()}
     return [
         statement["Sid"]
         for statement in statements
-        if statement["Effect"] == "Allow"
-        and action in listed(statement["Action"])
-        and any(fnmatch.fnmatchcase(arn(resource), form) for form in listed(statement["Resource"]))
-        and all(
-            meets(operator, context.get(key), listed(values))
-            for operator, block in [("", {"": ""}), *statement.get("Condition", {}).items()]
-            for key, values in block.items()
-        )
+        if decision([{"Statement": statement}], action, arn(resource), values) == "allowed"
     ]
-
-
-def meets(operator: str, value: Any, expected: list[str]) -> bool:
-    match operator:
-        case "":
-            return True
-        case "StringEquals" | "ArnEquals" | "Bool":
-            return value in expected
-        case "StringNotEquals":
-            return value not in expected
-        case "StringLike":
-            return value is not None and any(fnmatch.fnmatchcase(value, form) for form in expected)
-        case "ForAllValues:StringEquals":
-            return set(value or ()) <= set(expected)
-        case "Null":
-            return [str(value is None).lower()] == expected
-    raise AssertionError(operator)
 
 
 def spoilt(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -115,9 +92,10 @@ def spoilt(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
         yield resource, dict(request.context)
     for key, value in request.context.items():
         without = {name: inner for name, inner in request.context.items() if name != key}
-        if key != "aws:TagKeys":
+        if key != "aws:TagKeys" and (key not in NEW or "aws:TagKeys" not in request.context):
             yield request.resource, without
-        yield request.resource, {**without, key: [*value, "other"] if isinstance(value, list) else f"other-{value}"}
+        if not key.startswith("ec2:Attribute/"):  # whatever its value is
+            yield request.resource, {**without, key: [*value, "other"] if isinstance(value, list) else f"other-{value}"}
 
 
 @pytest.mark.parametrize(("cluster", "role"), sorted({(cluster, request.role) for cluster, request in ROWS}))
@@ -155,3 +133,12 @@ def test_the_controller_leaves_the_tag_of_the_cluster_where_it_is(statements: St
     own, about = statements["full", M], ("ec2:CreateTags", "security-group/sg-0")
     assert letting(own, *about, OURS) == ["LoadBalancersTagOwnGroups"]
     assert letting(own, *about, {**OURS, **NEW}) == []
+
+
+def test_in_china_keys_work_through_services_of_either_domain() -> None:
+    bodies = {document.name: document.body for document in generate(parse({"name": "blue", "region": "cn-north-1"}))}
+    policy = bodies["standalone"]["Resources"]["MasterRole"]["Properties"]["Policies"][0]["PolicyDocument"]
+    own = [{**resolved(statement), "Resource": "*"} for statement in policy["Statement"]]
+    for domain in ("amazonaws.com", "amazonaws.com.cn"):
+        assert letting(own, "kms:Decrypt", EBS_KEY, {"kms:ViaService": f"ec2.{REGION}.{domain}"}) == ["DataVolumeKey"]
+    assert not letting(own, "kms:Decrypt", EBS_KEY, {"kms:ViaService": f"ec2.{REGION}.example.com"})

@@ -55,7 +55,8 @@ SHARED_WITH_CONTROLLER = [
     ),
     Request("", "LoadBalancersNew", "elasticloadbalancing:CreateLoadBalancer", ELB, NEW),
     Request("", "LoadBalancersNewGroups", "ec2:CreateSecurityGroup", "security-group/*", NEW),
-    Request("", "LoadBalancersNewGroupsInVpc", "ec2:CreateSecurityGroup", "vpc/Vpc", others=("vpc/vpc-other",)),
+    Request("", "LoadBalancersNewGroupsInVpc", "ec2:CreateSecurityGroup", "vpc/vpc-0", OURS),
+    Request("", "LoadBalancersNewGroupsInVpc", "ec2:GetSecurityGroupsForVpc", "vpc/vpc-0", OURS),
     Request("", "LoadBalancersTagNewGroups", "ec2:CreateTags", "security-group/sg-0", created("CreateSecurityGroup")),
     Request(
         "",

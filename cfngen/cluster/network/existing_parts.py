@@ -50,6 +50,16 @@ def existing_groups(cluster: Cluster) -> dict[GroupRole, str]:
     return {role: group_id for role, group_id in ids_by_role.items() if group_id}
 
 
+def groups_of_instances(cluster: Cluster, instances: Literal["masters", "nodes"]) -> list[str]:
+    """Return the ids of, or references to, the existing security groups that masters or nodes have."""
+    if instances == "masters":
+        additional_groups = list(cluster.control_plane.additional_security_groups)
+    else:
+        additional_groups = [id_ for group in cluster.node_groups for id_ in group.additional_security_groups]
+    first_group = existing_group(cluster, "Master" if instances == "masters" else "Node")
+    return list(dict.fromkeys([*([first_group] if first_group else ()), *additional_groups]))
+
+
 def is_one_group_for_instances(cluster: Cluster) -> bool:
     """Return whether masters and nodes share an existing security group.
 

@@ -237,6 +237,7 @@ def _master_grant(cluster: Cluster, scope: Scope) -> Grant:
             *master_statements(cluster, scope),
             *plugin_statements_of_masters(cluster, scope),
             *addon_statements(cluster, scope),
+            *own_statements(cluster.control_plane),
         ],
         managed_policies=cluster.control_plane.additional_policies,
     )

@@ -6,7 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cfngen.cluster.naming.logical_ids import BASTION_STACK, FLOW_LOG_ROLE, ISSUER_BUCKET, MASTER_ROLE, MASTER_STACK
+from cfngen.cluster.naming.logical_ids import (
+    BASTION_STACK,
+    FLOW_LOG_ROLE,
+    ISSUER_BUCKET,
+    MASTER_POLICY,
+    MASTER_ROLE,
+    MASTER_STACK,
+)
 from cfngen.cluster.naming.names import CHANGE_SET_PREFIX, authority_copy_prefix, template_bucket
 from cfngen.cluster.naming.tag_keys import CLUSTER
 from cfngen.permissions.statements import Condition, Expression
@@ -34,7 +41,7 @@ _GROUPS = ("Bastion", "Master", _NODE_GROUP)
 _INSTANCE_ROLES = (f"{MASTER_ROLE}-", "NodeRole-", _NODE_GROUP)
 _FLOW_LOG_ROLE = (f"{FLOW_LOG_ROLE}-",)
 _INSTANCE_PROFILES = ("Master", "Node")
-_POLICIES = ("AddonsPolicy-", "CloudControllerPolicy-", "PodAddressesPolicy-", "Node")
+_POLICIES = ("AddonsPolicy-", "CloudControllerPolicy-", f"{MASTER_POLICY}-", "PodAddressesPolicy-", "Node")
 
 NETWORK_TYPES = ("dhcp-options", "elastic-ip", "route-table", "security-group", "subnet", "vpc")
 """Types of EC2 resources, as in their ARNs, that a cluster file may name as existing."""

@@ -18,7 +18,7 @@ from troposphere import GetAtt, Ref, Sub, iam
 from cfngen.cluster.iam.existing_roles import group_role, has_own_role, last_name, shares_made_role
 from cfngen.cluster.iam.service_accounts import keeps_statements_in_policies
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import node_group_prefix
+from cfngen.cluster.naming.logical_ids import MASTER_POLICY, node_group_prefix
 from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.cloud_controller import cloud_controller_statements
@@ -206,11 +206,12 @@ def _shared_nodes_profile(stack: Stack, cluster: Cluster, references: StackRefer
 
 
 def _add_policies_of_masters(stack: Stack, cluster: Cluster, references: StackReferences) -> None:
-    """Add the managed policies of the masters' role for the network plug-in and add-ons, as far as they need any."""
+    """Add the managed policies of the masters' role that network plug-in, add-ons and cluster file need, if any."""
     on_masters = f"on masters of the Kubernetes cluster {cluster.name}"
     policies = {
         "PodAddressesPolicy": ("pods' addresses", plugin_statements_of_masters(cluster, references)),
         "AddonsPolicy": ("add-ons", addon_statements(cluster, references)),
+        MASTER_POLICY: ("statements of the cluster file", own_statements(cluster.control_plane)),
     }
     if keeps_statements_in_policies(cluster):
         statements_of_controller = cloud_controller_statements(cluster, references)

@@ -20,6 +20,7 @@ from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
 from cfngen.permissions.ec2_resources import created_types, existing_parts
 from cfngen.permissions.instance_roles import master_statements, node_statements, plugin_statements_of_masters
 from cfngen.permissions.network import (
+    flow_log_delivery_statements,
     flow_log_statements,
     needs_private_network_statements,
     private_network_statements,
@@ -52,8 +53,8 @@ class Grant:
     """The permissions of one grantee: a person or an IAM role.
 
     Attributes:
-        name: name of the grantee: `operator`, `execution`, `bucket`, `replace`, `etcd`, `master`, `nodes-<group>`, or
-            `pod-<namespace>-<service account>`.
+        name: name of the grantee: `operator`, `execution`, `bucket`, `replace`, `etcd`, `master`, `nodes-<group>`,
+            `pod-<namespace>-<service account>`, or `flow-log`.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the grantee has in addition.
     """
@@ -88,7 +89,7 @@ class Policy:
         name: the grantee's name; if the grantee's statements need several policies, with a number: `execution-1`. A
             role's trust policy is named `master-trust`.
         grantee: `operator`, `execution` (CloudFormation's service role), `bucket`, `replace`, `etcd`, `master`,
-            `nodes-<group>`, or `pod-<namespace>-<service account>`.
+            `nodes-<group>`, `pod-<namespace>-<service account>`, or `flow-log`.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the cluster file adds to the grantee.
         characters: size of the document as IAM counts it, at most 6,144.
@@ -176,6 +177,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
         _master_grant(cluster, scope),
         *(_node_grant(cluster, group, scope) for group in cluster.node_groups),
         *_pod_grants(cluster, scope),
+        *_flow_log_grants(cluster, scope),
     )
 
 
@@ -279,3 +281,14 @@ def _pod_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
                 statements=role.statements,
                 managed_policies=role.managed_policies,
             )
+
+
+def _flow_log_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
+    """Yield the permissions of the role that delivers flow logs to CloudWatch Logs, if the cluster has one."""
+    flow_logs = cluster.network.flow_logs
+    if flow_logs is not None and flow_logs.destination == "cloudWatchLogs":
+        yield Grant(
+            name="flow-log",
+            purpose="the role with which AWS delivers the flow log, which the vpc stack creates",
+            statements=flow_log_delivery_statements(scope.log_group_arns),
+        )

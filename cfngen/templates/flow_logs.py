@@ -91,7 +91,7 @@ def _add_delivery_role(stack: Stack, cluster: Cluster, log_group: logs.LogGroup)
                     PolicyName="delivery",
                     PolicyDocument={
                         "Version": "2012-10-17",
-                        "Statement": flow_log_delivery_statements(GetAtt(log_group, "Arn")),
+                        "Statement": flow_log_delivery_statements([GetAtt(log_group, "Arn")]),
                     },
                 )
             ],

@@ -201,3 +201,39 @@ def test_an_account_has_twelve_digits(cfngen, number):
     ran = cfngen("permissions", "--account", number)
     assert ran.code == 64
     assert f"{number!r} is not an account number" in ran.err
+
+
+def test_each_statement_is_explained_with_its_component_reason_and_calls(cfngen):
+    ran = cfngen("permissions", "master", "--explain", "--account", "123456789012")
+    assert (ran.code, ran.err) == (0, "")
+    assert "AutoscalerOwnGroups" not in ran.out
+    block = next(part for part in ran.out.split("\n\n") if part.startswith("DataVolumeAttach"))
+    assert "boot program: A master attaches the data volume of its slot" in " ".join(block.split())
+    assert "cfngen/boot/master/volume.py" in block
+    assert "allows ec2:AttachVolume, ec2:DetachVolume" in block
+    assert "arn:aws:ec2:us-west-2:123456789012:volume/*" in block
+    assert '"aws:ResourceTag/KubernetesCluster": "kubernetes"' in " ".join(block.split())
+
+
+def test_explanations_as_json_have_the_statements_of_the_policies(cfngen):
+    explained = printed(cfngen("permissions", "execution", "--explain", "--output", "json"))
+    policies = printed(cfngen("permissions", "execution", "--output", "json"))
+    sids = {statement["Sid"] for policy in policies for statement in policy["document"]["Statement"]}
+    assert {each["sid"] for each in explained} == sids
+    assert {each["type"] for each in explained} == {"permission"}
+    assert all(each["explanations"][0]["reason"] for each in explained)
+
+
+def test_explanations_as_markdown_are_a_table_for_each_grantee(cfngen):
+    ran = cfngen("permissions", "--explain", "--markdown")
+    sections = [line.removeprefix("## ") for line in ran.out.splitlines() if line.startswith("## ")]
+    assert sections == ["operator", "execution", "bucket", "replace", "etcd", "pause", "master", "nodes-nodes"]
+    rows = [line for line in ran.out.splitlines() if line.startswith("|")]
+    assert {row.replace("\\|", "").count("|") for row in rows} == {8}
+
+
+@pytest.mark.parametrize(
+    "options", [("--markdown",), ("--explain", "--markdown", "-o", "json"), ("master", "--explain", "--trust-policy")]
+)
+def test_options_of_explanations_that_exclude_each_other_are_refused(cfngen, options):
+    assert cfngen("permissions", *options).code == 64

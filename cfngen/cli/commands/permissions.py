@@ -8,6 +8,7 @@ import click
 
 from cfngen.cli.display.messages import show_message
 from cfngen.cli.display.terminal import echo, examples_epilog
+from cfngen.cli.display.typography import print_verbatim
 from cfngen.cli.input import shell_completion
 from cfngen.cli.input.deployment import role_option
 from cfngen.cli.input.source import Source, source_options
@@ -38,13 +39,15 @@ NAME is who needs the permissions; without NAME all policies are printed:
   master         the role of the masters' instances; also masters
   nodes-<group>  the role of a node group's instances; the group's name alone will do, or nodes for the role they share
   pod-<namespace>-<name>  the role of a service account's pods
+  flow-log       the role that delivers flow logs to CloudWatch Logs
 
 The policies of instances are for review, since the templates create these roles, and for existing roles that the
 cluster file names: attach them yourself. --trust-policy prints the trust policy of such a role, and of the existing
 role of a service account. One policy is printed
 as the JSON that `aws iam create-policy` takes, several with a heading each. A managed policy of IAM has at most 6,144
 characters; larger ones are split, e.g. into execution-1 and execution-2. Attach all parts; each can be printed
-alone. AWS is not called.
+alone. --explain prints each statement with the component that needs it, the reason and the code that makes the call.
+AWS is not called.
 """
 
 
@@ -59,6 +62,8 @@ alone. AWS is not called.
         "aws iam create-policy --policy-name kubernetes-operator-1 --policy-document file://operator-1.json",
         "cfngen permissions master --trust-policy > trust.json",
         "cfngen permissions execution --role-arn arn:aws:iam::123456789012:role/deployer",
+        "cfngen permissions master --explain",
+        "cfngen permissions --explain --markdown > permissions.md",
         "cfngen permissions --output json | jq -c '[.name, .characters]'",
     ),
 )
@@ -78,6 +83,13 @@ alone. AWS is not called.
     is_flag=True,
     help="Print the trust policy of the role NAME of instances or pods instead: who may assume it.",
 )
+@click.option(
+    "--explain",
+    "explains",
+    is_flag=True,
+    help="Print each statement with the component that needs it, the reason and the code that makes the call.",
+)
+@click.option("--markdown", "as_markdown", is_flag=True, help="With --explain: print tables of Markdown.")
 @role_option
 @output_option
 def command(
@@ -89,12 +101,22 @@ def command(
     output: Literal["text", "json"],
     *,
     shows_trust_policy: bool,
+    explains: bool,
+    as_markdown: bool,
 ) -> None:
     """Print the policies of one grantee, of a node group or of all grantees, or a single policy; see HELP."""
     from cfngen.cluster.iam.existing_roles import account_of_existing_roles
     from cfngen.permissions.grants import grants, scope_of
     from cfngen.permissions.operators import SERVICE_ROLE
 
+    if explains and shows_trust_policy:
+        raise click.UsageError(
+            "--explain explains what a role may do, not who may assume it; leave out --trust-policy."
+        )
+    if as_markdown and (output == "json" or not explains):
+        raise click.UsageError(
+            "--markdown is the form of --explain as text; use it with --explain, without --output json."
+        )
     role_account, role = _account_and_role(role_arn) if role_arn else ("", SERVICE_ROLE)
     if account and role_account not in ("", account):
         raise click.UsageError(
@@ -104,6 +126,9 @@ def command(
     account = account or role_account or account_of_existing_roles(target.cluster)
     scope = scope_of(target.cluster, stack=target.stack_name, account=account or "*")
     all_grants = grants(target.cluster, scope, service_role=role)
+    if explains:
+        _explain(target.cluster, all_grants, name, json=output == "json", as_markdown=as_markdown)
+        return
     pod_trust = _pod_trust_policy(target.cluster, name, account) if shows_trust_policy and name else None
     if pod_trust:
         policies = [pod_trust]
@@ -120,6 +145,26 @@ def command(
         _print_note(f"{_ISSUER_NOTE}; replace it in the policy.")
     if not account and not shows_trust_policy:
         _print_note("these policies are for any account; use --account NUMBER to limit them to yours.")
+
+
+def _explain(cluster: Cluster, all_grants: Sequence[Grant], name: str | None, *, json: bool, as_markdown: bool) -> None:
+    """Print the statements of the grantees that a name selects, with their reasons."""
+    from cfngen.permissions.explanations import explained_statements
+
+    grantees = {policy.grantee for policy in _select_policies(all_grants, name)}
+    explained = [(grant, tuple(explained_statements(cluster, grant))) for grant in all_grants if grant.name in grantees]
+    if as_markdown:
+        from cfngen.cli.render.permissions import explanation_page
+
+        print_verbatim(explanation_page(explained).removesuffix("\n"))
+        return
+    for grant, statements in explained:
+        if not json and len(explained) > 1:
+            click.secho(f"==> {grant.name}: {grant.purpose} <==", bold=True)
+        for statement in statements:
+            show_message(statement, json=json)
+            if not json:
+                echo()
 
 
 def _account_and_role(arn: str) -> tuple[str, str]:

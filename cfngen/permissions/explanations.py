@@ -41,7 +41,9 @@ runs. With `--explain` the command prints the same for the cluster at hand, with
 with the versions of the components. A statement that is the union of several has the ids of all, joined by `And`.
 """
 # Of this project, and of AWS.
-_COMPONENTS_WITHOUT_VERSION = frozenset({"boot program", "cfngen", "CloudFormation", "cluster file", "flow logs"})
+_COMPONENTS_WITHOUT_VERSION = frozenset(
+    {"boot program", "cfngen", "CloudFormation", "cluster file", "flow logs", "pipeline"}
+)
 # Those that are the same for every Kubernetes version; the others are installed by charts.
 _SINGLE_VERSIONS = {
     "amazon-ssm-agent": "of the machine image",

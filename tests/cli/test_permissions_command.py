@@ -21,7 +21,7 @@ def test_everybodys_policies_are_printed_with_headings(cfngen):
     ran = cfngen("permissions")
     assert ran.code == 0
     assert {name.rstrip("-123") for name in headings(ran.out)} == {
-        *("operator", "execution", "bucket", "replace", "etcd", "pause", "master", "nodes-nodes")
+        *("operator", "execution", "bucket", "pipeline", "replace", "etcd", "pause", "master", "nodes-nodes")
     }
 
 
@@ -158,7 +158,7 @@ def test_programs_read_one_policy_a_line(cfngen):
     policies = printed(cfngen("permissions", "--output", "json"))
     assert {each["type"] for each in policies} == {"policy"}
     assert len({each["name"] for each in policies}) == len(policies)
-    grantees = {"operator", "execution", "bucket", "replace", "etcd", "pause", "master", "nodes-nodes"}
+    grantees = {"operator", "execution", "bucket", "pipeline", "replace", "etcd", "pause", "master", "nodes-nodes"}
     assert {each["grantee"] for each in policies} == grantees
     for each in policies:
         assert each["characters"] == len(json.dumps(each["document"], separators=(",", ":"))) <= 6144
@@ -181,7 +181,9 @@ def test_an_unknown_name_lists_the_names(cfngen, name, suggestion):
     assert ran.code == 64
     assert f"there are no policies for {name!r} in this cluster" in ran.err
     assert suggestion in ran.err
-    assert ran.err.rstrip().endswith("operator, execution, bucket, replace, etcd, pause, master, nodes-nodes.")
+    assert ran.err.rstrip().endswith(
+        "operator, execution, bucket, pipeline, replace, etcd, pause, master, nodes-nodes, boundary."
+    )
 
 
 def test_an_unknown_name_is_an_error_for_programs(cfngen):
@@ -193,7 +195,9 @@ def test_an_unknown_name_is_an_error_for_programs(cfngen):
 def test_without_snapshots_nobody_takes_any(cfngen):
     ran = cfngen("permissions", "etcd", "--set", "etcd.backups.enabled=false")
     assert ran.code == 64
-    assert "he names are operator, execution, bucket, replace, pause, master, nodes-nodes." in ran.err
+    assert (
+        "he names are operator, execution, bucket, pipeline, replace, pause, master, nodes-nodes, boundary." in ran.err
+    )
 
 
 @pytest.mark.parametrize("number", ["12", "12345678901a", "1234567890123"])
@@ -227,7 +231,17 @@ def test_explanations_as_json_have_the_statements_of_the_policies(cfngen):
 def test_explanations_as_markdown_are_a_table_for_each_grantee(cfngen):
     ran = cfngen("permissions", "--explain", "--markdown")
     sections = [line.removeprefix("## ") for line in ran.out.splitlines() if line.startswith("## ")]
-    assert sections == ["operator", "execution", "bucket", "replace", "etcd", "pause", "master", "nodes-nodes"]
+    assert sections == [
+        "operator",
+        "execution",
+        "bucket",
+        "pipeline",
+        "replace",
+        "etcd",
+        "pause",
+        "master",
+        "nodes-nodes",
+    ]
     rows = [line for line in ran.out.splitlines() if line.startswith("|")]
     assert {row.replace("\\|", "").count("|") for row in rows} == {8}
 
@@ -237,3 +251,20 @@ def test_explanations_as_markdown_are_a_table_for_each_grantee(cfngen):
 )
 def test_options_of_explanations_that_exclude_each_other_are_refused(cfngen, options):
     assert cfngen("permissions", *options).code == 64
+
+
+def test_a_boundary_is_one_policy_that_names_what_it_cannot_know(cfngen):
+    attached = "arn:aws:iam::123456789012:policy/team"
+    ran = cfngen("permissions", "boundary", "--set", f"controlPlane.additionalPolicies=[{attached}]")
+    assert {statement["Effect"] for statement in json.loads(ran.out)["Statement"]} == {"Allow"}
+    assert f"add what the policies allow that the cluster file attaches to roles: {attached}." in " ".join(
+        ran.err.split()
+    )
+    assert "boundary" not in headings(cfngen("permissions").out)
+
+
+def test_a_pipelines_policy_names_the_service_role_that_is_given(cfngen):
+    [policy] = printed(cfngen("permissions", "pipeline", "--role-arn", DEPLOYER, "--output", "json"))
+    statements = {statement["Sid"]: statement for statement in policy["document"]["Statement"]}
+    assert statements["DeployWithServiceRole"]["Condition"] == {"ArnLike": {"cloudformation:RoleArn": DEPLOYER}}
+    assert statements["HandOverServiceRole"]["Resource"] == DEPLOYER

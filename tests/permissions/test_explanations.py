@@ -119,7 +119,7 @@ def test_explained_statements_are_those_of_the_policies(case: str) -> None:
         for each in explained:
             for explanation in each.explanations:
                 assert explanation.reason.endswith((".", "?"))
-                upstream = not explanation.calls[0].startswith(("cfngen/", "AWS::", "cluster.yaml"))
+                upstream = not explanation.calls[0].startswith(("cfngen/", "AWS::", "cluster.yaml", "aws "))
                 assert bool(explanation.version) == upstream, each.sid
 
 

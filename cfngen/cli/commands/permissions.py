@@ -33,6 +33,9 @@ NAME is who needs the permissions; without NAME all policies are printed:
 \b
   operator       who deploys, watches and deletes the cluster with cfngen
   execution      CloudFormation's service role (--role-arn), or an operator who deploys without one
+  bucket         who makes the bucket for templates, in addition to operator
+  pipeline       who deploys by the AWS CLI, the CDK or the console, with the service role and without cfngen
+  boundary       a permissions boundary of the roles that are made (iam.permissionsBoundary)
   replace        who replaces instances, in addition to operator
   etcd           who takes and restores snapshots of etcd, in addition to operator
   pause          who pauses and resumes the cluster, in addition to operator
@@ -106,7 +109,7 @@ def command(
 ) -> None:
     """Print the policies of one grantee, of a node group or of all grantees, or a single policy; see HELP."""
     from cfngen.cluster.iam.existing_roles import account_of_existing_roles
-    from cfngen.permissions.grants import grants, scope_of
+    from cfngen.permissions.grants import boundary, grants, scope_of
     from cfngen.permissions.operators import SERVICE_ROLE
 
     if explains and shows_trust_policy:
@@ -126,6 +129,8 @@ def command(
     account = account or role_account or account_of_existing_roles(target.cluster)
     scope = scope_of(target.cluster, stack=target.stack_name, account=account or "*")
     all_grants = grants(target.cluster, scope, service_role=role)
+    if name == "boundary" and not (explains or shows_trust_policy):
+        all_grants = (boundary(target.cluster, scope),)
     if explains:
         _explain(target.cluster, all_grants, name, json=output == "json", as_markdown=as_markdown)
         return
@@ -259,7 +264,7 @@ def _select_policies(all_grants: Sequence[Grant], name: str | None) -> list[Poli
         first = next((grant.name for grant in all_grants if grant.name.startswith("nodes-")), "")
         selected = [policy for policy in all_policies if policy.grantee == first]
     if not selected:
-        names = [grant.name for grant in all_grants]
+        names = [*(grant.name for grant in all_grants), "boundary"]
         message = f"there are no policies for {name!r} in this cluster"
         suggestion = did_you_mean(name, names)
         if suggestion:
@@ -286,7 +291,9 @@ def _print_policies(policies: Sequence[Policy]) -> None:
             _print_note(f"{grantee} needs {count}, since IAM limits the size of a policy; attach all: {names}.")
         # Every policy of a grantee has the same managed policies.
         managed_policies = ", ".join(grantee_policies[0].managed_policies)
-        if managed_policies:
+        if managed_policies and grantee == "boundary":
+            _print_note(f"add what the policies allow that the cluster file attaches to roles: {managed_policies}.")
+        elif managed_policies:
             _print_note(f"{grantee} also has the policies that the cluster file attaches: {managed_policies}.")
 
 

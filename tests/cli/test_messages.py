@@ -17,6 +17,7 @@ from cfngen.cli.commands.version import Versions
 from cfngen.cli.display.messages import MESSAGE_TYPES, MessageType
 from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.watching.progress import Progress
+from cfngen.permissions.differences import PermissionDifference
 from cfngen.permissions.explanations import ExplainedStatement
 from cfngen.permissions.grants import Policy
 from cfngen.sandbox.process.status import SandboxStatus
@@ -37,6 +38,7 @@ def test_every_message_is_in_the_table() -> None:
     assert {each.message_class for each in MESSAGE_TYPES.values()} == {
         *defined,
         ExplainedStatement,
+        PermissionDifference,
         Linted,
         Policy,
         RoleUserData,

@@ -247,7 +247,14 @@ def test_explanations_as_markdown_are_a_table_for_each_grantee(cfngen):
 
 
 @pytest.mark.parametrize(
-    "options", [("--markdown",), ("--explain", "--markdown", "-o", "json"), ("master", "--explain", "--trust-policy")]
+    "options",
+    [
+        ("--markdown",),
+        ("--explain", "--markdown", "-o", "json"),
+        ("master", "--explain", "--trust-policy"),
+        ("--diff", "a", "--explain"),
+        ("--diff", "a", "--diff-deployed"),
+    ],
 )
 def test_options_of_explanations_that_exclude_each_other_are_refused(cfngen, options):
     assert cfngen("permissions", *options).code == 64
@@ -268,3 +275,38 @@ def test_a_pipelines_policy_names_the_service_role_that_is_given(cfngen):
     statements = {statement["Sid"]: statement for statement in policy["document"]["Statement"]}
     assert statements["DeployWithServiceRole"]["Condition"] == {"ArnLike": {"cloudformation:RoleArn": DEPLOYER}}
     assert statements["HandOverServiceRole"]["Resource"] == DEPLOYER
+
+
+def test_two_cluster_files_are_compared_by_what_they_grant(cfngen, directory):
+    (directory / "few.yaml").write_text("name: kubernetes\n")
+    (directory / "many.yaml").write_text("addons: {clusterAutoscaler: {enabled: true}}\n")
+    more = cfngen("permissions", "-f", "many.yaml", "--diff", "few.yaml")
+    assert more.code == 5
+    assert more.out.splitlines()[0] == "master"
+    assert "+ AutoscalerOwnGroups: autoscaling:SetDesiredCapacity" in more.out
+    assert "  - " not in more.out
+    less = cfngen("permissions", "-f", "few.yaml", "--diff", "many.yaml", "--output", "json")
+    assert less.code == 4
+    [difference] = printed(less)
+    assert (difference["type"], difference["grantee"], difference["more"]) == ("permissionDifference", "master", [])
+    assert {change["sid"] for change in difference["less"]} == {"AutoscalerRead", "AutoscalerOwnGroups"}
+    same = cfngen("permissions", "etcd", "-f", "many.yaml", "--diff", "few.yaml")
+    assert (same.code, same.out) == (0, "Nothing is granted more or less.\n")
+
+
+def test_the_roles_of_the_templates_are_compared_with_those_of_the_stacks(run):
+    assert run("permissions", "--diff-deployed").out == "Nothing is granted more or less.\n"
+    nodes = "nodeGroups[0].policyStatements=[{actions: ['s3:GetObject'], resources: ['*']}]"
+    changed = run("permissions", "--diff-deployed", "--set", "addons.clusterAutoscaler.enabled=true", "--set", nodes)
+    assert changed.code == 5
+    assert "+ AutoscalerOwnGroups: autoscaling:SetDesiredCapacity" in changed.out
+    assert "+ ClusterFile1: s3:GetObject on *" in changed.out
+    alone = run("permissions", "MasterRole", "--diff-deployed", "--set", nodes)
+    assert (alone.code, alone.out) == (0, "Nothing is granted more or less.\n")
+    unknown = run("permissions", "master", "--diff-deployed")
+    assert unknown.code == 64
+    assert "the roles are MasterRole, NodeRole" in " ".join(unknown.err.split())
+
+
+def test_no_stack_is_no_difference_but_a_failure(run):
+    assert run("permissions", "--diff-deployed", stack="other").code == 1

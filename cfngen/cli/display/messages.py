@@ -191,6 +191,11 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     "permission": MessageType(
         "permissions.explanations.ExplainedStatement", ("permissions --explain",), "permissions.statement_lines"
     ),
+    "permissionDifference": MessageType(
+        "permissions.differences.PermissionDifference",
+        ("permissions --diff", "permissions --diff-deployed"),
+        "permissions.difference_lines",
+    ),
     "lint": MessageType("cli.commands.lint.Linted", ("lint",), "notices.lint_lines"),
     "userData": MessageType("cli.commands.userdata.RoleUserData", ("userdata",)),
     "sandbox": MessageType("sandbox.process.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),

@@ -11,6 +11,7 @@ import click
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
+    from cfngen.permissions.differences import PermissionDifference
     from cfngen.permissions.explanations import ExplainedStatement, Explanation
     from cfngen.permissions.grants import Grant
 
@@ -32,6 +33,18 @@ def statement_lines(statement: ExplainedStatement) -> list[str]:
 def explanation_page(explained: Iterable[tuple[Grant, Sequence[ExplainedStatement]]]) -> str:
     """Return the statements of all grantees with their reasons, as Markdown."""
     return "\n".join(line for grant, statements in explained for line in _section(grant, statements))
+
+
+def difference_lines(difference: PermissionDifference) -> list[str]:
+    """Return what a grantee is granted more (+) and less (-), with the id of each statement."""
+    lines = [click.style(difference.grantee, bold=True)]
+    for sign, colour, changes in (("+", "green", difference.more), ("-", "red", difference.less)):
+        for change in changes:
+            denied = "not denied: " if change.effect == "Deny" else ""
+            condition = f" if {_text(change.condition)}" if change.condition else ""
+            start = click.style(f"  {sign} {change.sid}:", fg=colour)
+            lines.append(f"{start} {denied}{', '.join(change.actions)} on {_text(change.resource)}{condition}")
+    return lines
 
 
 def _section(grant: Grant, statements: Sequence[ExplainedStatement]) -> Iterator[str]:

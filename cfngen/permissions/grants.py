@@ -157,6 +157,7 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         ),
         makes_roles=makes_roles(cluster),
         makes_instance_profiles=makes_instance_profiles(cluster),
+        iam_path=cluster.iam.path,
     )
 
 

@@ -75,6 +75,7 @@ class Scope:
         makes_roles: whether CloudFormation creates roles: of instances, with their profiles, or of the flow log.
         makes_instance_profiles: whether CloudFormation creates instance profiles, also those of existing roles.
         node_security_group_id: id of the existing security group of the nodes.
+        iam_path: path of roles, instance profiles and managed policies that CloudFormation creates.
     """
 
     account: str = "*"
@@ -97,6 +98,7 @@ class Scope:
     makes_roles: bool = True
     makes_instance_profiles: bool = True
     node_security_group_id: str = "*"
+    iam_path: str = "/"
 
     @property
     def root_stack_name(self) -> str:
@@ -262,7 +264,7 @@ class Scope:
 
     def _iam_arns(self, iam_type: str, max_length: int, logical_ids: Sequence[str], *, nested_stack: str) -> list[str]:
         names = self._generated_names(max_length, logical_ids, nested_stack=nested_stack)
-        return [f"arn:{self.partition}:iam::{self.account}:{iam_type}/{name}" for name in names]
+        return [f"arn:{self.partition}:iam::{self.account}:{iam_type}{self.iam_path}{name}" for name in names]
 
     def _generated_names(self, max_length: int, logical_ids: Sequence[str], *, nested_stack: str = "") -> list[str]:
         """Return patterns for names that CloudFormation generates.

@@ -31,6 +31,7 @@ from cfngen.permissions.instance_roles import (
 from cfngen.permissions.node_groups import own_statements
 from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
+from cfngen.templates.iam_path import iam_path
 from cfngen.templates.issuer import issuer_bucket_name
 from cfngen.templates.network_references import route_table_id, vpc_id
 from cfngen.templates.security_groups import first_group
@@ -243,6 +244,7 @@ def _attach_policy(stack: Stack, logical_id: str, description: str, statements: 
             Description=description,
             PolicyDocument={"Version": "2012-10-17", "Statement": statements},
             Roles=[Ref(role)],
+            **iam_path(stack.cluster),
         )
     )
 
@@ -276,10 +278,12 @@ def _add_role(
                 iam.Policy(PolicyName="kubernetes", PolicyDocument={"Version": "2012-10-17", "Statement": statements})
             ],
             Tags=tags(cluster, f"{cluster.name} {used_by}"),
+            **iam_path(cluster),
             **optional_properties,
         )
     )
-    return stack.add(iam.InstanceProfile(f"{logical_id_prefix}InstanceProfile", Roles=[Ref(role)]))
+    profile = iam.InstanceProfile(f"{logical_id_prefix}InstanceProfile", Roles=[Ref(role)], **iam_path(cluster))
+    return stack.add(profile)
 
 
 def _add_profile_if_missing(stack: Stack, logical_id_prefix: str, existing: InstanceRole) -> iam.InstanceProfile | None:
@@ -294,4 +298,5 @@ def _add_profile_of_existing_role(stack: Stack, logical_id_prefix: str, existing
     made one replaces the instances before the made role is deleted. With the same profile, running instances would keep
     credentials of the deleted role.
     """
-    return stack.add(iam.InstanceProfile(f"{logical_id_prefix}ExistingRoleProfile", Roles=[last_name(existing.role)]))
+    logical_id = f"{logical_id_prefix}ExistingRoleProfile"
+    return stack.add(iam.InstanceProfile(logical_id, Roles=[last_name(existing.role)], **iam_path(stack.cluster)))

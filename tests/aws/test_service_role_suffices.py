@@ -169,3 +169,17 @@ def test_a_role_without_the_boundary_is_not_changed_otherwise(decided: Any) -> N
     assert where.create("standalone").status == "CREATE_COMPLETE"
     refused = {request.action for request in made.refused}
     assert {"iam:CreateRole", "iam:PutRolePolicy"} <= refused
+
+
+def test_under_a_path_of_its_own_nothing_is_refused(decided: Any) -> None:
+    addons = {"awsLoadBalancerController": ON, "clusterAutoscaler": ON}
+    cluster = parse({"iam": {"path": "/kubernetes/"}, "addons": addons})
+    made = come_and_go(cluster, decided, "standalone")
+    assert made.refused == []
+    assert {"iam:CreatePolicy", "iam:CreateRole", "iam:CreateInstanceProfile", "iam:DeletePolicy"} <= made.actions
+
+
+def test_nothing_of_iam_is_made_under_another_path(decided: Any) -> None:
+    made = decided(parse({"iam": {"path": "/kubernetes/"}}), "k8s")
+    assert prepared(parse({}), seed=1).create("standalone").status == "CREATE_COMPLETE"
+    assert {"iam:CreateRole", "iam:CreateInstanceProfile"} <= {request.action for request in made.refused}

@@ -688,6 +688,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
                 else {
                     **{kind: _roles(partition, kind) for kind in ("masters", "nodes")},
                     "addonRoles": st.booleans(),
+                    "path": st.from_regex(r"/([a-z]{1,8}/){1,2}", fullmatch=True),
                     "serviceAccounts": drawn_service_accounts.roles(partition, policies, _policy_statements(partition)),
                 }
             ),

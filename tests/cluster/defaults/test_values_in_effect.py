@@ -89,6 +89,7 @@ IN_EFFECT: dict[str, Any] = {
     "addons.certManager.enabled": False,
     "addons.podIdentityWebhook.enabled": False,
     "iam.addonRoles": False,
+    "iam.path": "/",
     "addons.headlamp.enabled": False,
     "addons.fluentBit.enabled": False,
     "addons.prometheus.enabled": False,

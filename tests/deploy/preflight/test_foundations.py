@@ -109,6 +109,7 @@ REFUSED: Mapping[str, tuple[Change, ...]] = {
     "network.dnsDomain": ((ONE, {"network": {"dnsDomain": "k8s.example"}}),),
     "api.port": ((THREE, {"api": {"port": 6443, **ALLOWED}}),),
     "controlPlane.volume.kmsKey": ((ONE, {"controlPlane": {"volume": {"kmsKey": KEY}}}),),
+    "iam.path": ((ONE, {"iam": {"path": "/kubernetes/"}}),),
     "secrets.kmsKey": ((ONE, {"secrets": {"kmsKey": KEY}}),),
     "certificateAuthority.secret": ((ONE, {"certificateAuthority": {"secret": SECRET}}),),
     # In one step: another issuer comes after the cluster has gone without one.

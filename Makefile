@@ -84,6 +84,7 @@ docs: development  ## Write the generated pages of docs/ again
 	@$(run) cfngen.cluster.documents.reference docs/reference
 	@$(run) cfngen.cli.display.json_reference docs/reference
 	@$(run) cfngen.graph.reference docs
+	@$(run) cfngen.permissions.explanations docs/reference
 	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/test_architecture.py
 
 statuses: development  ## Try every command in every status of the stacks; write what came of it into docs/operate/operations.md

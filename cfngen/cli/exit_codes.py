@@ -24,8 +24,8 @@ EXIT_CODE_MEANINGS = {
     FAILED: "refused or failed; the message says what to do",
     PROBLEMS_FOUND: "the cluster or its network has problems; rehearse: AWS differed from the emulator",
     OUTPUT_IS_STALE: "templates --check: the output directory is not up to date",
-    PLAN_HAS_CHANGES: "plan: there are changes",
-    PLAN_IS_DANGEROUS: "plan: there are changes that may lose data, addresses or the cluster",
+    PLAN_HAS_CHANGES: "plan: there are changes; permissions --diff: less is granted",
+    PLAN_IS_DANGEROUS: "plan: changes may lose data, addresses or the cluster; permissions --diff: more is granted",
     OPERATION_IN_PROGRESS: "CloudFormation continues without cfngen; `cfngen watch` attaches again",
     USAGE_ERROR: "usage error, such as an unknown command or option",
     INTERNAL_ERROR: "a bug in cfngen; run the command again with --debug and report it",
@@ -48,6 +48,13 @@ EXIT_CODE_BY_ERROR: Mapping[str, int] = {
     "watch-ended": OPERATION_IN_PROGRESS,
 }
 """The exit code for each error, by its `code`; every other error has FAILED."""
+
+
+def permissions_exit_code(*, grants_more: bool, grants_less: bool) -> int:
+    """Return the exit code of `cfngen permissions --diff`."""
+    if grants_more:
+        return PLAN_IS_DANGEROUS
+    return PLAN_HAS_CHANGES if grants_less else SUCCESS
 
 
 class OperationResult(Protocol):

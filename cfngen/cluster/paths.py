@@ -17,13 +17,13 @@ _FREE_FORM_OF_INSTANCES: tuple[Path, ...] = (
     ("kubeletConfiguration",),
     ("containerd", "configuration"),
     ("cloudConfig",),
+    ("policyStatements", EVERY_ITEM, "conditions"),
 )
 FREE_FORM_SECTIONS: tuple[Path, ...] = (
     ("kubernetes", "clusterConfiguration"),
     ("kubernetes", "kubeletConfiguration"),
     *(("controlPlane", *path) for path in _FREE_FORM_OF_INSTANCES),
     *(("nodeGroups", EVERY_ITEM, *path) for path in _FREE_FORM_OF_INSTANCES),
-    ("nodeGroups", EVERY_ITEM, "policyStatements", EVERY_ITEM, "conditions"),
     ("controlPlane", "auditLog", "policy"),
     ("network", "pluginValues"),
     ("addons", EVERY_ITEM, "values"),

@@ -15,11 +15,14 @@ from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.cluster.paths import Path
 from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.cluster.sections.references import known_id
+from cfngen.errors import CfngenError
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
+from cfngen.permissions.boundary import boundary_statements
 from cfngen.permissions.ec2_resources import created_types, existing_parts
 from cfngen.permissions.instance_roles import master_statements, node_statements, plugin_statements_of_masters
 from cfngen.permissions.network import (
+    flow_log_delivery_statements,
     flow_log_statements,
     needs_private_network_statements,
     private_network_statements,
@@ -34,6 +37,7 @@ from cfngen.permissions.operators import (
     revoke_statements,
     template_bucket_statements,
 )
+from cfngen.permissions.pipeline import pipeline_statements
 from cfngen.permissions.pod_roles import pod_role_statements, read_pod_role_statements
 from cfngen.permissions.referenced_ids import read_output_statements, read_parameter_statements
 from cfngen.permissions.scope import Scope
@@ -44,7 +48,7 @@ from cfngen.permissions.service_role import (
     load_balancer_statements,
     stack_and_network_statements,
 )
-from cfngen.permissions.statements import Statement, policy_size, split_into_documents
+from cfngen.permissions.statements import MANAGED_POLICY_LIMIT, Statement, policy_size, split_into_documents
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,8 @@ class Grant:
     """The permissions of one grantee: a person or an IAM role.
 
     Attributes:
-        name: name of the grantee: `operator`, `execution`, `bucket`, `replace`, `etcd`, `master`, `nodes-<group>`, or
-            `pod-<namespace>-<service account>`.
+        name: name of the grantee: `operator`, `execution`, `bucket`, `pipeline`, `replace`, `etcd`, `master`,
+            `nodes-<group>`, `pod-<namespace>-<service account>`, or `flow-log`; `boundary` is nobody's.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the grantee has in addition.
     """
@@ -80,6 +84,20 @@ class Grant:
         )
 
 
+class BoundaryTooLargeError(CfngenError):
+    """A permissions boundary of the cluster's roles does not fit into one managed policy."""
+
+    code = "boundary-too-large"
+
+    def __init__(self, characters: int) -> None:
+        super().__init__(
+            f"the boundary would have {characters:,} characters, and a boundary is one managed policy of at most "
+            f"{MANAGED_POLICY_LIMIT:,}",
+            hint="make policies of your own of some policyStatements, name them in additionalPolicies, and write a "
+            "boundary that allows these, too.",
+        )
+
+
 @dataclass(frozen=True)
 class Policy:
     """A policy document that fits into one managed policy of IAM.
@@ -87,8 +105,8 @@ class Policy:
     Attributes:
         name: the grantee's name; if the grantee's statements need several policies, with a number: `execution-1`. A
             role's trust policy is named `master-trust`.
-        grantee: `operator`, `execution` (CloudFormation's service role), `bucket`, `replace`, `etcd`, `master`,
-            `nodes-<group>`, or `pod-<namespace>-<service account>`.
+        grantee: `operator`, `execution` (CloudFormation's service role), `bucket`, `pipeline`, `replace`, `etcd`,
+            `master`, `nodes-<group>`, `pod-<namespace>-<service account>`, `flow-log`, or `boundary`.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the cluster file adds to the grantee.
         characters: size of the document as IAM counts it, at most 6,144.
@@ -141,6 +159,7 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         ),
         makes_roles=makes_roles(cluster),
         makes_instance_profiles=makes_instance_profiles(cluster),
+        iam_path=cluster.iam.path,
     )
 
 
@@ -164,6 +183,12 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
             statements=template_bucket_statements(scope),
         ),
         Grant(
+            name="pipeline",
+            purpose="deploys and deletes the cluster's stack by the AWS CLI, the CDK or the console, without cfngen, "
+            f"where CloudFormation works with the role {service_role}",
+            statements=pipeline_statements(scope, service_role=service_role),
+        ),
+        Grant(
             name="replace",
             purpose="replaces instances with cfngen, a master's also by one of another type; in addition to the "
             "operator's permissions",
@@ -178,7 +203,39 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
         _master_grant(cluster, scope),
         *(_node_grant(cluster, group, scope) for group in cluster.node_groups),
         *_pod_grants(cluster, scope),
+        *_flow_log_grants(cluster, scope),
     )
+
+
+def role_grants(cluster: Cluster, scope: Scope) -> tuple[Grant, ...]:
+    """Return the permissions of the roles that the stacks make: of instances, pods and flow logs."""
+    return (
+        *(() if cluster.iam.masters else (_master_grant(cluster, scope),)),
+        *(_node_grant(cluster, group, scope) for group in cluster.node_groups if not group_role(cluster, group)),
+        *_pod_grants(cluster, scope),
+        *_flow_log_grants(cluster, scope),
+    )
+
+
+def boundary(cluster: Cluster, scope: Scope) -> Grant:
+    """Return a permissions boundary of the roles that the stacks make.
+
+    Its `managed_policies` are those of the cluster file, whose contents are not in the boundary.
+
+    Raises:
+        BoundaryTooLargeError: the boundary does not fit into one managed policy.
+    """
+    made = role_grants(cluster, scope)
+    grant = Grant(
+        name="boundary",
+        purpose="a permissions boundary of all roles that the stacks make, which an administrator of the account "
+        "installs and iam.permissionsBoundary names",
+        statements=boundary_statements(statement for grant in made for statement in grant.statements),
+        managed_policies=tuple(dict.fromkeys(arn for grant in made for arn in grant.managed_policies)),
+    )
+    if len(grant.policies) > 1:
+        raise BoundaryTooLargeError(sum(policy.characters for policy in grant.policies))
+    return grant
 
 
 def grants_of_existing_roles(cluster: Cluster, scope: Scope) -> Iterator[tuple[Path, InstanceRole, Grant]]:
@@ -239,6 +296,7 @@ def _master_grant(cluster: Cluster, scope: Scope) -> Grant:
             *master_statements(cluster, scope),
             *plugin_statements_of_masters(cluster, scope),
             *addon_statements(cluster, scope),
+            *own_statements(cluster.control_plane),
         ],
         managed_policies=cluster.control_plane.additional_policies,
     )
@@ -280,3 +338,14 @@ def _pod_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
                 statements=role.statements,
                 managed_policies=role.managed_policies,
             )
+
+
+def _flow_log_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
+    """Yield the permissions of the role that delivers flow logs to CloudWatch Logs, if the cluster has one."""
+    flow_logs = cluster.network.flow_logs
+    if flow_logs is not None and flow_logs.destination == "cloudWatchLogs":
+        yield Grant(
+            name="flow-log",
+            purpose="the role with which AWS delivers the flow log, which the vpc stack creates",
+            statements=flow_log_delivery_statements(scope.log_group_arns),
+        )

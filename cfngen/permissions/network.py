@@ -65,20 +65,20 @@ def private_network_statements(scope: Scope) -> list[Statement]:
     ]
 
 
-def flow_log_delivery_statements(log_group_arn: Expression) -> list[Statement]:
+def flow_log_delivery_statements(log_group_arns: Sequence[Expression]) -> list[Statement]:
     """Return the statements of the role that delivers records to the log group.
 
     They are from "IAM role for publishing flow logs to CloudWatch Logs" in the Amazon VPC User Guide, without
     `logs:CreateLogGroup`: the group exists. DescribeLogGroups is a list of groups.
 
     Args:
-        log_group_arn: ARN of the log group and everything in it, as `Fn::GetAtt` returns it.
+        log_group_arns: ARN of the log group and everything in it, as `Fn::GetAtt` returns it, or patterns for it.
     """
     return [
         allow(
             sid="WriteRecords",
             actions="logs:CreateLogStream logs:DescribeLogStreams logs:PutLogEvents",
-            resources=[log_group_arn],
+            resources=log_group_arns,
         ),
         allow(sid="FindLogGroup", actions="logs:DescribeLogGroups"),
     ]

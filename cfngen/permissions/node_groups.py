@@ -1,19 +1,19 @@
-"""Statements for what a cluster file adds to node groups: statements of their roles, and target groups."""
+"""Statements for what a cluster file adds to masters and nodes: statements of their roles, and target groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.sections.instances import NodeGroup
+from cfngen.cluster.sections.instances import Instances
 from cfngen.cluster.sections.service_accounts import PolicyStatement
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Statement, allow
 
 
-def own_statements(group: NodeGroup) -> list[Statement]:
-    """Return the statements of a node group's `policyStatements`."""
-    return statements_of_cluster_file(group.policy_statements)
+def own_statements(instances: Instances) -> list[Statement]:
+    """Return the statements of the `policyStatements` of masters or of a node group."""
+    return statements_of_cluster_file(instances.policy_statements)
 
 
 def statements_of_cluster_file(policy_statements: Iterable[PolicyStatement]) -> list[Statement]:

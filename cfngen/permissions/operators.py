@@ -171,20 +171,34 @@ def _deploy_statements(scope: Scope, service_role: str) -> list[Statement]:
                 cloudformation:UntagResource cloudformation:UpdateStack cloudformation:UpdateTerminationProtection""",
             resources=[*scope.stack_arns, *scope.change_set_arns],
         ),
-        allow(
-            sid="HandOverServiceRole",
-            actions="iam:PassRole",
-            resources=[f"arn:{scope.partition}:iam::{scope.account}:role/{service_role}"],
-            condition={"StringEquals": {"iam:PassedToService": "cloudformation.amazonaws.com"}},
-        ),
+        pass_service_role_statement(scope, service_role),
         allow(
             sid="ReadBucket",
             actions=f"{_READ_BUCKET_SETTINGS} s3:ListBucket",
             resources=[scope.template_bucket_arn],
         ),
-        # CloudFormation reads the root template with the operator's permissions.
-        allow(sid="UploadTemplates", actions="s3:GetObject s3:PutObject", resources=[scope.template_arns]),
+        upload_templates_statement(scope),
     ]
+
+
+def service_role_arn(scope: Scope, service_role: str) -> str:
+    """Return the ARN of CloudFormation's service role with this name."""
+    return f"arn:{scope.partition}:iam::{scope.account}:role/{service_role}"
+
+
+def pass_service_role_statement(scope: Scope, service_role: str) -> Statement:
+    """Return the statement to pass its service role to CloudFormation."""
+    return allow(
+        sid="HandOverServiceRole",
+        actions="iam:PassRole",
+        resources=[service_role_arn(scope, service_role)],
+        condition={"StringEquals": {"iam:PassedToService": "cloudformation.amazonaws.com"}},
+    )
+
+
+def upload_templates_statement(scope: Scope) -> Statement:
+    """Return the statement to upload the cluster's templates; CloudFormation reads the root with the caller's."""
+    return allow(sid="UploadTemplates", actions="s3:GetObject s3:PutObject", resources=[scope.template_arns])
 
 
 def _delete_statements(scope: Scope) -> list[Statement]:

@@ -189,7 +189,7 @@ def _bucket_statements(scope: Scope) -> list[Statement]:
 
 def _role_arns(cluster: Cluster, scope: Scope) -> str:
     """Return the pattern for the ARNs of the roles of service accounts (`cluster.service_accounts.role_name`)."""
-    return f"arn:{scope.partition}:iam::{scope.account}:role/{cluster.name}.{cluster.region}.*"
+    return f"arn:{scope.partition}:iam::{scope.account}:role{scope.iam_path}{cluster.name}.{cluster.region}.*"
 
 
 def _provider_arns(cluster: Cluster, issuer: ServiceAccountIssuer, scope: Scope) -> str:

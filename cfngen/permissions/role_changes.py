@@ -45,7 +45,27 @@ def role_statements(scope: Scope) -> list[Statement]:
                     resources=scope.managed_policy_arns,
                 )
             )
-    return [*statements, *_pass_instance_roles_statements(scope)]
+    return [*statements, *_keep_boundaries_statements(scope), *_pass_instance_roles_statements(scope)]
+
+
+def _keep_boundaries_statements(scope: Scope) -> list[Statement]:
+    """Return the statement that keeps the boundaries as an administrator made them; empty without any.
+
+    A boundary may have a name that the statements for managed policies match. Its versions are what it allows.
+    """
+    if not scope.permissions_boundaries:
+        return []
+    return [
+        {
+            "Sid": "KeepBoundaries",
+            "Effect": "Deny",
+            "Action": [
+                *("iam:CreatePolicy", "iam:CreatePolicyVersion", "iam:DeletePolicy", "iam:DeletePolicyVersion"),
+                "iam:SetDefaultPolicyVersion",
+            ],
+            "Resource": [*scope.permissions_boundaries],
+        }
+    ]
 
 
 def role_change_statements(scope: Scope, role_arns: Sequence[str], *, sid_suffix: str) -> list[Statement]:

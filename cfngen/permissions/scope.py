@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cfngen.cluster.naming.logical_ids import BASTION_STACK, FLOW_LOG_ROLE, ISSUER_BUCKET, MASTER_ROLE, MASTER_STACK
+from cfngen.cluster.naming.logical_ids import (
+    BASTION_STACK,
+    FLOW_LOG_ROLE,
+    ISSUER_BUCKET,
+    MASTER_POLICY,
+    MASTER_ROLE,
+    MASTER_STACK,
+)
 from cfngen.cluster.naming.names import CHANGE_SET_PREFIX, authority_copy_prefix, template_bucket
 from cfngen.cluster.naming.tag_keys import CLUSTER
 from cfngen.permissions.statements import Condition, Expression
@@ -35,7 +42,7 @@ _GROUPS = ("Bastion", "Master", _NODE_GROUP)
 _INSTANCE_ROLES = (f"{MASTER_ROLE}-", "NodeRole-", _NODE_GROUP)
 _FLOW_LOG_ROLE = (f"{FLOW_LOG_ROLE}-",)
 _INSTANCE_PROFILES = ("Master", "Node")
-_POLICIES = ("AddonsPolicy-", "CloudControllerPolicy-", "PodAddressesPolicy-", "Node")
+_POLICIES = ("AddonsPolicy-", "CloudControllerPolicy-", f"{MASTER_POLICY}-", "PodAddressesPolicy-", "Node")
 
 NETWORK_TYPES = ("dhcp-options", "elastic-ip", "route-table", "security-group", "subnet", "vpc")
 """Types of EC2 resources, as in their ARNs, that a cluster file may name as existing."""
@@ -70,6 +77,7 @@ class Scope:
         makes_instance_profiles: whether CloudFormation creates instance profiles, also those of existing roles.
         node_security_group_id: id of the existing security group of the nodes.
         security_groups_of_masters, security_groups_of_nodes: ids of the existing security groups that instances have.
+        iam_path: path of roles, instance profiles and managed policies that CloudFormation creates.
     """
 
     account: str = "*"
@@ -94,6 +102,7 @@ class Scope:
     node_security_group_id: str = "*"
     security_groups_of_masters: tuple[str, ...] = ()
     security_groups_of_nodes: tuple[str, ...] = ()
+    iam_path: str = "/"
 
     @property
     def root_stack_name(self) -> str:
@@ -275,7 +284,7 @@ class Scope:
 
     def _iam_arns(self, iam_type: str, max_length: int, logical_ids: Sequence[str], *, nested_stack: str) -> list[str]:
         names = self._generated_names(max_length, logical_ids, nested_stack=nested_stack)
-        return [f"arn:{self.partition}:iam::{self.account}:{iam_type}/{name}" for name in names]
+        return [f"arn:{self.partition}:iam::{self.account}:{iam_type}{self.iam_path}{name}" for name in names]
 
     def _generated_names(self, max_length: int, logical_ids: Sequence[str], *, nested_stack: str = "") -> list[str]:
         """Return patterns for names that CloudFormation generates.

@@ -11,6 +11,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE
 from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.permissions.network import flow_log_delivery_statements
+from cfngen.templates.iam_path import iam_path
 from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
@@ -91,11 +92,12 @@ def _add_delivery_role(stack: Stack, cluster: Cluster, log_group: logs.LogGroup)
                     PolicyName="delivery",
                     PolicyDocument={
                         "Version": "2012-10-17",
-                        "Statement": flow_log_delivery_statements(GetAtt(log_group, "Arn")),
+                        "Statement": flow_log_delivery_statements([GetAtt(log_group, "Arn")]),
                     },
                 )
             ],
             Tags=tags(cluster, f"{cluster.name} flow log"),
+            **iam_path(cluster),
             **({"PermissionsBoundary": boundary} if boundary else {}),
         )
     )

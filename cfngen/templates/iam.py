@@ -20,7 +20,7 @@ from troposphere import GetAtt, Ref, Sub, iam
 from cfngen.cluster.iam.existing_roles import group_role, has_own_role, last_name, shares_made_role
 from cfngen.cluster.iam.service_accounts import keeps_statements_in_policies
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import node_group_prefix
+from cfngen.cluster.naming.logical_ids import MASTER_POLICY, node_group_prefix
 from cfngen.cluster.naming.network_ids import SecurityGroupRole
 from cfngen.cluster.network.existing_parts import SECURITY_GROUP, existing_group, groups_of_instances
 from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
@@ -36,6 +36,7 @@ from cfngen.permissions.node_groups import own_statements
 from cfngen.permissions.references import arn
 from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
+from cfngen.templates.iam_path import iam_path
 from cfngen.templates.issuer import issuer_bucket_name
 from cfngen.templates.network_references import route_table_id, vpc_id
 from cfngen.templates.references import part_value
@@ -235,11 +236,12 @@ def _shared_nodes_profile(stack: Stack, cluster: Cluster, references: StackRefer
 
 
 def _add_policies_of_masters(stack: Stack, cluster: Cluster, references: StackReferences) -> None:
-    """Add the managed policies of the masters' role for the network plug-in and add-ons, as far as they need any."""
+    """Add the managed policies of the masters' role that network plug-in, add-ons and cluster file need, if any."""
     on_masters = f"on masters of the Kubernetes cluster {cluster.name}"
     policies = {
         "PodAddressesPolicy": ("pods' addresses", plugin_statements_of_masters(cluster, references)),
         "AddonsPolicy": ("add-ons", addon_statements(cluster, references)),
+        MASTER_POLICY: ("statements of the cluster file", own_statements(cluster.control_plane)),
     }
     if keeps_statements_in_policies(cluster):
         statements_of_controller = cloud_controller_statements(cluster, references)
@@ -271,6 +273,7 @@ def _attach_policy(stack: Stack, logical_id: str, description: str, statements: 
             Description=description,
             PolicyDocument={"Version": "2012-10-17", "Statement": statements},
             Roles=[Ref(role)],
+            **iam_path(stack.cluster),
         )
     )
 
@@ -304,10 +307,12 @@ def _add_role(
                 iam.Policy(PolicyName="kubernetes", PolicyDocument={"Version": "2012-10-17", "Statement": statements})
             ],
             Tags=tags(cluster, f"{cluster.name} {used_by}"),
+            **iam_path(cluster),
             **optional_properties,
         )
     )
-    return stack.add(iam.InstanceProfile(f"{logical_id_prefix}InstanceProfile", Roles=[Ref(role)]))
+    profile = iam.InstanceProfile(f"{logical_id_prefix}InstanceProfile", Roles=[Ref(role)], **iam_path(cluster))
+    return stack.add(profile)
 
 
 def _add_profile_if_missing(stack: Stack, logical_id_prefix: str, existing: InstanceRole) -> iam.InstanceProfile | None:
@@ -322,4 +327,5 @@ def _add_profile_of_existing_role(stack: Stack, logical_id_prefix: str, existing
     made one replaces the instances before the made role is deleted. With the same profile, running instances would keep
     credentials of the deleted role.
     """
-    return stack.add(iam.InstanceProfile(f"{logical_id_prefix}ExistingRoleProfile", Roles=[last_name(existing.role)]))
+    logical_id = f"{logical_id_prefix}ExistingRoleProfile"
+    return stack.add(iam.InstanceProfile(logical_id, Roles=[last_name(existing.role)], **iam_path(stack.cluster)))

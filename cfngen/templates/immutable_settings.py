@@ -23,14 +23,16 @@ MASTER_ZONES_KEY = "controlPlane.zones"
 NETWORK_PLUGIN_KEY = "network.plugin"
 _TOPOLOGY_KEY = "network.topology"
 _SECRETS_KEY_KEY = "secrets.kmsKey"
+_IAM_PATH_KEY = "iam.path"
 # Older templates do not record these settings, because no other value existed when they were generated.
 _UNRECORDED = {
     NETWORK_PLUGIN_KEY: "vpc-routes",
     _TOPOLOGY_KEY: "public",
     _SECRETS_KEY_KEY: "a key made with the cluster",
+    _IAM_PATH_KEY: "/",
 }
 # Settings with the value of older templates are left out of new ones, too: their templates stay the same.
-_RECORDED_IF_OTHER = (_TOPOLOGY_KEY, _SECRETS_KEY_KEY)
+_RECORDED_IF_OTHER = (_TOPOLOGY_KEY, _SECRETS_KEY_KEY, _IAM_PATH_KEY)
 
 
 def immutable_settings(cluster: Cluster) -> dict[str, str]:
@@ -52,6 +54,7 @@ def immutable_settings(cluster: Cluster) -> dict[str, str]:
         "network.dnsServiceIp": str(network.dns_service_ip),
         "network.dnsDomain": network.dns_domain,
         _TOPOLOGY_KEY: network.topology,
+        _IAM_PATH_KEY: cluster.iam.path,
     }
 
 
@@ -59,7 +62,8 @@ def settings_to_record(cluster: Cluster) -> dict[str, str]:
     """Return the settings to record in the root template, by their keys in the cluster file.
 
     The topology of a public cluster is left out: a template that records none is one of a public cluster. So is the
-    key of the secrets if it is made with the cluster. The issuer of tokens is recorded where there is one.
+    key of the secrets if it is made with the cluster, and IAM's own path. The issuer of tokens is recorded where there
+    is one.
     """
     settings = {
         key: value

@@ -15,6 +15,7 @@ from cfngen.cluster.naming.logical_ids import OIDC_PROVIDER, ServiceAccountRoleI
 from cfngen.permissions.references import References
 from cfngen.permissions.service_accounts import MadeRole, made_roles
 from cfngen.permissions.trust import service_account_trust
+from cfngen.templates.iam_path import iam_path
 from cfngen.templates.issuer import issuer_without_scheme
 from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tag_map, tags
@@ -82,6 +83,7 @@ def _add_role(
             f"{cluster.name}",
             RoleName=role_name(cluster, account),
             Tags=_tags(cluster, made_role),
+            **iam_path(cluster),
             **optional_properties,
         )
     )

@@ -14,9 +14,8 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.iam.service_accounts import AUDIENCE, ServiceAccount, role_name
+from cfngen.cluster.iam.service_accounts import AUDIENCE, ServiceAccount, role_arn
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.security_groups.addon_ports import POD_IDENTITY_METRICS_PORT, POD_IDENTITY_PORT
 from cfngen.releases import POD_IDENTITY_WEBHOOK_IMAGE
 
@@ -136,10 +135,9 @@ def _accounts(cluster: Cluster) -> list[ServiceAccount]:
 
 def _roles(cluster: Cluster) -> JsonObject:
     """Return the role of each service account of the cluster file, as the webhook reads it from its ConfigMap."""
-    arn_prefix = f"arn:{aws_partition(cluster.region)}:iam::${{accountId}}:role/"
     return {
         f"{described.namespace}/{described.name}": {
-            "RoleARN": described.role or arn_prefix + role_name(cluster, account),
+            "RoleARN": described.role or role_arn(cluster, account, account_number="${accountId}"),
             "Audience": AUDIENCE,
             "UseRegionalSTS": True,
             "TokenExpiration": _TOKEN_SECONDS,

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from cfngen.cluster.iam.service_accounts import AUDIENCE, ServiceAccount, has_role, role_name
+from cfngen.cluster.iam.service_accounts import AUDIENCE, ServiceAccount, has_role, role_arn
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.names import aws_partition
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
@@ -31,7 +30,7 @@ def variables(cluster: Cluster, account: ServiceAccount) -> list[JsonObject]:
     """
     values = {
         # The boot program replaces the account's id, a reference of user data.
-        "AWS_ROLE_ARN": f"arn:{aws_partition(cluster.region)}:iam::${{accountId}}:role/{role_name(cluster, account)}",
+        "AWS_ROLE_ARN": role_arn(cluster, account, account_number="${accountId}"),
         "AWS_WEB_IDENTITY_TOKEN_FILE": f"{_FOLDER}/{_FILE}",
         "AWS_REGION": cluster.region,
         "AWS_STS_REGIONAL_ENDPOINTS": "regional",

@@ -155,12 +155,19 @@ def _of_iam(operation: str, parameters: Mapping[str, Any], region: str) -> Itera
             **({f"aws:resourcetag/{key.lower()}": [value] for key, value in _tags_of_role(role)} if role else {}),
             **({"iam:permissionsboundary": [boundary]} if boundary else {}),
         }
-        yield AuthorizedRequest(f"iam:{operation}", f"arn:aws:iam::{ACCOUNT}:role/{name}", context)
+        arn = role.arn if role else f"arn:aws:iam::{ACCOUNT}:role{parameters.get('Path', '/')}{name}"
+        yield AuthorizedRequest(f"iam:{operation}", arn, context)
     elif "policy" in kinds:
-        arn = parameters.get("PolicyArn") or f"arn:aws:iam::{ACCOUNT}:policy/{parameters['PolicyName']}"
+        arn = (
+            parameters.get("PolicyArn")
+            or f"arn:aws:iam::{ACCOUNT}:policy{parameters.get('Path', '/')}{parameters['PolicyName']}"
+        )
         yield AuthorizedRequest(f"iam:{operation}", arn, in_region)
     elif "instance-profile" in kinds:
-        profile = f"arn:aws:iam::{ACCOUNT}:instance-profile/{parameters['InstanceProfileName']}"
+        name = parameters["InstanceProfileName"]
+        made = backend.instance_profiles.values()
+        found = (profile.arn for profile in made if profile.name == name)
+        profile = next(found, f"arn:aws:iam::{ACCOUNT}:instance-profile{parameters.get('Path', '/')}{name}")
         yield AuthorizedRequest(f"iam:{operation}", profile, in_region)
         if operation == "AddRoleToInstanceProfile":
             role = next(role for role in backend.get_roles() if role.name == parameters["RoleName"])

@@ -6,11 +6,11 @@ users that `enforcing` creates and for credentials that STS has given for a role
 
 Calls of users to EC2 and Secrets Manager are decided with all conditions, on each resource (`authorized_requests`).
 
-Known limits: of other calls, and of sessions of roles, `aws:RequestedRegion` is the only condition key that is
-evaluated; all other conditions count as met. Resource policies and permissions boundaries are ignored. For actions on
-anything but stacks, buckets, objects, secrets, instances, NAT gateways, VPC endpoints and roles, a statement's
-resources are ignored. Calls that CloudFormation makes on behalf of the caller (creating a VPC, say) are not checked, as
-the emulator makes them with its own credentials; `test_service_role_suffices` decides on them.
+Known limits: of other calls, and of sessions of roles, `aws:RequestedRegion` and `cloudformation:RoleArn` are the only
+condition keys that are evaluated; all other conditions count as met. Resource policies and permissions boundaries are
+ignored. For actions on anything but stacks, buckets, objects, secrets, instances, NAT gateways, VPC endpoints and
+roles, a statement's resources are ignored. Calls that CloudFormation makes on behalf of the caller (creating a VPC,
+say) are not checked, as the emulator makes them with its own credentials; `test_service_role_suffices` decides on them.
 """
 
 from __future__ import annotations
@@ -122,7 +122,11 @@ class Permissions:
         action, resource = action_of(call), resource_of(call)
         if ":changeSet/" in resource:  # the resource of the action is the change set's stack
             resource = self.owner(resource, call.region) or resource
-        if not allowed(policies, action, resource, call.region):
+        context = {
+            "aws:requestedregion": call.region,
+            "cloudformation:rolearn": str(call.parameters.get("RoleARN", "")),
+        }
+        if not allowed(policies, action, resource, context):
             raise service_errors.denied(call, action, caller, resource)
 
     @contextlib.contextmanager
@@ -191,13 +195,17 @@ def resource_of(call: Call) -> str:
     return ANY
 
 
-def allowed(policies: Sequence[Policy], action: str, resource: str, region: str) -> bool:
-    """Return whether a statement allows an action on a resource, and none denies it."""
+def allowed(policies: Sequence[Policy], action: str, resource: str, context: Mapping[str, str]) -> bool:
+    """Return whether a statement allows an action on a resource, and none denies it.
+
+    Args:
+        context: values of the condition keys that are evaluated; empty if the request lacks one.
+    """
     effects = {
         statement["Effect"]
         for policy in policies
         for statement in _listed(policy["Statement"])
-        if _applies(statement, action, resource, region)
+        if _applies(statement, action, resource, context)
     }
     return "Allow" in effects and "Deny" not in effects
 
@@ -212,7 +220,7 @@ def _stack(call: Call) -> str:
     return ANY
 
 
-def _applies(statement: Mapping[str, Any], action: str, resource: str, region: str) -> bool:
+def _applies(statement: Mapping[str, Any], action: str, resource: str, context: Mapping[str, str]) -> bool:
     if "NotAction" in statement:
         applies = not _any_matches(statement["NotAction"], action, ignore_case=True)
     else:
@@ -222,18 +230,16 @@ def _applies(statement: Mapping[str, Any], action: str, resource: str, region: s
             applies = not _any_matches(statement["NotResource"], resource)
         else:
             applies = _any_matches(statement["Resource"], resource)
-    return applies and _region_holds(statement.get("Condition", {}), region)
+    return applies and _condition_holds(statement.get("Condition", {}), context)
 
 
-def _region_holds(conditions: Mapping[str, Mapping[str, Any]], region: str) -> bool:
-    region_conditions = {
-        operator: value
+def _condition_holds(conditions: Mapping[str, Mapping[str, Any]], context: Mapping[str, str]) -> bool:
+    return all(
+        _any_matches(expected, context[key.lower()]) is not operator.startswith("StringNot")
         for operator, keys in conditions.items()
-        for key, value in keys.items()
-        if key.lower() == "aws:requestedregion"
-    }
-    results = {operator: _any_matches(value, region) for operator, value in region_conditions.items()}
-    return all(is_match is not operator.startswith("StringNot") for operator, is_match in results.items())
+        for key, expected in keys.items()
+        if key.lower() in context
+    )
 
 
 def _any_matches(patterns: str | Sequence[str], value: str, *, ignore_case: bool = False) -> bool:

@@ -10,10 +10,12 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from clusters import golden, prepared
 from documented_policies import execution_policy, private_cluster_policy
 from identity_policies import Credentials
 from served_api import Served, serving
 
+from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation import CloudFormation
 
@@ -176,3 +178,42 @@ def test_the_keys_end_with_the_block(served: Served) -> None:
     with served.permissions.enforcing(policy(allow("*"))) as key:
         client("ec2", key).describe_vpcs()
     assert denial(client("ec2", key).describe_vpcs)
+
+
+def pipeline_policy() -> dict[str, Any]:
+    cluster = golden("default")
+    scope = scope_of(cluster, account="123456789012")
+    [grant] = [each for each in grants(cluster, scope) if each.name == "pipeline"]
+    return dict(grant.policies[0].document)
+
+
+def test_a_pipeline_creates_updates_and_deletes_the_standalone_stack_with_the_service_role() -> None:
+    trusted = policy({"Effect": "Allow", "Principal": {"Service": "cloudformation.amazonaws.com"}})
+    trusted["Statement"][0]["Action"] = "sts:AssumeRole"
+    iam = session().client("iam")
+    where = prepared(golden("default"))
+    url = where.url("standalone")
+    parameters = [{"ParameterKey": "ApiAllowedCidr", "ParameterValue": "203.0.113.7/32"}]
+    with serving(where.cloud) as served, served.permissions.enforcing(pipeline_policy()) as key:
+        role = iam.create_role(RoleName="cfngen-cloudformation", AssumeRolePolicyDocument=json.dumps(trusted))
+        arn = role["Role"]["Arn"]
+        cfn = client("cloudformation", key)
+        change_set: dict[str, Any] = {
+            "StackName": "kubernetes", "ChangeSetName": "by-hand", "TemplateURL": url, "Parameters": parameters,
+            "Capabilities": ["CAPABILITY_IAM"],
+        }  # fmt: skip
+        assert denial(cfn.create_change_set, **change_set, ChangeSetType="CREATE")
+        assert denial(cfn.create_change_set, **{**change_set, "StackName": "kubernetes-eu"}, RoleARN=arn)
+        for change_set_type, status in (("CREATE", "CREATE_COMPLETE"), ("UPDATE", "UPDATE_COMPLETE")):
+            cfn.create_change_set(**change_set, ChangeSetType=change_set_type, RoleARN=arn)
+            where.cloud.advance(60)
+            assert cfn.describe_change_set(StackName="kubernetes", ChangeSetName="by-hand")["Status"]
+            cfn.execute_change_set(StackName="kubernetes", ChangeSetName="by-hand")
+            assert where.cloud.wait(where.cloud.stack("kubernetes")).status == status
+            change_set["Parameters"] = [{"ParameterKey": "ApiAllowedCidr", "ParameterValue": "203.0.113.8/32"}]
+        [described] = cfn.describe_stacks(StackName="kubernetes")["Stacks"]
+        assert described["RoleARN"] == arn
+        assert denial(cfn.delete_stack, StackName="kubernetes")
+        assert denial(cfn.delete_stack, StackName="kubernetes-eu", RoleARN=arn)
+        cfn.delete_stack(StackName="kubernetes", RoleARN=arn)
+        assert where.cloud.wait(where.cloud.stack(described["StackId"])).status == "DELETE_COMPLETE"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 import authorized_requests
 import pytest
 from authorized_requests import ACCOUNT
-from clusters import golden, landlord, prepared
+from clusters import ALLOWED, golden, landlord, prepared, templates_of, upload
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.drill
 
 HANDLERS = "cfngen.sandbox.cloudformation.handlers"
 BOUNDARY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+ON = {"enabled": True}
 CASES = (
     *("default-standalone", "default-cluster", "amazon-vpc-cluster", "bastion-cluster", "existing-vpc-cluster"),
     *("existing-vpc-new-subnets-cluster", "flow-logs-cloudwatch-cluster", "imported-key-cluster", "own-roles-cluster"),
@@ -127,3 +129,57 @@ def test_another_clusters_policies_do_not_suffice(decided: Any) -> None:
     assert where.create("cluster").status == "CREATE_COMPLETE"
     refused = {request.action for request in made.refused}
     assert {"ec2:CreateSubnet", "ec2:CreateTags", "ec2:ModifyVpcAttribute", "iam:CreateRole", "iam:PassRole"} <= refused
+
+
+def test_roles_that_were_made_without_a_boundary_get_it_before_anything_else_of_them_changes(decided: Any) -> None:
+    document = json.dumps(BOUNDARY)
+    iam = client("iam", "us-west-2")
+    boundary = iam.create_policy(PolicyName="roles-of-clusters", PolicyDocument=document)["Policy"]["Arn"]
+    statements = [{"actions": ["s3:GetObject"], "resources": ["arn:aws:s3:::models/*"]}]
+    former, bounded = {"name": "shop"}, {"name": "shop", "iam": {"permissionsBoundary": boundary}}
+    changed = {**bounded, "nodeGroups": [{"policyStatements": statements}], "addons": {"clusterAutoscaler": ON}}
+    where = prepared(parse(former), seed=1)
+    stack = where.create("standalone", name="shop")
+    made: Decided = decided(parse(bounded), "shop")
+
+    def updated(configuration: dict[str, Any]) -> None:
+        upload({each.name: each.body for each in templates_of(parse(configuration))})
+        parameters = {"ApiAllowedCidr": ALLOWED}
+        where.cloud.update_stack(
+            "shop", url=where.url("standalone"), parameters=parameters, capabilities=["CAPABILITY_IAM"]
+        )
+        where.cloud.wait(stack)
+        assert stack.status == "UPDATE_COMPLETE", [event for event in stack.events if event.reason]
+
+    updated(bounded)
+    assert made.refused == []
+    assert "iam:PutRolePermissionsBoundary" in made.actions
+    roles = [role for role in iam.list_roles()["Roles"] if role["RoleName"].startswith("shop-")]
+    bounds = [iam.get_role(RoleName=role["RoleName"])["Role"].get("PermissionsBoundary") for role in roles]
+    assert [bound["PermissionsBoundaryArn"] for bound in bounds if bound] == [boundary] * len(roles) != []
+    updated(changed)
+    assert made.refused == []
+    assert "iam:PutRolePolicy" in made.actions
+
+
+def test_a_role_without_the_boundary_is_not_changed_otherwise(decided: Any) -> None:
+    cluster = parse({"iam": {"permissionsBoundary": "arn:aws:iam::123456789012:policy/roles-of-clusters"}})
+    where = prepared(parse({}), seed=1)
+    made: Decided = decided(cluster, "k8s")
+    assert where.create("standalone").status == "CREATE_COMPLETE"
+    refused = {request.action for request in made.refused}
+    assert {"iam:CreateRole", "iam:PutRolePolicy"} <= refused
+
+
+def test_under_a_path_of_its_own_nothing_is_refused(decided: Any) -> None:
+    addons = {"awsLoadBalancerController": ON, "clusterAutoscaler": ON}
+    cluster = parse({"iam": {"path": "/kubernetes/"}, "addons": addons})
+    made = come_and_go(cluster, decided, "standalone")
+    assert made.refused == []
+    assert {"iam:CreatePolicy", "iam:CreateRole", "iam:CreateInstanceProfile", "iam:DeletePolicy"} <= made.actions
+
+
+def test_nothing_of_iam_is_made_under_another_path(decided: Any) -> None:
+    made = decided(parse({"iam": {"path": "/kubernetes/"}}), "k8s")
+    assert prepared(parse({}), seed=1).create("standalone").status == "CREATE_COMPLETE"
+    assert {"iam:CreateRole", "iam:CreateInstanceProfile"} <= {request.action for request in made.refused}

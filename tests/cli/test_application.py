@@ -343,7 +343,8 @@ def test_completion_knows_the_stacks_and_the_roles(cfngen, directory, network):
     names = [document.name for document in generate(cluster)]
     assert completed(cfngen, "cfngen templates -f own.yaml --only ") == [f"plain,{name}" for name in names]
     assert completed(cfngen, "cfngen userdata -f own.yaml nodes-g") == ["plain,nodes-general", "plain,nodes-gpu"]
-    grantees = ["operator", "execution", "replace", "etcd", "master", "nodes-general", "nodes-gpu"]
+    people = ["operator", "execution", "bucket", "pipeline", "boundary", "replace", "etcd", "pause"]
+    grantees = [*people, "master", "nodes-general", "nodes-gpu"]
     assert completed(cfngen, "cfngen permissions -f own.yaml ") == [f"plain,{name}" for name in grantees]
 
 

@@ -17,6 +17,8 @@ from cfngen.cli.commands.version import Versions
 from cfngen.cli.display.messages import MESSAGE_TYPES, MessageType
 from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.watching.progress import Progress
+from cfngen.permissions.differences import PermissionDifference
+from cfngen.permissions.explanations import ExplainedStatement
 from cfngen.permissions.grants import Policy
 from cfngen.sandbox.process.status import SandboxStatus
 
@@ -35,6 +37,8 @@ def test_every_message_is_in_the_table() -> None:
     defined = {each for each in messages() if each.__module__.startswith("cfngen.")}
     assert {each.message_class for each in MESSAGE_TYPES.values()} == {
         *defined,
+        ExplainedStatement,
+        PermissionDifference,
         Linted,
         Policy,
         RoleUserData,

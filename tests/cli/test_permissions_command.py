@@ -21,7 +21,7 @@ def test_everybodys_policies_are_printed_with_headings(cfngen):
     ran = cfngen("permissions")
     assert ran.code == 0
     assert {name.rstrip("-123") for name in headings(ran.out)} == {
-        *("operator", "execution", "bucket", "replace", "etcd", "pause", "master", "nodes-nodes")
+        *("operator", "execution", "bucket", "pipeline", "replace", "etcd", "pause", "master", "nodes-nodes")
     }
 
 
@@ -158,7 +158,7 @@ def test_programs_read_one_policy_a_line(cfngen):
     policies = printed(cfngen("permissions", "--output", "json"))
     assert {each["type"] for each in policies} == {"policy"}
     assert len({each["name"] for each in policies}) == len(policies)
-    grantees = {"operator", "execution", "bucket", "replace", "etcd", "pause", "master", "nodes-nodes"}
+    grantees = {"operator", "execution", "bucket", "pipeline", "replace", "etcd", "pause", "master", "nodes-nodes"}
     assert {each["grantee"] for each in policies} == grantees
     for each in policies:
         assert each["characters"] == len(json.dumps(each["document"], separators=(",", ":"))) <= 6144
@@ -181,7 +181,9 @@ def test_an_unknown_name_lists_the_names(cfngen, name, suggestion):
     assert ran.code == 64
     assert f"there are no policies for {name!r} in this cluster" in ran.err
     assert suggestion in ran.err
-    assert ran.err.rstrip().endswith("operator, execution, bucket, replace, etcd, pause, master, nodes-nodes.")
+    assert ran.err.rstrip().endswith(
+        "operator, execution, bucket, pipeline, replace, etcd, pause, master, nodes-nodes, boundary."
+    )
 
 
 def test_an_unknown_name_is_an_error_for_programs(cfngen):
@@ -193,7 +195,9 @@ def test_an_unknown_name_is_an_error_for_programs(cfngen):
 def test_without_snapshots_nobody_takes_any(cfngen):
     ran = cfngen("permissions", "etcd", "--set", "etcd.backups.enabled=false")
     assert ran.code == 64
-    assert "he names are operator, execution, bucket, replace, pause, master, nodes-nodes." in ran.err
+    assert (
+        "he names are operator, execution, bucket, pipeline, replace, pause, master, nodes-nodes, boundary." in ran.err
+    )
 
 
 @pytest.mark.parametrize("number", ["12", "12345678901a", "1234567890123"])
@@ -201,3 +205,108 @@ def test_an_account_has_twelve_digits(cfngen, number):
     ran = cfngen("permissions", "--account", number)
     assert ran.code == 64
     assert f"{number!r} is not an account number" in ran.err
+
+
+def test_each_statement_is_explained_with_its_component_reason_and_calls(cfngen):
+    ran = cfngen("permissions", "master", "--explain", "--account", "123456789012")
+    assert (ran.code, ran.err) == (0, "")
+    assert "AutoscalerOwnGroups" not in ran.out
+    block = next(part for part in ran.out.split("\n\n") if part.startswith("DataVolumeAttach"))
+    assert "boot program: A master attaches the data volume of its slot" in " ".join(block.split())
+    assert "cfngen/boot/master/volume.py" in block
+    assert "allows ec2:AttachVolume, ec2:DetachVolume" in block
+    assert "arn:aws:ec2:us-west-2:123456789012:volume/*" in block
+    assert '"aws:ResourceTag/KubernetesCluster": "kubernetes"' in " ".join(block.split())
+
+
+def test_explanations_as_json_have_the_statements_of_the_policies(cfngen):
+    explained = printed(cfngen("permissions", "execution", "--explain", "--output", "json"))
+    policies = printed(cfngen("permissions", "execution", "--output", "json"))
+    sids = {statement["Sid"] for policy in policies for statement in policy["document"]["Statement"]}
+    assert {each["sid"] for each in explained} == sids
+    assert {each["type"] for each in explained} == {"permission"}
+    assert all(each["explanations"][0]["reason"] for each in explained)
+
+
+def test_explanations_as_markdown_are_a_table_for_each_grantee(cfngen):
+    ran = cfngen("permissions", "--explain", "--markdown")
+    sections = [line.removeprefix("## ") for line in ran.out.splitlines() if line.startswith("## ")]
+    assert sections == [
+        "operator",
+        "execution",
+        "bucket",
+        "pipeline",
+        "replace",
+        "etcd",
+        "pause",
+        "master",
+        "nodes-nodes",
+    ]
+    rows = [line for line in ran.out.splitlines() if line.startswith("|")]
+    assert {row.replace("\\|", "").count("|") for row in rows} == {8}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--markdown",),
+        ("--explain", "--markdown", "-o", "json"),
+        ("master", "--explain", "--trust-policy"),
+        ("--diff", "a", "--explain"),
+        ("--diff", "a", "--diff-deployed"),
+    ],
+)
+def test_options_of_explanations_that_exclude_each_other_are_refused(cfngen, options):
+    assert cfngen("permissions", *options).code == 64
+
+
+def test_a_boundary_is_one_policy_that_names_what_it_cannot_know(cfngen):
+    attached = "arn:aws:iam::123456789012:policy/team"
+    ran = cfngen("permissions", "boundary", "--set", f"controlPlane.additionalPolicies=[{attached}]")
+    assert {statement["Effect"] for statement in json.loads(ran.out)["Statement"]} == {"Allow"}
+    assert f"add what the policies allow that the cluster file attaches to roles: {attached}." in " ".join(
+        ran.err.split()
+    )
+    assert "boundary" not in headings(cfngen("permissions").out)
+
+
+def test_a_pipelines_policy_names_the_service_role_that_is_given(cfngen):
+    [policy] = printed(cfngen("permissions", "pipeline", "--role-arn", DEPLOYER, "--output", "json"))
+    statements = {statement["Sid"]: statement for statement in policy["document"]["Statement"]}
+    assert statements["DeployWithServiceRole"]["Condition"] == {"ArnLike": {"cloudformation:RoleArn": DEPLOYER}}
+    assert statements["HandOverServiceRole"]["Resource"] == DEPLOYER
+
+
+def test_two_cluster_files_are_compared_by_what_they_grant(cfngen, directory):
+    (directory / "few.yaml").write_text("name: kubernetes\n")
+    (directory / "many.yaml").write_text("addons: {clusterAutoscaler: {enabled: true}}\n")
+    more = cfngen("permissions", "-f", "many.yaml", "--diff", "few.yaml")
+    assert more.code == 5
+    assert more.out.splitlines()[0] == "master"
+    assert "+ AutoscalerOwnGroups: autoscaling:SetDesiredCapacity" in more.out
+    assert "  - " not in more.out
+    less = cfngen("permissions", "-f", "few.yaml", "--diff", "many.yaml", "--output", "json")
+    assert less.code == 4
+    [difference] = printed(less)
+    assert (difference["type"], difference["grantee"], difference["more"]) == ("permissionDifference", "master", [])
+    assert {change["sid"] for change in difference["less"]} == {"AutoscalerRead", "AutoscalerOwnGroups"}
+    same = cfngen("permissions", "etcd", "-f", "many.yaml", "--diff", "few.yaml")
+    assert (same.code, same.out) == (0, "Nothing is granted more or less.\n")
+
+
+def test_the_roles_of_the_templates_are_compared_with_those_of_the_stacks(run):
+    assert run("permissions", "--diff-deployed").out == "Nothing is granted more or less.\n"
+    nodes = "nodeGroups[0].policyStatements=[{actions: ['s3:GetObject'], resources: ['*']}]"
+    changed = run("permissions", "--diff-deployed", "--set", "addons.clusterAutoscaler.enabled=true", "--set", nodes)
+    assert changed.code == 5
+    assert "+ AutoscalerOwnGroups: autoscaling:SetDesiredCapacity" in changed.out
+    assert "+ ClusterFile1: s3:GetObject on *" in changed.out
+    alone = run("permissions", "MasterRole", "--diff-deployed", "--set", nodes)
+    assert (alone.code, alone.out) == (0, "Nothing is granted more or less.\n")
+    unknown = run("permissions", "master", "--diff-deployed")
+    assert unknown.code == 64
+    assert "the roles are MasterRole, NodeRole" in " ".join(unknown.err.split())
+
+
+def test_no_stack_is_no_difference_but_a_failure(run):
+    assert run("permissions", "--diff-deployed", stack="other").code == 1

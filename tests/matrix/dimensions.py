@@ -243,9 +243,12 @@ DIMENSIONS: Mapping[str, Mapping[str, Value]] = {
                 "iam.permissionsBoundary": f"{IAM_ARN}:policy/boundary",
                 "controlPlane.additionalPolicies": [f"{IAM_ARN}:policy/masters"],
                 "nodeGroups[].additionalPolicies": [f"{IAM_ARN}:policy/nodes"],
-                "nodeGroups[].policyStatements": [
-                    {"actions": ["s3:GetObject"], "resources": ["arn:{partition}:s3:::models/*"]}
-                ],
+                **{
+                    f"{section}.policyStatements": [
+                        {"actions": ["s3:GetObject"], "resources": ["arn:{partition}:s3:::models/*"]}
+                    ]
+                    for section in ("controlPlane", "nodeGroups[]")
+                },
             }
         ),
         "existing": Value(_ROLES),

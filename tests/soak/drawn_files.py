@@ -506,6 +506,7 @@ def _settle_roles(file: File) -> None:
     nodes = get(file, "iam.nodes")
     if get(file, "iam.masters"):
         drop(file, "controlPlane.additionalPolicies")
+        drop(file, "controlPlane.policyStatements")
         if nodes or (groups and all("iam" in section for section in groups)):
             drop(file, "iam.permissionsBoundary")
     for section in groups:
@@ -687,13 +688,14 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
                 else {
                     **{kind: _roles(partition, kind) for kind in ("masters", "nodes")},
                     "addonRoles": st.booleans(),
+                    "path": st.from_regex(r"/([a-z]{1,8}/){1,2}", fullmatch=True),
                     "serviceAccounts": drawn_service_accounts.roles(partition, policies, _policy_statements(partition)),
                 }
             ),
         ),
         "serviceAccountIssuer": drawn_service_accounts.issuer(partition),
         "nodeGroups[].iam": _roles(partition, "group"),
-        "nodeGroups[].policyStatements": _policy_statements(partition),
+        "*.policyStatements": _policy_statements(partition),
         "nodeGroups[].targetGroups": st.lists(
             st.from_regex(
                 rf"arn:{partition}:elasticloadbalancing:{design.region}:123456789012:targetgroup/[a-z]{{1,8}}/[0-9a-f]{{16}}",

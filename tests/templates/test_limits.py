@@ -150,6 +150,8 @@ def test_policies_of_a_maximal_cluster_fit(templates: Any, plugin: str, issuer: 
     on = {"enabled": True}
     secret = "arn:aws-us-gov:secretsmanager:us-gov-west-1:123456789012:secret:" + "c" * 80 + "-AbCdEf"
     key = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+    # As many of the shortest as the cluster file may have: each gets an id, too.
+    statement = {"actions": ["s3:List"], "resources": ["*"], "conditions": {"Null": {"aws:x": "true"}}}
     generated = templates(
         {
             "name": "a-cluster-of-28-letters-long",
@@ -161,7 +163,7 @@ def test_policies_of_a_maximal_cluster_fit(templates: Any, plugin: str, issuer: 
                     for index, letter in enumerate("abc")
                 ],
             },
-            "controlPlane": {"count": 3, "volume": {"kmsKey": key}},
+            "controlPlane": {"count": 3, "volume": {"kmsKey": key}, "policyStatements": [statement] * 48},
             "certificateAuthority": {"secret": secret},
             "etcd": {"backups": {"bucket": "b" * 63}},
             "addons": {

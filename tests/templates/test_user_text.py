@@ -66,6 +66,7 @@ REFUSED = {"tags", "iam.serviceAccounts.tags", "network.vpc.name"}
 FILLED_IN = (
     *("ssh.keyName", "ssh.publicKey"),
     *("iam.serviceAccounts.policyStatements.conditions", "iam.serviceAccounts.policyStatements.resources"),
+    *("controlPlane.policyStatements.conditions", "controlPlane.policyStatements.resources"),
     *("nodeGroups.policyStatements.conditions", "nodeGroups.policyStatements.resources"),
 )
 BESIDE = {

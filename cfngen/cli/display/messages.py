@@ -188,6 +188,14 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "rehearse.report.ProposedFacts", ("rehearse --offline-report",), "rehearsal.fact_lines", is_verbatim=True
     ),
     "policy": MessageType("permissions.grants.Policy", ("permissions",), "notices.policy_lines", is_verbatim=True),
+    "permission": MessageType(
+        "permissions.explanations.ExplainedStatement", ("permissions --explain",), "permissions.statement_lines"
+    ),
+    "permissionDifference": MessageType(
+        "permissions.differences.PermissionDifference",
+        ("permissions --diff", "permissions --diff-deployed"),
+        "permissions.difference_lines",
+    ),
     "lint": MessageType("cli.commands.lint.Linted", ("lint",), "notices.lint_lines"),
     "userData": MessageType("cli.commands.userdata.RoleUserData", ("userdata",)),
     "sandbox": MessageType("sandbox.process.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),

@@ -41,9 +41,8 @@ def grantees(context: click.Context, parameter: click.Parameter, incomplete: str
     if cluster is None:
         return []
     etcd_operators = ("etcd",) if cluster.etcd.backups.enabled else ()
-    return _starting_with(
-        incomplete, ("operator", "execution", "replace", *etcd_operators, "master", *_node_group_roles(cluster))
-    )
+    people = ("operator", "execution", "bucket", "pipeline", "boundary", "replace", *etcd_operators, "pause")
+    return _starting_with(incomplete, (*people, "master", *_node_group_roles(cluster)))
 
 
 def _node_group_roles(cluster: Cluster) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.network.topology import has_both_endpoints
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.text import join_and
 
 # Ports of a master that the API cannot have, and the program that listens on each, from
 # https://kubernetes.io/docs/reference/networking/ports-and-protocols/ (November 2026), with SSH and the
@@ -129,8 +130,12 @@ def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
         if path == ("controlPlane",):
             has_issuer = cluster.service_account_issuer is not None
             reserved = _CFNGEN_POLICIES_OF_MASTERS_WITH_ISSUER if has_issuer else _CFNGEN_POLICIES_OF_MASTERS
+            users = ["add-ons", "the network plug-in"]
+            if instances.policy_statements:
+                reserved += 1
+                users.append("policyStatements")
             count += reserved
-            reserved_note = f", {reserved} of them reserved for add-ons and the network plug-in"
+            reserved_note = f", {reserved} of them reserved for {join_and(users)}"
         yield (*path, "additionalPolicies"), count, reserved_note
     for index, account in enumerate(cluster.iam.service_accounts):
         yield ("iam", "serviceAccounts", index, "additionalPolicies"), len(account.additional_policies), ""

@@ -10,11 +10,14 @@ from cfngen.cluster.iam.existing_roles import existing_roles, group_role, makes_
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.instances import Instances
 from cfngen.cluster.sections.service_accounts import PolicyStatement
 
 # IAM allows 10,240 characters for all inline policies of a role, white space not counted ("IAM and AWS STS quotas",
 # IAM User Guide). The rest is for what every node needs; the role of a service account has nothing else.
 MAX_OWN_CHARACTERS = 6_000
+# Masters have them in a managed policy, of 6,144 characters, where each statement has an id as well.
+MAX_MASTER_CHARACTERS = 4_800
 MAX_SERVICE_ACCOUNT_CHARACTERS = 10_000
 # "IAM JSON policy elements: Condition operators", IAM User Guide.
 _COMPARISON = "(Less|Greater)Than(Equals)?"
@@ -25,28 +28,30 @@ _OPERATOR = re.compile(
     "|BinaryEquals"
 )
 _WHO_MAY = {
+    "controlPlane": "whoever takes over a master, or a pod with the host's network, may do all of it",
     "nodeGroups": "whoever takes over a node, or a pod with the host's network, may do all of it",
     "iam": "every pod of the service account may do all of it",
 }
 
 
 def _check_no_policies_for_existing_roles(cluster: Cluster) -> Iterator[Problem]:
-    if cluster.control_plane.additional_policies and cluster.iam.masters:
-        yield _policies_problem(("controlPlane", "additionalPolicies"), ("iam", "masters"))
+    if cluster.iam.masters:
+        yield from _policies_problems(("controlPlane",), cluster.control_plane, ("iam", "masters"))
     for index, group in enumerate(cluster.node_groups):
-        role_path: Path = ("nodeGroups", index, "iam") if group.iam else ("iam", "nodes")
-        if group.additional_policies and group_role(cluster, group):
-            yield _policies_problem(("nodeGroups", index, "additionalPolicies"), role_path)
-        if group.policy_statements and group_role(cluster, group):
-            yield _policies_problem(("nodeGroups", index, "policyStatements"), role_path)
+        if group_role(cluster, group):
+            role_path: Path = ("nodeGroups", index, "iam") if group.iam else ("iam", "nodes")
+            yield from _policies_problems(("nodeGroups", index), group, role_path)
 
 
-def _policies_problem(path: Path, role_path: Path) -> Problem:
+def _policies_problems(path: Path, instances: Instances, role_path: Path) -> Iterator[Problem]:
     message = (
         f"{dotted(role_path)} names an existing role, which cfngen leaves as it is; attach the policies to the role "
         f"yourself and remove the key, or remove {dotted(role_path)}"
     )
-    return Problem(path, message, related_paths=(role_path,))
+    if instances.additional_policies:
+        yield Problem((*path, "additionalPolicies"), message, related_paths=(role_path,))
+    if instances.policy_statements:
+        yield Problem((*path, "policyStatements"), message, related_paths=(role_path,))
 
 
 def _check_boundary_has_role(cluster: Cluster) -> Iterator[Problem]:
@@ -93,6 +98,7 @@ def _warn_of_shared_role(cluster: Cluster) -> Iterator[Problem]:
 
 def _statement_lists(cluster: Cluster) -> Iterator[tuple[Path, tuple[PolicyStatement, ...], int]]:
     """Yield the path and the statements of each role, and how many characters they may have."""
+    yield ("controlPlane", "policyStatements"), cluster.control_plane.policy_statements, MAX_MASTER_CHARACTERS
     for index, group in enumerate(cluster.node_groups):
         yield ("nodeGroups", index, "policyStatements"), group.policy_statements, MAX_OWN_CHARACTERS
     for index, account in enumerate(cluster.iam.service_accounts):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.paths import dotted
 from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
@@ -107,6 +108,12 @@ def role_name(cluster: Cluster, account: ServiceAccount) -> str:
     if len(name) <= _MAX_ROLE_NAME:
         return name
     return f"{name[: _MAX_ROLE_NAME - _DIGEST_LENGTH - 1]}.{account.digest}"
+
+
+def role_arn(cluster: Cluster, account: ServiceAccount, *, account_number: str) -> str:
+    """Return the ARN of a service account's role that is made, in the account with this number."""
+    partition = aws_partition(cluster.region)
+    return f"arn:{partition}:iam::{account_number}:role{cluster.iam.path}{role_name(cluster, account)}"
 
 
 def masters_publish_documents(cluster: Cluster) -> bool:

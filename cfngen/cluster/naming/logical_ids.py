@@ -47,6 +47,7 @@ NodeGroupPart = Literal[
 # Ids of `SINGLE_IDS` that other modules refer to.
 MASTER_STACK = "MasterStack"
 MASTER_ROLE = "MasterRole"
+MASTER_POLICY = "MasterPolicy"
 FLOW_LOG_ROLE = "FlowLogRole"
 ISSUER_BUCKET = "IssuerBucket"
 ISSUER_DISTRIBUTION = "IssuerDistribution"
@@ -80,9 +81,9 @@ SINGLE_IDS = frozenset(
         "BastionElasticIpAllocationId", BASTION_GROUP, "BastionInstanceType", BASTION_LAUNCH_TEMPLATE,
         BASTION_NETWORK_INTERFACE, "BastionRootVolumeSize", BASTION_SECURITY_GROUP,
         # Permissions
-        "AddonsPolicy", "MasterExistingRoleProfile", "MasterInstanceProfile", "MasterInstanceProfileArn", MASTER_ROLE,
-        "NodeExistingRoleProfile", "NodeInstanceProfile", "NodeInstanceProfileArn", "NodePodAddressesPolicy",
-        "NodeRole", "PodAddressesPolicy",
+        "AddonsPolicy", "MasterExistingRoleProfile", "MasterInstanceProfile", "MasterInstanceProfileArn", MASTER_POLICY,
+        MASTER_ROLE, "NodeExistingRoleProfile", "NodeInstanceProfile", "NodeInstanceProfileArn",
+        "NodePodAddressesPolicy", "NodeRole", "PodAddressesPolicy",
         # Secrets and backups
         "BackupBucket", "BackupBucketName", "BackupBucketPolicy", "CaSecret", "CaSecretArn", "JoinSecret",
         "JoinSecretArn", "KeyName", "SecretsKey", "SecretsKeyArn", "SshKeyPair",

@@ -168,6 +168,15 @@ PolicyArn = Annotated[
         "the ARN of an IAM managed policy such as arn:aws:iam::123456789012:policy/team",
     ),
 ]
+IamPath = Annotated[
+    str,
+    TextPattern(
+        # CreateRole, IAM API Reference: one slash, or printable characters between slashes; 512 at most. An asterisk
+        # would be a pattern in policies, and `${` a variable.
+        r"/([A-Za-z0-9_+=,.@-]+/){0,20}",
+        "a path of IAM names between slashes such as /kubernetes/",
+    ),
+]
 IamAction = Annotated[
     str,
     TextPattern(

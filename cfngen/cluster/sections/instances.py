@@ -141,6 +141,10 @@ class Instances(Machine):
     additional_policies: List[field_types.PolicyArn] = Field(
         (), description="ARNs of further managed policies for the instances' role."
     )
+    policy_statements: List[PolicyStatement] = Field(
+        (),
+        description="Further statements for the instances' role. A node group with any has a role for itself.",
+    )
     creation_timeout: int = Field(
         20,
         ge=10,
@@ -327,9 +331,6 @@ class NodeGroup(Instances):
     )
     iam: InstanceRole | None = Field(
         None, description="An existing role of this group's nodes. Default: that of `iam.nodes`, or one that is made."
-    )
-    policy_statements: List[PolicyStatement] = Field(
-        (), description="Further statements for the role of this group's nodes, which the group then has for itself."
     )
     target_groups: List[field_types.TargetGroupArn] = Field(
         (),

@@ -14,6 +14,7 @@ from cfngen.cluster.sections.field_types import (
     GroupName,
     HostedZoneId,
     HttpUrl,
+    IamPath,
     KeyArn,
     PolicyArn,
     Priority,
@@ -208,6 +209,12 @@ class Iam(Model):
 
     permissions_boundary: PolicyArn | None = Field(
         None, description="ARN of a managed policy that is the permissions boundary of every role that is created."
+    )
+    path: IamPath = Field(
+        "/",
+        max_length=512,
+        description="Path of every role, instance profile and managed policy that is created, for policies of your "
+        "organisation that are about a path. It cannot change: AWS would replace all of them, and so all instances.",
     )
     masters: InstanceRole | None = Field(
         None, description="An existing role of the masters, in place of one that is made."

@@ -37,6 +37,8 @@ _REASONS = {
         "versions of the certificate authorities may stay encrypted with the current key, and a key that was made with "
         "the cluster would be deleted"
     ),
+    # Path is a property whose change replaces the resource (template references of AWS::IAM::Role and the others).
+    "iam.path": "roles and instance profiles would be replaced, and with them all masters and nodes at once",
     "api.port": "nodes that have joined use the current port",
     "network.topology": (
         "instances and the load balancers of services would lose their way in or out while subnets change their routes"

@@ -109,6 +109,7 @@ REFUSED: Mapping[str, tuple[Change, ...]] = {
     "network.dnsDomain": ((ONE, {"network": {"dnsDomain": "k8s.example"}}),),
     "api.port": ((THREE, {"api": {"port": 6443, **ALLOWED}}),),
     "controlPlane.volume.kmsKey": ((ONE, {"controlPlane": {"volume": {"kmsKey": KEY}}}),),
+    "iam.path": ((ONE, {"iam": {"path": "/kubernetes/"}}),),
     "secrets.kmsKey": ((ONE, {"secrets": {"kmsKey": KEY}}),),
     "certificateAuthority.secret": ((ONE, {"certificateAuthority": {"secret": SECRET}}),),
     # In one step: another issuer comes after the cluster has gone without one.
@@ -140,6 +141,7 @@ INSTANCES: Mapping[str, Any] = {
     "instanceType": "m7i.large", "image.distribution": "debian-12", "image.id": "ami-0123456789abcdef0",
     "image.ssmParameter": "/own/image", "rootVolume.size": 64, "rootVolume.type": "gp2", "rootVolume.iops": 4000,
     "rootVolume.throughput": 200, "rootVolume.kmsKey": KEY, "additionalSecurityGroups": [GROUP],
+    "policyStatements": [{"actions": ["s3:GetObject"], "resources": ["*"]}],
     "additionalPolicies": [POLICY], "creationTimeout": 30, "kubeletConfiguration": {"maxPods": 50},
     "containerd.registryMirrors": {"docker.io": ["https://m.example.com"]}, "containerd.snapshotter": "native",
     "containerd.configuration": {"debug": {"level": "info"}}, "instanceStorage": "none",
@@ -180,7 +182,6 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.name": "other", "nodeGroups.minSize": 1, "nodeGroups.maxSize": 9, "nodeGroups.desiredSize": 2,
     "nodeGroups.zones": ["us-west-2b"], "nodeGroups.spotPrice": "0.05", "nodeGroups.labels": {"a": "b"},
     "nodeGroups.taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}], "nodeGroups.drainTimeout": 7,
-    "nodeGroups.policyStatements": [{"actions": ["s3:GetObject"], "resources": ["*"]}],
     "nodeGroups.targetGroups": ["arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/web/0123456789abcdef"],
     "nodeGroups.maxPods": 60, "nodeGroups.autoscaler.enabled": False,
     "nodeGroups.autoscaler.resources": {"cpu": "1500m"}, "nodeGroups.autoscaler.ignoreDaemonSetsUtilization": True,
@@ -224,7 +225,8 @@ TOGETHER = {
     "image.architecture", "image.rootDevice",
     *(f"{of}.{key}" for of in ("controlPlane", "nodeGroups")
       for key in ("files.path", "files.content", "files.mode", "units.name", "units.content", "units.enable")),
-    *(f"nodeGroups.policyStatements.{key}" for key in ("effect", "actions", "resources", "conditions")),
+    *(f"{of}.policyStatements.{key}" for of in ("controlPlane", "nodeGroups")
+      for key in ("effect", "actions", "resources", "conditions")),
     *(f"nodeGroups.instanceRequirements.{key}"
       for key in ("vcpus.min", "vcpus.max", "memory.min", "memory.max", "generations", "allowedTypes", "excludedTypes",
                   "burstable", "bareMetal", "localStorage", "accelerators.count.min", "accelerators.count.max",

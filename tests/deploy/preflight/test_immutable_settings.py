@@ -42,6 +42,7 @@ def refused(was: dict[str, str], wanted: dict[str, Any]) -> ImmutableSettingErro
         "controlPlane.volume.kmsKey",
         "certificateAuthority.secret",
         "secrets.kmsKey",
+        "iam.path",
         "api.port",
         "network.plugin",
         "network.podCidr",

@@ -26,7 +26,7 @@ MAX_PROFILE_NAME_LENGTH = 128
 
 class Role(Handler):
     supported_properties = frozenset({
-        "AssumeRolePolicyDocument", "Description", "ManagedPolicyArns", "MaxSessionDuration",
+        "AssumeRolePolicyDocument", "Description", "ManagedPolicyArns", "MaxSessionDuration", "Path",
         "PermissionsBoundary", "Policies", "RoleName", "Tags",
     })  # fmt: skip
 
@@ -35,7 +35,7 @@ class Role(Handler):
         role = call.iam.create_role(
             RoleName=name,
             AssumeRolePolicyDocument=_to_json(call["AssumeRolePolicyDocument"]),
-            **call.pick("Description", "MaxSessionDuration", "PermissionsBoundary", "Tags"),
+            **call.pick("Description", "MaxSessionDuration", "Path", "PermissionsBoundary", "Tags"),
         )["Role"]
         created = CreatedResource(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
         with leave_to_rollback_on_failure(created):
@@ -98,13 +98,13 @@ class Role(Handler):
 class ManagedPolicy(Handler):
     """A changed document becomes a new version; old versions are deleted, because a policy can have only five."""
 
-    supported_properties = frozenset({"Description", "PolicyDocument", "Roles"})
+    supported_properties = frozenset({"Description", "Path", "PolicyDocument", "Roles"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         policy = call.iam.create_policy(
             PolicyName=call.generate_name(limit=MAX_POLICY_NAME_LENGTH),
             PolicyDocument=self._document(call),
-            **call.pick("Description"),
+            **call.pick("Description", "Path"),
         )["Policy"]
         created = CreatedResource(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
         with leave_to_rollback_on_failure(created):
@@ -144,11 +144,11 @@ class ManagedPolicy(Handler):
 class InstanceProfile(Handler):
     """An instance profile; as in CloudFormation, it is complete only after it has propagated to EC2."""
 
-    supported_properties = frozenset({"Roles"})
+    supported_properties = frozenset({"Path", "Roles"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_PROFILE_NAME_LENGTH)
-        profile = call.iam.create_instance_profile(InstanceProfileName=name)["InstanceProfile"]
+        profile = call.iam.create_instance_profile(InstanceProfileName=name, **call.pick("Path"))["InstanceProfile"]
         created = CreatedResource(name, {"Arn": profile["Arn"]})
         with leave_to_rollback_on_failure(created):
             for role in call["Roles"]:

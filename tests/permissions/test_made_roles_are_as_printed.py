@@ -1,0 +1,126 @@
+"""The roles that the templates make allow what the printed policies allow: statement by statement, with conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import pytest
+from clusters import CASES, golden, templates_of
+
+from cfngen.cluster.iam.existing_roles import has_own_role
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import ServiceAccountRoleId, node_group_prefix
+from cfngen.permissions.grants import role_grants, scope_of
+from cfngen.permissions.scope import Scope
+from cfngen.permissions.service_accounts import grantee_name, made_roles
+from cfngen.permissions.statements import policy_document
+from cfngen.templates import iam
+
+ACCOUNT = "123456789012"
+CASE_NAMES = sorted(path.parent.name for path in CASES.glob("*/cluster.yaml"))
+# Their roles are not in the stack for IAM alone.
+WITH_OTHER_STACKS = ("extra-policies", "flow-logs-cloudwatch", "own-permissions")
+
+
+def printed_values(cluster: Cluster, scope: Scope) -> Mapping[str, str | list[str]]:
+    """What printed policies have in place of each parameter."""
+    return {
+        "CaSecretArn": scope.ca_secret_arn,
+        "JoinSecretArn": scope.join_secret_arn,
+        "SecretsKeyArn": scope.secrets_key_arn,
+        "BackupBucketName": scope.backup_bucket_name,
+        "IssuerBucketName": scope.issuer_bucket_names,
+        "ClusterStackName": scope.root_stack_name,
+        "NodeSecurityGroupId": scope.node_security_group_id,
+        "VpcId": scope.vpc_id,
+        "RouteTableId": scope.route_table_id,
+        "AWS::Partition": scope.partition,
+        "AWS::Region": scope.region,
+        "AWS::AccountId": scope.account,
+    }
+
+
+def resolved(value: Any, scope: Scope, values: Mapping[str, str | list[str]]) -> Any:
+    """A value of a template with what printed policies have in place of references."""
+    if isinstance(value, list):
+        items = [resolved(each, scope, values) for each in value]
+        # A log group has an ARN, and its pattern is one of several.
+        return [part for each in items for part in (each if isinstance(each, list) else [each])]
+    if not isinstance(value, dict):
+        return value
+    # The instances of a node group signal its stack; a printed policy does not know which form is deployed.
+    if value == {"Ref": "AWS::StackId"}:
+        return scope.node_stack_arns
+    if value.keys() == {"Ref"}:
+        return values[value["Ref"]]
+    if value == {"Fn::GetAtt": ["FlowLogGroup", "Arn"]}:
+        return scope.log_group_arns
+    if value.keys() == {"Fn::Join"}:
+        separator, parts = value["Fn::Join"]
+        return separator.join(parts)
+    if value.keys() == {"Fn::Sub"}:
+        text, own = value["Fn::Sub"] if isinstance(value["Fn::Sub"], list) else (value["Fn::Sub"], {})
+        if own == {"Names": {"Ref": "NodeStackNames"}}:
+            return scope.node_stack_arns
+        names = {name: resolved(each, scope, values) for name, each in own.items()}
+        # The bucket of the issuer has one of several patterns.
+        lists = [each if isinstance(each, list) else [each] for each in names.values()]
+        texts = [scope.substitute(text, **dict(zip(names, each, strict=True))) for each in product(*lists)]
+        return texts if len(texts) > 1 else texts[0]
+    return {key: resolved(each, scope, values) for key, each in value.items()}
+
+
+def made_statements(bodies: list[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The statements of each role of templates, by logical id: of its own policy, then of its managed ones."""
+    by_role: dict[str, list[Any]] = {}
+    resources = {name: resource for body in bodies for name, resource in body["Resources"].items()}
+    for name, resource in resources.items():
+        if resource["Type"] == "AWS::IAM::Role":
+            policies = resource["Properties"].get("Policies", [])
+            by_role[name] = [each for policy in policies for each in policy["PolicyDocument"]["Statement"]]
+    for name, resource in resources.items():
+        # Those that keep statements for the time of an update repeat what the role's own policy has.
+        if resource["Type"] == "AWS::IAM::ManagedPolicy" and name != "CloudControllerPolicy":
+            for role in resource["Properties"]["Roles"]:
+                by_role[role["Ref"]] += resource["Properties"]["PolicyDocument"]["Statement"]
+    return by_role
+
+
+def roles_of_grants(cluster: Cluster, scope: Scope) -> dict[str, str]:
+    """The logical id of the role of each grantee."""
+    roles = {"master": "MasterRole", "flow-log": "FlowLogRole"}
+    for group in cluster.node_groups:
+        roles[f"nodes-{group.name}"] = f"{node_group_prefix(group.name) if has_own_role(group) else 'Node'}Role"
+    for made in made_roles(cluster, scope):
+        account = made.account
+        roles[grantee_name(cluster, account)] = str(ServiceAccountRoleId.of(*account, account.digest))
+    return roles
+
+
+def normal(statements: Any) -> list[Any]:
+    unique = [each for index, each in enumerate(statements) if each not in statements[:index]]
+    return sorted(policy_document(unique)["Statement"], key=lambda statement: str(statement["Sid"]))
+
+
+@pytest.mark.parametrize("case", CASE_NAMES)
+def test_made_roles_have_the_printed_statements(case: str) -> None:
+    cluster = golden(case)
+    scope = scope_of(cluster, account=ACCOUNT)
+    if case in WITH_OTHER_STACKS:
+        bodies = [each.body for each in templates_of(cluster) if each.name not in ("standalone", "cluster")]
+    else:
+        stack = iam.build(cluster)
+        bodies = [stack.document().body] if stack else []
+    values = printed_values(cluster, scope)
+    made = made_statements(bodies)
+    roles = roles_of_grants(cluster, scope)
+    compared = set()
+    for grant in role_grants(cluster, scope):
+        if roles[grant.name] in made:
+            printed = normal(list(grant.statements))
+            assert normal([resolved(each, scope, values) for each in made[roles[grant.name]]]) == printed, grant.name
+            compared.add(roles[grant.name])
+    with_statements = {role for role, statements in made.items() if statements}
+    assert compared == with_statements

@@ -101,7 +101,15 @@ def roles_of_grants(cluster: Cluster, scope: Scope) -> dict[str, str]:
 
 def normal(statements: Any) -> list[Any]:
     unique = [each for index, each in enumerate(statements) if each not in statements[:index]]
-    return sorted(policy_document(unique)["Statement"], key=lambda statement: str(statement["Sid"]))
+    in_order = sorted(policy_document(unique)["Statement"], key=lambda statement: str(statement["Sid"]))
+    return [ordered(statement) for statement in in_order]
+
+
+def ordered(value: Any) -> Any:
+    """A statement whose lists have an order: what they hold counts, and not where."""
+    if isinstance(value, dict):
+        return {key: ordered(each) for key, each in value.items()}
+    return sorted(value) if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("case", CASE_NAMES)

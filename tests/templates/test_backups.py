@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from cfngen.cluster.load import parse
 
 OWN: dict[str, Any] = {"etcd": {"backups": {"bucket": "backups-of-ours"}}}
 OFF: dict[str, Any] = {"etcd": {"backups": {"enabled": False}}}
+PAGE = Path(__file__).parents[2] / "docs" / "operate" / "backups.md"
 KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
 
 
@@ -65,6 +67,14 @@ def test_nobody_replaces_a_snapshot(templates: Any) -> None:
         "Null": {"s3:if-none-match": "true"},
         "Bool": {"s3:ObjectCreationOperation": "true"},
     }
+
+
+def test_the_page_has_the_statement_for_a_bucket_of_ones_own(templates: Any) -> None:
+    page = PAGE.read_text().replace("CLUSTER/", "one/").replace("arn:aws:s3:::NAME", "${BackupBucket.Arn}")
+    shown, _ = json.JSONDecoder().raw_decode(page[page.index('{"Effect": "Deny"') :])
+    _, made = templates({"name": "one"}).properties("BackupBucketPolicy")["PolicyDocument"]["Statement"]
+    resources = [resource["Fn::Sub"] for resource in made["Resource"]]
+    assert {**shown, "Action": [shown["Action"]], "Sid": made["Sid"]} == {**made, "Resource": resources}
 
 
 def test_snapshots_expire_as_the_cluster_file_says(templates: Any) -> None:

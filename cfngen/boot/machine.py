@@ -23,17 +23,12 @@ from typing import TYPE_CHECKING
 from .reasons import reason
 
 if TYPE_CHECKING:
-    from typing import IO, Any, Callable, Protocol, TypeVar
+    from typing import IO, Any, Callable, TypeVar
 
     from .contract import JsonObject
 
     Result = TypeVar("Result")
-
-    class Client(Protocol):
-        """A boto3 client, whose methods depend on the service."""
-
-        def __getattr__(self, operation: str) -> Callable[..., JsonObject]: ...
-
+    Client = Any  # a boto3 client, whose methods depend on the service
 
 # The folder of the boot program, its configuration, and the files that record what it has done.
 HOME = "/opt/cfngen"
@@ -46,7 +41,7 @@ TOKEN = re.compile(r"\b([a-z0-9]{6})\.[a-z0-9]{16}\b")
 # Pattern of the AWS error codes for which a call is retried. Denied access is retried, too, as it may take a minute
 # until a new instance's role is known everywhere in AWS.
 TRANSIENT = re.compile(
-    "Denied|Unauthorized|AuthFailure|ClientToken|UnrecognizedClient|Throttl|Internal|Unavailable|LimitExceeded"
+    "Denied|Unauthorized|AuthFailure|ClientToken|UnrecognizedClient|Throttl|Internal|Unavailable|LimitExceeded|Conflict"
 )
 
 
@@ -354,20 +349,30 @@ class Machine:
             operation: boto3's method, e.g. `attach_volume`.
             expected_errors: error codes for which no exception is raised: the response is then
                 `{"Error": {"Code": …, "Message": …}}`.
-            arguments: the operation's parameters.
+            arguments: the operation's parameters; `headers` are HTTP headers that old versions of botocore lack.
 
         Raises:
             BootError: AWS returns any other error, or is not reached within a minute.
         """
         # botocore is imported here, as an early step of the boot may have to install it.
-        errors = import_module("botocore.exceptions")
+        errors, headers = import_module("botocore.exceptions"), arguments.pop("headers", {})
+
+        def add_headers(params: JsonObject, **_: Any) -> None:
+            params["headers"].update(headers)
+
+        def call(client: Client) -> JsonObject:
+            client.meta.events.register("before-call", add_headers)  # this precedes the signature
+            try:
+                return dict(getattr(client, operation)(**arguments))
+            finally:
+                client.meta.events.unregister("before-call", add_headers)
 
         def probe() -> JsonObject:
             for argument in arguments.values():
                 if hasattr(argument, "seek"):
                     argument.seek(0)  # rewind a file that an earlier attempt has read
             try:
-                return dict(getattr(self._client(service), operation)(**arguments))
+                return call(self._client(service))
             except errors.ClientError as error:
                 code = error.response["Error"]["Code"]
                 if code in expected_errors:

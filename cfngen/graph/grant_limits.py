@@ -132,7 +132,7 @@ def _manner(templates: ClusterTemplates, condition: _Condition) -> str:
     value = templates.text(condition.value)
     if condition.is_negated:
         return f"on condition of {condition.key}"
-    if _objects(templates, condition) or condition.key == "kms:GrantIsForAWSResource":
+    if _objects(templates, condition) or condition.key in ("kms:GrantIsForAWSResource", "s3:if-none-match"):
         return ""
     if condition.key == "kms:ViaService":
         service = value.partition(".")[0]

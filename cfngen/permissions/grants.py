@@ -20,7 +20,12 @@ from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
 from cfngen.permissions.boundary import boundary_statements
 from cfngen.permissions.ec2_resources import created_types, existing_parts
-from cfngen.permissions.instance_roles import master_statements, node_statements, plugin_statements_of_masters
+from cfngen.permissions.instance_roles import (
+    backup_key_statements,
+    master_statements,
+    node_statements,
+    plugin_statements_of_masters,
+)
 from cfngen.permissions.network import (
     flow_log_delivery_statements,
     flow_log_statements,
@@ -295,6 +300,7 @@ def _master_grant(cluster: Cluster, scope: Scope) -> Grant:
         statements=[
             *master_statements(cluster, scope),
             *plugin_statements_of_masters(cluster, scope),
+            *backup_key_statements(cluster, scope),
             *addon_statements(cluster, scope),
             *own_statements(cluster.control_plane),
         ],

@@ -16,6 +16,7 @@ from cfngen.cluster.iam.service_accounts import (
     masters_publish_documents,
 )
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.names import snapshot_prefixes
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.permissions.cloud_controller import cloud_controller_statements
 from cfngen.permissions.pod_network import instance_type_statements, pod_address_statements
@@ -33,8 +34,9 @@ from cfngen.permissions.statements import Condition, Expression, Statement, allo
 def master_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the statements of the masters' role, except those in separate managed policies.
 
-    Separate are the statements of add-ons, and those of a network plug-in that assigns addresses of network interfaces
-    to pods. If add-ons have roles of their own, these are what the boot program and the kubelet need.
+    Separate are the statements of add-ons, those of a network plug-in that assigns addresses of network interfaces to
+    pods, and those for the key of the user's own bucket for snapshots. If add-ons have roles of their own, these are
+    what the boot program and the kubelet need.
     """
     return [
         *(
@@ -149,52 +151,61 @@ def _custom_authority_statements(cluster: Cluster, references: References) -> li
 
 
 def _backup_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the permissions of masters to read, add and list etcd's snapshots in the bucket, but not to delete them.
+    """Return the permissions of masters to read, add and list etcd's snapshots, but not to replace or delete them.
 
     Masters may also read, but not write, the requests that operators put into the bucket.
     """
-
-    def arn_in_bucket(path: str) -> Expression:
-        """Return the ARN of the bucket (for an empty path) or of objects in it (for a path with a slash)."""
-        return arn(references, "s3", f"${{Bucket}}{path}", region="", account="", Bucket=references.backup_bucket_name)
-
     snapshot_keys = f"{cluster.name}/etcd/*"
-    bucket_arn = arn_in_bucket("")
-    snapshot_arns = arn_in_bucket(f"/{snapshot_keys}")
-    new_snapshot_arns = [arn_in_bucket(f"/{cluster.name}/etcd/{schedule}/*") for schedule in ("hourly", "daily")]
-    statements = [
-        allow(sid="Backups", actions="s3:GetObject", resources=[snapshot_arns]),
-        allow(sid="BackupsNew", actions="s3:PutObject", resources=new_snapshot_arns),
+    return [
+        allow(
+            sid="Backups", actions="s3:GetObject", resources=[_arn_in_backup_bucket(references, f"/{snapshot_keys}")]
+        ),
+        allow(
+            sid="BackupsNew",
+            actions="s3:PutObject",
+            resources=[_arn_in_backup_bucket(references, f"/{prefix}*") for prefix in snapshot_prefixes(cluster.name)],
+            # S3 refuses a request with the header If-None-Match if the object exists.
+            condition={"Null": {"s3:if-none-match": "false"}},
+        ),
         allow(
             sid="BackupsList",
             actions="s3:ListBucket",
-            resources=[bucket_arn],
+            resources=[_arn_in_backup_bucket(references, "")],
             condition={"StringLike": {"s3:prefix": snapshot_keys}},
         ),
     ]
-    if cluster.etcd.backups.bucket:
-        statements.append(_backup_key_statement(cluster, references, bucket_arn, snapshot_arns))
-    return statements
 
 
-def _backup_key_statement(
-    cluster: Cluster, references: References, bucket_arn: Expression, snapshot_arns: Expression
-) -> Statement:
-    """Return the permission for the KMS key that may encrypt the user's own bucket.
+def backup_key_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the permission of masters for the KMS key that may encrypt the user's own bucket; empty without one.
 
     The encryption context is the ARN of the object or, with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost
     of SSE-KMS", Amazon S3 User Guide).
     """
+    if not cluster.etcd.backups.enabled or not cluster.etcd.backups.bucket:
+        return []
     only_this_bucket: Condition = {
         "StringEquals": via_service(cluster, references, "s3"),
-        "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket_arn, snapshot_arns]},
+        "StringLike": {
+            "kms:EncryptionContext:aws:s3:arn": [
+                _arn_in_backup_bucket(references, ""),
+                _arn_in_backup_bucket(references, f"/{cluster.name}/etcd/*"),
+            ]
+        },
     }
-    return allow(
-        sid="BackupsKey",
-        actions="kms:Decrypt kms:GenerateDataKey",
-        resources=[arn(references, "kms", "key/*")],
-        condition=only_this_bucket,
-    )
+    return [
+        allow(
+            sid="BackupsKey",
+            actions="kms:Decrypt kms:GenerateDataKey",
+            resources=[arn(references, "kms", "key/*")],
+            condition=only_this_bucket,
+        )
+    ]
+
+
+def _arn_in_backup_bucket(references: References, path: str) -> Expression:
+    """Return the ARN of the bucket (for an empty path) or of objects in it (for a path with a slash)."""
+    return arn(references, "s3", f"${{Bucket}}{path}", region="", account="", Bucket=references.backup_bucket_name)
 
 
 def _own_stack_statement(stack_arns: list[Expression]) -> Statement:

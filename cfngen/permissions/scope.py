@@ -42,7 +42,14 @@ _GROUPS = ("Bastion", "Master", _NODE_GROUP)
 _INSTANCE_ROLES = (f"{MASTER_ROLE}-", "NodeRole-", _NODE_GROUP)
 _FLOW_LOG_ROLE = (f"{FLOW_LOG_ROLE}-",)
 _INSTANCE_PROFILES = ("Master", "Node")
-_POLICIES = ("AddonsPolicy-", "CloudControllerPolicy-", f"{MASTER_POLICY}-", "PodAddressesPolicy-", "Node")
+_POLICIES = (
+    "AddonsPolicy-",
+    "BackupsKeyPolicy-",
+    "CloudControllerPolicy-",
+    f"{MASTER_POLICY}-",
+    "PodAddressesPolicy-",
+    "Node",
+)
 
 NETWORK_TYPES = ("dhcp-options", "elastic-ip", "route-table", "security-group", "subnet", "vpc")
 """Types of EC2 resources, as in their ARNs, that a cluster file may name as existing."""

@@ -190,8 +190,8 @@ def _backup_bucket_statements(scope: Scope) -> list[Statement]:
             actions="""
                 s3:CreateBucket s3:DeleteBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket
                 s3:ListTagsForResource s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
-                s3:PutBucketTagging s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource
-                s3:UntagResource""",
+                s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration
+                s3:TagResource s3:UntagResource""",
             resources=scope.backup_bucket_arns,
         )
     ]

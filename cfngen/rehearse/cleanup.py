@@ -21,6 +21,7 @@ from cfngen.deploy.operations.deletion.execution import delete
 from cfngen.deploy.operations.deletion.report import Deleted
 from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionRequest
+from cfngen.deploy.plan.deletion.remaining_buckets_keys_and_logs import versioned_bucket_removal
 from cfngen.deploy.plan.publishing.bucket import default_name
 from cfngen.deploy.watching.watch import watch
 from cfngen.errors import CfngenError
@@ -234,4 +235,4 @@ def _remove_retained_resource(account: Account, kind: str, name: str) -> None:
 def _removal_command(account: Account, kind: str, name: str) -> str:
     if kind == "snapshot":
         return f"aws ec2 delete-snapshot --snapshot-id {name} --region {account.region}"
-    return f"aws s3 rb --force s3://{name} --region {account.region}"
+    return versioned_bucket_removal(account, name)

@@ -1,5 +1,8 @@
 """The S3 bucket of etcd's snapshots: a new one in the secrets stack, or an existing one.
 
+Masters put each snapshot into the bucket under a new key; nobody may replace one. What somebody deletes stays for some
+days as a noncurrent version, which only those may delete who have `s3:DeleteObjectVersion`.
+
 Deleting the stack retains the bucket. If the creation of the stack fails, CloudFormation deletes the bucket, unless it
 already contains objects. The bucket policy is always retained; S3 deletes it together with the bucket.
 
@@ -11,11 +14,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from awacs.aws import Action, Bool, Condition, Deny, PolicyDocument, Statement
+from awacs.aws import Action, Bool, Condition, Deny, Null, PolicyDocument, Statement
 from awacs.aws import Principal as AwsPrincipal
 from troposphere import GetAtt, Ref, Sub, s3
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.names import snapshot_prefixes
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
@@ -35,6 +39,8 @@ ENCRYPTION_BY_S3 = s3.BucketEncryption(
 WITHOUT_ACLS = s3.OwnershipControls(Rules=[s3.OwnershipControlsRule(ObjectOwnership="BucketOwnerEnforced")])
 UNFINISHED_UPLOADS_DAYS = 7
 """Days after which S3 deletes the parts of an upload that was not completed."""
+NONCURRENT_VERSIONS_DAYS = 7
+"""Days that S3 keeps an object that was deleted or replaced."""
 
 
 def add_bucket(stack: Stack, cluster: Cluster) -> None:
@@ -58,11 +64,14 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
                 BlockPublicAcls=True, BlockPublicPolicy=True, IgnorePublicAcls=True, RestrictPublicBuckets=True
             ),
             Tags=tags(cluster, f"{cluster.name}-etcd-backups"),
+            VersioningConfiguration=s3.VersioningConfiguration(Status="Enabled"),
             **RETAINED_ONCE_CREATED,
         )
     )
-    # IAM policies decide about all requests with TLS.
-    policy = PolicyDocument(Version="2012-10-17", Statement=[deny_without_tls(bucket)])
+    # IAM policies decide about all other requests.
+    policy = PolicyDocument(
+        Version="2012-10-17", Statement=[deny_without_tls(bucket), _deny_replaced_snapshots(bucket, cluster)]
+    )
     stack.add(s3.BucketPolicy("BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=policy, **ALWAYS_RETAINED))
     stack.output(BUCKET_NAME_OUTPUT, value=Ref(bucket), description=BUCKET_DESCRIPTION, also_output_of_root=True)
 
@@ -73,9 +82,10 @@ def backup_bucket_name(stack: Stack) -> Any:
 
 
 def _lifecycle_rules(cluster: Cluster) -> list[s3.LifecycleRule]:
-    """Return the bucket's lifecycle rules, which delete old snapshots and parts of unfinished uploads.
+    """Return the bucket's lifecycle rules: for old snapshots, noncurrent versions, and parts of unfinished uploads.
 
-    Other objects in the bucket, such as operators' requests, are kept.
+    Other objects in the bucket, such as operators' requests, are kept. An expired snapshot becomes a noncurrent version
+    below a delete marker; S3 removes the marker after the version.
     """
     backups = cluster.etcd.backups
     retention_days_by_schedule = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
@@ -90,6 +100,12 @@ def _lifecycle_rules(cluster: Cluster) -> list[s3.LifecycleRule]:
             for schedule, days in retention_days_by_schedule.items()
         ),
         s3.LifecycleRule(
+            Id="NoncurrentVersions",
+            Status="Enabled",
+            ExpiredObjectDeleteMarker=True,
+            NoncurrentVersionExpiration=s3.NoncurrentVersionExpiration(NoncurrentDays=NONCURRENT_VERSIONS_DAYS),
+        ),
+        s3.LifecycleRule(
             Id="UnfinishedUploads",
             Status="Enabled",
             AbortIncompleteMultipartUpload=s3.AbortIncompleteMultipartUpload(
@@ -97,6 +113,24 @@ def _lifecycle_rules(cluster: Cluster) -> list[s3.LifecycleRule]:
             ),
         ),
     ]
+
+
+def _deny_replaced_snapshots(bucket: s3.Bucket, cluster: Cluster) -> Statement:
+    """Return the statement of the bucket policy that denies to put a snapshot where one may be already.
+
+    S3 refuses a request with the header If-None-Match if the object exists. Parts of a multipart upload have no such
+    header; they create no object, only the request that completes them does ("Enforce conditional writes on Amazon S3
+    buckets", Amazon S3 User Guide).
+    """
+    arn = GetAtt(bucket, "Arn")
+    return Statement(
+        Sid="OnlyNewSnapshots",
+        Effect=Deny,
+        Principal=AwsPrincipal("*"),
+        Action=[Action("s3", "PutObject")],
+        Resource=[Sub(f"${{Bucket}}/{prefix}*", Bucket=arn) for prefix in snapshot_prefixes(cluster.name)],
+        Condition=Condition([Null({"s3:if-none-match": "true"}), Bool({"s3:ObjectCreationOperation": "true"})]),
+    )
 
 
 def deny_without_tls(bucket: s3.Bucket) -> Statement:

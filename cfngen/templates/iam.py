@@ -27,6 +27,7 @@ from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.cloud_controller import cloud_controller_statements
 from cfngen.permissions.instance_roles import (
+    backup_key_statements,
     master_statements,
     node_statements,
     plugin_statements_of_masters,
@@ -236,12 +237,13 @@ def _shared_nodes_profile(stack: Stack, cluster: Cluster, references: StackRefer
 
 
 def _add_policies_of_masters(stack: Stack, cluster: Cluster, references: StackReferences) -> None:
-    """Add the managed policies of the masters' role that network plug-in, add-ons and cluster file need, if any."""
+    """Add the managed policies of masters for network plug-in, add-ons, backups and cluster file, as far as needed."""
     on_masters = f"on masters of the Kubernetes cluster {cluster.name}"
     policies = {
         "PodAddressesPolicy": ("pods' addresses", plugin_statements_of_masters(cluster, references)),
         "AddonsPolicy": ("add-ons", addon_statements(cluster, references)),
         MASTER_POLICY: ("statements of the cluster file", own_statements(cluster.control_plane)),
+        "BackupsKeyPolicy": ("key of etcd's snapshots", backup_key_statements(cluster, references)),
     }
     if keeps_statements_in_policies(cluster):
         statements_of_controller = cloud_controller_statements(cluster, references)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -73,6 +74,27 @@ def _versions(cloud: CloudFormation) -> None:
     s3.put_object(Bucket="mine", Key="a", Body=b"")
     s3.delete_object(Bucket="mine", Key="a")
     s3.delete_bucket(Bucket="mine")
+
+
+def _put_again(cloud: CloudFormation) -> None:
+    s3 = _mine()
+    for body in (b"first", b"other"):
+        s3.put_object(Bucket="mine", Key="a", Body=body, IfNoneMatch="*")
+
+
+def _only_new(method: str, **arguments: Any) -> ServiceCall:
+    """A write without a condition into a bucket whose policy demands If-None-Match."""
+
+    def attempt(cloud: CloudFormation) -> None:
+        s3 = _mine()
+        s3.put_object(Bucket="mine", Key="a", Body=b"")
+        condition = {"Null": {"s3:if-none-match": "true"}, "Bool": {"s3:ObjectCreationOperation": "true"}}
+        statement = {**TLS, "Action": "s3:PutObject", "Resource": "arn:aws:s3:::mine/*", "Condition": condition}
+        s3.put_bucket_policy(Bucket="mine", Policy=json.dumps(document(statement)))
+        s3.put_object(Bucket="mine", Key="b", Body=b"", IfNoneMatch="*")
+        getattr(s3, method)(Bucket="mine", Key="c", **arguments)
+
+    return ServiceCall(attempt)
 
 
 def _tags(cloud: CloudFormation) -> None:
@@ -207,6 +229,22 @@ ROWS = [
     Refusal(
         "s3:DeleteBucket", "only older versions in it", "The bucket you tried to delete is not empty",
         f"[DeleteBucket]({API}/API_DeleteBucket.html)", "documented", ServiceCall(_versions),
+    ),
+    Refusal(
+        "s3:PutObject", "If-None-Match, and the object exists", "PreconditionFailed",
+        f"S3 user guide: [conditional writes]({GUIDE}/conditional-writes.html)", "documented", ServiceCall(_put_again),
+    ),
+    *(
+        Refusal(
+            f"s3:{method}", "no If-None-Match, which the bucket's policy demands",
+            "with an explicit deny in a resource-based policy",
+            f"S3 user guide: [enforcing conditional writes]({GUIDE}/conditional-writes-enforce.html)",
+            "condition documented", attempt,
+        )
+        for method, attempt in (
+            ("PutObject", _only_new("put_object", Body=b"")),
+            ("CopyObject", _only_new("copy_object", CopySource="mine/a")),
+        )
     ),
     policy("resources of another partition", "Policy has invalid resource", POLICIES, "condition documented",
            Resource={"Fn::Sub": "arn:aws-cn:s3:::${Bucket}/*"}),

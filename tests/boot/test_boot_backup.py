@@ -36,14 +36,17 @@ class Storage:
         machine.cloud["s3.get_object"] = self.get
         machine.cloud["s3.put_object"] = self.upload
         machine.cloud["s3.head_object"] = self.head
-        machine.cloud["s3.copy_object"] = self.copy
 
     def put(self, key: str, content: str, metadata: dict[str, str] | None = None) -> None:
         digest = hashlib.sha256(content.encode()).hexdigest()
         self.content[key], self.metadata[key] = content, {**(metadata or {}), "sha256": digest}
 
-    def upload(self, Bucket: str, Key: str, Body: Any, Metadata: dict[str, str], **_: str) -> dict[str, Any]:  # noqa: N803
+    def upload(self, Bucket: str, Key: str, Body: Any, Metadata: dict[str, str], **more: str) -> dict[str, Any]:  # noqa: N803
         assert Bucket == BUCKET
+        if more.get("IfNoneMatch") != "*":
+            return refusal("AccessDenied", "explicit deny in a resource-based policy")
+        if Key in self.content:
+            return refusal("PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
         content = Body.read().decode()
         assert Metadata["sha256"] == hashlib.sha256(content.encode()).hexdigest()
         self.put(Key, content, Metadata)
@@ -62,11 +65,6 @@ class Storage:
 
     def head(self, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
         return {"ContentLength": len(self.content[Key]), "Metadata": self.metadata[Key]}
-
-    def copy(self, Bucket: str, Key: str, CopySource: dict[str, str]) -> dict[str, Any]:  # noqa: N803
-        source = CopySource["Key"]
-        self.content[Key], self.metadata[Key] = self.content[source], self.metadata[source]
-        return {}
 
 
 class Leader(ScriptedMachine):
@@ -113,7 +111,7 @@ def leader() -> Leader:
 
 def test_first_snapshot_is_taken_at_once_and_is_the_days_too(leader: Leader) -> None:
     said = leader.comes_by()
-    assert said == f"s3://{BUCKET}/{FIRST}: 0.0 MiB, 812 keys, also copied as the day's snapshot"
+    assert said == f"s3://{BUCKET}/{FIRST}: 0.0 MiB, 812 keys, also uploaded as the day's snapshot"
     assert set(leader.storage.content) == {FIRST, DAY}
     assert leader.storage.metadata[DAY]["revision"] == "4711"
     assert leader.storage.metadata[FIRST]["instance"] == "i-1"
@@ -277,7 +275,7 @@ def test_the_same_failure_is_on_the_console_once(leader: Leader) -> None:
 
 @pytest.mark.parametrize(
     ("operation", "code"),
-    [("list_objects_v2", "AccessDenied"), ("head_object", "403"), ("copy_object", "AccessDenied")],
+    [("list_objects_v2", "AccessDenied"), ("head_object", "403"), ("put_object", "AccessDenied")],
 )
 def test_whatever_s3_refuses_is_loud(leader: Leader, operation: str, code: str) -> None:
     healthy = leader.cloud[f"s3.{operation}"]
@@ -300,18 +298,18 @@ def test_whatever_s3_refuses_is_loud(leader: Leader, operation: str, code: str) 
 )
 def test_what_does_not_lie_there_as_it_was_sent_is_no_snapshot(leader: Leader, found: dict[str, Any]) -> None:
     leader.cloud["s3.head_object"] = lambda **arguments: found
-    with pytest.raises(BootError, match="differs from the uploaded snapshot"):
+    with pytest.raises(BootError, match="differs from the uploaded file"):
         leader.comes_by()
     assert not any("/daily/" in key for key in leader.storage.content)
 
 
-def test_copy_of_the_day_is_looked_at_too(leader: Leader) -> None:
+def test_the_days_snapshot_is_looked_at_too(leader: Leader) -> None:
     head = leader.storage.head
     leader.cloud["s3.head_object"] = lambda Bucket, Key: {  # noqa: N803
         **head(Bucket, Key),
         **({"ContentLength": 0} if "/daily/" in Key else {}),
     }
-    with pytest.raises(BootError, match=f"s3://{BUCKET}/{DAY} differs from the uploaded snapshot .0 of"):
+    with pytest.raises(BootError, match=f"s3://{BUCKET}/{DAY} differs from the uploaded file .0 of"):
         leader.comes_by()
     assert len(leader.alarms) == 1
 
@@ -378,5 +376,25 @@ def test_old_boto3_sends_a_digest_of_its_own(
 ) -> None:
     monkeypatch.setattr("botocore.__version__", version)
     leader.comes_by()
-    [uploaded] = [arguments for name, arguments in leader.calls if name == "s3.put_object"]
-    assert ("ChecksumSHA256" in uploaded) is checked
+    uploads = [arguments for name, arguments in leader.calls if name == "s3.put_object"]
+    assert [("ChecksumSHA256" in uploaded, uploaded.get("ChecksumAlgorithm") == "SHA256") for uploaded in uploads] == [
+        (checked, checked)
+    ] * 2
+
+
+def test_a_snapshot_whose_answer_was_lost_is_there(leader: Leader) -> None:
+    leader.storage.put(FIRST, "snapshot at 0.0")
+    assert leader.comes_by().startswith(f"s3://{BUCKET}/{FIRST}: ")
+    assert set(leader.storage.content) == {FIRST, DAY}
+
+
+@pytest.mark.parametrize("key", [FIRST, DAY])
+def test_a_snapshot_of_another_content_is_not_replaced(leader: Leader, key: str) -> None:
+    leader.storage.put(key, "what somebody else has put there")
+    listed = leader.storage.list
+    # Not there yet when the master looks.
+    leader.cloud["s3.list_objects_v2"] = lambda Bucket, Prefix: listed(Bucket, f"{Prefix}nothing")  # noqa: N803
+    with pytest.raises(BootError, match=f"s3://{BUCKET}/{key} differs from the uploaded file"):
+        leader.comes_by()
+    assert leader.storage.content[key] == "what somebody else has put there"
+    assert len(leader.alarms) == 1

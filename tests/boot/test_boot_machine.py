@@ -9,10 +9,12 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import pytest
+from aws_client import Events
 from botocore.exceptions import NoCredentialsError
 from botocore.stub import Stubber
 
@@ -372,6 +374,8 @@ def test_missing_credentials_are_looked_for_again(machine: Quick, monkeypatch: p
     made: list[str] = []
 
     class Client:
+        meta = SimpleNamespace(events=Events())
+
         def describe_volumes(self) -> dict[str, Any]:
             if len(made) < 3:
                 raise NoCredentialsError
@@ -388,6 +392,8 @@ def test_missing_credentials_are_looked_for_again(machine: Quick, monkeypatch: p
 
 def test_credentials_that_never_come_end_the_wait(machine: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
     class Client:
+        meta = SimpleNamespace(events=Events())
+
         def describe_volumes(self) -> None:
             raise NoCredentialsError
 

@@ -41,6 +41,7 @@ OTHER_BLOCKS = (
     "apiVersion: v1",
     '{"ApiAllowedCidr"',
     '{"Effect": "Allow"',
+    '{"Effect": "Deny"',  # tests/templates/test_backups.py
     '{"Version": "2012-10-17"',
     "range                     tier",
     "currency: USD",

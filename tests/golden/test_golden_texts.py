@@ -127,6 +127,7 @@ NO_TEXTS = {
         "BucketEncryption/ServerSideEncryptionConfiguration/*/ServerSideEncryptionByDefault/SSEAlgorithm",
         "LifecycleConfiguration/Rules/*/Status",
         "OwnershipControls/Rules/*/ObjectOwnership",
+        "VersioningConfiguration/Status",
     },
     "AWS::SecretsManager::Secret": {"KmsKeyId"},
 }

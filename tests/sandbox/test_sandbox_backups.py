@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from sandboxed import MASTERS, Place, place, said
 
 from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.services import checking_rules
+from cfngen.sandbox.services.policy_simulation import role_decision
 
 ETCD = "kubernetes/etcd/"
 
 
 @pytest.fixture
 def where() -> Iterator[Place]:
-    with place() as made:
+    with place() as made, checking_rules():
         assert made.create().status == "CREATE_COMPLETE"
         made.account.advance(60)
         yield made
@@ -105,6 +108,64 @@ def test_versions_of_objects_only_grow(where: Place) -> None:
     ask(where, "restore.json", id="one", snapshot=snapshot)
     replaced(where)
     assert int(state.resource_version) > before
+
+
+READ, FAILS_IF_IT_EXISTS = {"s3:prefix": [ETCD]}, {"s3:if-none-match": ["*"]}
+
+
+def test_a_thief_with_the_role_of_a_master_adds_and_reads_and_nothing_else(where: Place) -> None:
+    roles = client("iam", where.account.region).list_roles()["Roles"]
+    [role] = [each["Arn"] for each in roles if "MasterRole" in each["RoleName"]]
+    name, [snapshot], [daily] = bucket(where), keys(where, "hourly"), keys(where, "daily")
+
+    def allowed(action: str, key: str = "", context: dict[str, list[str]] | None = None) -> bool:
+        arn = f"arn:aws:s3:::{name}/{key}" if key else f"arn:aws:s3:::{name}"
+        return role_decision(where.account.region, role, f"s3:{action}", arn, context or {}) == "allowed"
+
+    assert allowed("GetObject", snapshot)
+    assert allowed("ListBucket", context=READ)
+    for key in (snapshot, daily, f"{ETCD}hourly/new"):
+        assert allowed("PutObject", key, FAILS_IF_IT_EXISTS)
+        # Parts of a multipart upload have no such header either.
+        assert not allowed("PutObject", key)
+        for action in (
+            "AbortMultipartUpload", "BypassGovernanceRetention", "DeleteObject", "DeleteObjectTagging",
+            "DeleteObjectVersion", "GetObjectVersion", "PutObjectAcl", "PutObjectLegalHold", "PutObjectRetention",
+            "PutObjectTagging", "ReplicateDelete", "RestoreObject",
+        ):  # fmt: skip
+            assert not allowed(action, key, FAILS_IF_IT_EXISTS), action
+    for key in ("restore.json", "backup-request.json"):
+        assert not allowed("PutObject", ETCD + key, FAILS_IF_IT_EXISTS)
+        assert not allowed("DeleteObject", ETCD + key)
+    for action in (
+        "DeleteBucket", "DeleteBucketPolicy", "ListBucketVersions", "PutBucketObjectLockConfiguration",
+        "PutBucketPolicy", "PutBucketVersioning", "PutLifecycleConfiguration", "PutReplicationConfiguration",
+    ):  # fmt: skip
+        assert not allowed(action, context=READ), action
+
+
+def refused(call: Any, **arguments: Any) -> str:
+    with pytest.raises(ClientError) as caught:
+        call(**arguments)
+    return str(caught.value.response["Error"]["Code"])
+
+
+def test_the_bucket_lets_nobody_replace_a_snapshot_and_gives_back_what_was_deleted(where: Place) -> None:
+    [snapshot] = keys(where, "hourly")
+    put = {"Bucket": bucket(where), "Key": snapshot}
+    before = s3(where).get_object(**put)["Body"].read()
+    assert refused(s3(where).put_object, **put, Body=b"wrong", IfNoneMatch="*") == "PreconditionFailed"
+    assert refused(s3(where).put_object, **put, Body=b"wrong") == "AccessDenied"
+    assert refused(s3(where).copy_object, **put, CopySource={**put, "Key": keys(where, "daily")[0]}) == "AccessDenied"
+    upload = {**put, "UploadId": s3(where).create_multipart_upload(**put)["UploadId"]}
+    part = {"PartNumber": 1, "ETag": s3(where).upload_part(**upload, PartNumber=1, Body=b"wrong")["ETag"]}
+    completion = {**upload, "MultipartUpload": {"Parts": [part]}}
+    assert refused(s3(where).complete_multipart_upload, **completion) == "AccessDenied"
+    assert s3(where).get_object(**put)["Body"].read() == before
+    marker = s3(where).delete_object(**put)["VersionId"]
+    assert keys(where, "hourly") == []
+    s3(where).delete_object(**put, VersionId=marker)
+    assert s3(where).get_object(**put)["Body"].read() == before
 
 
 def test_the_bucket_stays_when_the_stack_is_deleted(where: Place) -> None:

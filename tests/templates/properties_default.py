@@ -128,9 +128,16 @@ DEFAULT: list[dict[str, Any]] = [
         for place, kind, days in ((0, "hourly", 7), (1, "daily", 90))
     ),
     {
-        "BackupBucket.LifecycleConfiguration.Rules.2.Status": "Enabled",
-        "BackupBucket.LifecycleConfiguration.Rules.2.AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 7},
-        "BackupBucket.LifecycleConfiguration.Rules.3": None,
+        "BackupBucket.LifecycleConfiguration.Rules.2": {
+            "Id": "NoncurrentVersions",
+            "Status": "Enabled",
+            "ExpiredObjectDeleteMarker": True,
+            "NoncurrentVersionExpiration": {"NoncurrentDays": 7},
+        },
+        "BackupBucket.LifecycleConfiguration.Rules.3.Status": "Enabled",
+        "BackupBucket.LifecycleConfiguration.Rules.3.AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 7},
+        "BackupBucket.LifecycleConfiguration.Rules.4": None,
+        "BackupBucket.VersioningConfiguration": {"Status": "Enabled"},
     },
     # Nobody reads or writes it without TLS (control S3.5 of AWS Security Hub).
     {

@@ -152,6 +152,7 @@ DEFAULT = [
             "BackupsNew",
             "s3:PutObject",
             f"arn:aws:s3:::BackupBucket/blue/etcd/{kind}/a",
+            {"s3:if-none-match": "*"},
             others=("arn:aws:s3:::BackupBucket/blue/etcd/requests/a",),
         )
         for kind in ("hourly", "daily")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from cfngen.cluster.load import parse
 
 OWN: dict[str, Any] = {"etcd": {"backups": {"bucket": "backups-of-ours"}}}
 OFF: dict[str, Any] = {"etcd": {"backups": {"enabled": False}}}
+PAGE = Path(__file__).parents[2] / "docs" / "operate" / "backups.md"
 KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
 
 
@@ -41,10 +43,38 @@ def test_it_is_private(templates: Any) -> None:
     assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
     assert len(properties["PublicAccessBlockConfiguration"]) == 4
     assert properties["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
-    [statement] = templates({}).properties("BackupBucketPolicy")["PolicyDocument"]["Statement"]
+    statement, _ = templates({}).properties("BackupBucketPolicy")["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", ["s3:*"])
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
     assert len(statement["Resource"]) == 2
+
+
+def test_what_is_deleted_stays_for_a_week(templates: Any) -> None:
+    properties = templates({}).properties("BackupBucket")
+    assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
+    [rule] = [rule for rule in properties["LifecycleConfiguration"]["Rules"] if rule["Id"] == "NoncurrentVersions"]
+    assert (rule["NoncurrentVersionExpiration"], rule["ExpiredObjectDeleteMarker"]) == ({"NoncurrentDays": 7}, True)
+    assert "Prefix" not in rule
+
+
+def test_nobody_replaces_a_snapshot(templates: Any) -> None:
+    made = templates({"name": "one"}).properties("BackupBucketPolicy")["PolicyDocument"]["Statement"]
+    [statement] = [each for each in made if each["Sid"] == "OnlyNewSnapshots"]
+    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", ["s3:PutObject"])
+    texts = [resource["Fn::Sub"] for resource in statement["Resource"]]
+    assert texts == ["${BackupBucket.Arn}/one/etcd/hourly/*", "${BackupBucket.Arn}/one/etcd/daily/*"]
+    assert statement["Condition"] == {
+        "Null": {"s3:if-none-match": "true"},
+        "Bool": {"s3:ObjectCreationOperation": "true"},
+    }
+
+
+def test_the_page_has_the_statement_for_a_bucket_of_ones_own(templates: Any) -> None:
+    page = PAGE.read_text().replace("CLUSTER/", "one/").replace("arn:aws:s3:::NAME", "${BackupBucket.Arn}")
+    shown, _ = json.JSONDecoder().raw_decode(page[page.index('{"Effect": "Deny"') :])
+    _, made = templates({"name": "one"}).properties("BackupBucketPolicy")["PolicyDocument"]["Statement"]
+    resources = [resource["Fn::Sub"] for resource in made["Resource"]]
+    assert {**shown, "Action": [shown["Action"]], "Sid": made["Sid"]} == {**made, "Resource": resources}
 
 
 def test_snapshots_expire_as_the_cluster_file_says(templates: Any) -> None:
@@ -62,6 +92,8 @@ def test_masters_add_and_read_under_the_clusters_name_and_delete_nothing(templat
     assert found["Backups"]["Action"] == ["s3:GetObject"]
     # What an operator asks of the masters lies beside the snapshots, and is not theirs to write.
     assert found["BackupsNew"]["Action"] == ["s3:PutObject"]
+    # Only a request that fails if the object exists.
+    assert found["BackupsNew"]["Condition"] == {"Null": {"s3:if-none-match": "false"}}
     written = json.dumps(found["BackupsNew"]["Resource"])
     assert written.count("/one/etcd/") == 2
     assert "/one/etcd/hourly/*" in written
@@ -81,7 +113,11 @@ def test_a_bucket_of_ones_own_is_used_as_it_is(templates: Any) -> None:
 
 
 def test_the_key_of_such_a_bucket_may_be_used_through_s3_for_the_snapshots_only(templates: Any) -> None:
-    condition = statements(templates, OWN)["BackupsKey"]["Condition"]
+    assert "BackupsKey" not in statements(templates, OWN), "the role's inline policy is near its limit"
+    policy = templates(OWN).properties("BackupsKeyPolicy")
+    assert policy["Roles"] == [{"Ref": "MasterRole"}]
+    [statement] = policy["PolicyDocument"]["Statement"]
+    condition = statement["Condition"]
     assert "s3." in json.dumps(condition["StringEquals"]["kms:ViaService"])
     assert len(condition["StringLike"]["kms:EncryptionContext:aws:s3:arn"]) == 2
 

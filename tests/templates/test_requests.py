@@ -94,7 +94,8 @@ def spoilt(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
         without = {name: inner for name, inner in request.context.items() if name != key}
         if key != "aws:TagKeys" and (key not in NEW or "aws:TagKeys" not in request.context):
             yield request.resource, without
-        if not key.startswith("ec2:Attribute/"):  # whatever its value is
+        # What counts is that EC2 changes this attribute; S3 takes one value only.
+        if not key.startswith("ec2:Attribute/") and key != "s3:if-none-match":
             yield request.resource, {**without, key: [*value, "other"] if isinstance(value, list) else f"other-{value}"}
 
 

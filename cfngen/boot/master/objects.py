@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 from importlib import import_module
 
 from ..machine import BootError, Machine, Pending
@@ -13,26 +14,43 @@ BOTOCORE_WITH_CHECKSUMS = (1, 27)
 
 
 def upload(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
-    """Upload a file to S3 with a checksum, so that S3 rejects a damaged upload.
+    """Upload a file to S3 as a new object, and check what is there then.
+
+    An object that exists is not replaced. If it has the file's digest, an earlier attempt has uploaded it whose answer
+    was lost, and nothing is missing. S3 rejects an upload that is damaged on its way.
 
     Args:
         metadata: the object's metadata, to which the file's SHA-256 is added as `sha256`.
+
+    Raises:
+        BootError: another object has this key, S3 denies the upload, or it cannot be reached.
     """
     digest = machine.sha256(path)
     # botocore is imported here, not at the top, as a boot may have to install it first.
     botocore_version = tuple(int(number) for number in import_module("botocore").__version__.split(".")[:2])
     checksum = {}
     if botocore_version >= BOTOCORE_WITH_CHECKSUMS:
+        # S3 asks for the algorithm, too, where the object is locked ("PutObject", Amazon S3 API Reference).
+        checksum["ChecksumAlgorithm"] = "SHA256"
         checksum["ChecksumSHA256"] = base64.b64encode(bytes.fromhex(digest)).decode()
     with machine.open(path) as file:
         machine.aws(
             "s3",
             "put_object",
+            "PreconditionFailed",
+            headers={"If-None-Match": "*"},
             Bucket=bucket,
             Key=key,
             Body=file,
             Metadata={**metadata, "sha256": digest},
             **checksum,
+        )
+        size = file.seek(0, io.SEEK_END)
+    response = machine.aws("s3", "head_object", Bucket=bucket, Key=key)
+    if response["ContentLength"] != size or response["Metadata"].get("sha256") != digest:
+        raise BootError(
+            f"s3://{bucket}/{key} differs from the uploaded file ({response['ContentLength']} of {size} bytes)",
+            "check who else writes to the bucket",
         )
 
 

@@ -18,6 +18,8 @@ QUORUM_HOOK = "cfngen-quorum"
 """Name of the lifecycle hook that delays the termination of masters while etcd needs them for its quorum."""
 CHANGE_SET_PREFIX = "cfngen-plan-"
 """Prefix of the names of cfngen's change sets."""
+SNAPSHOT_PERIODS = ("hourly", "daily")
+"""Folders of etcd's snapshots in the bucket, by how long they are kept."""
 
 # CloudFormation names a nested stack `<name of the root stack>-<logical id>-<up to 13 random characters>`.
 _GENERATED_SUFFIX = "-" + "X" * 13
@@ -101,6 +103,11 @@ def api_host(cluster: Cluster) -> str:
     It is a name, and not an address, because masters may be added and clients try all addresses of a name.
     """
     return f"api.{cluster.name}.internal"
+
+
+def snapshot_prefixes(cluster: str) -> tuple[str, ...]:
+    """Return the prefixes of the keys of etcd's snapshots in the bucket; masters write nothing else there."""
+    return tuple(f"{cluster}/etcd/{period}/" for period in SNAPSHOT_PERIODS)
 
 
 def authority_copy_prefix(cluster: str) -> str:

@@ -90,7 +90,7 @@ class Backups:
         if not s3.list_objects_v2(Bucket=bucket, Prefix=f"{self._prefix}daily/{timestamp[:10]}").get("Contents"):
             names.append(f"daily/{timestamp}.db")
         for name in names:
-            s3.put_object(Bucket=bucket, Key=self._prefix + name, Body=body, Metadata=metadata)
+            s3.put_object(Bucket=bucket, Key=self._prefix + name, Body=body, Metadata=metadata, IfNoneMatch="*")
 
     def _read_document(self, bucket: str, name: str) -> JsonDict:
         """Return a JSON document of the bucket; empty if it does not exist."""

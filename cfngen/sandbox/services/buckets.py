@@ -14,16 +14,27 @@ import awacs.s3
 from awacs.aws import Action
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.iam.access_control import PermissionResult
+from moto.s3.models import FakeBucket
 
 from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_patches.registry import replaces
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import keys, policy_documents
+from cfngen.sandbox.services.policy_simulation import Context, decision
 from cfngen.sandbox.services.rules import NOT_MODELLED, PendingCall, Refused, rule
 from cfngen.text_limits import BUCKET_NAME
 
 MAX_TAGS = 50
 LIFECYCLE_ACTIONS = ("Expiration", "NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload")
+EXPIRED_MARKER = "ExpiredObjectDeleteMarker"
 MALFORMED_POLICY = "MalformedPolicy"
+WRITES = {
+    "PutObject": True, "CopyObject": True, "CompleteMultipartUpload": True,
+    "CreateMultipartUpload": False, "UploadPart": False, "UploadPartCopy": False,
+}  # fmt: skip
+"""Operations that need s3:PutObject, and whether they create an object."""
+CONDITION_KEYS_OF_WRITES = frozenset({"s3:if-none-match", "s3:objectcreationoperation"})
 # Condition keys that make a policy for everybody non-public: "The meaning of public", S3 user guide.
 NON_PUBLIC_CONDITIONS = frozenset(
     {
@@ -53,13 +64,50 @@ def check_policy(call: PendingCall) -> None:
     if not statements:
         raise Refused(MALFORMED_POLICY, "Missing required field Statement")
     condition_keys = [key for statement in statements for key in policy_documents.condition_keys(statement)]
-    if not all(key.startswith("aws:") for key in condition_keys) or not policy_documents.is_of_templates(document):
+    is_known = all(key.startswith("aws:") or key in CONDITION_KEYS_OF_WRITES for key in condition_keys)
+    if not is_known or not policy_documents.is_of_templates(document):
         raise Refused(NOT_MODELLED, "the emulator does not model such a bucket policy")
     for statement in statements:
         _check_statement(statement, call.get("Bucket"), policy_documents.partition(call.region))
     if missing_principals := list(policy_documents.missing_principals(document, call.region)):
         raise Refused(MALFORMED_POLICY, f"Invalid principal in policy ({missing_principals[0][1]})")
     _check_public_statements(call, statements)
+
+
+@replaces(FakeBucket, "get_permission")
+def _get_permission(self: MotoModel, action: str, resource: str) -> PermissionResult:
+    """Return what the policy says about a request, of which moto tells no more than this."""
+    evaluation = _decision_for_everybody(self.policy, action, resource, {}) if self.policy else ""
+    permissions = {"explicitDeny": PermissionResult.DENIED, "allowed": PermissionResult.PERMITTED}
+    return permissions.get(evaluation, PermissionResult.NEUTRAL)
+
+
+def _decision_for_everybody(policy: str, action: str, resource: str, context: Context) -> str:
+    """Return what the statements for everybody say about a request; the emulator's clients count as using TLS."""
+    statements = policy_documents.statements(policy_documents.parse(policy))
+    for_everybody = [statement for statement in statements if policy_documents.names_everybody(statement)]
+    return decision([{"Statement": for_everybody}], action, resource, {"aws:securetransport": ["true"], **context})
+
+
+@rule("s3", *WRITES)
+def check_write(call: PendingCall) -> None:
+    """Refuse to write an object if the bucket's policy denies it to everybody.
+
+    "Enforce conditional writes on Amazon S3 buckets", S3 user guide. IAM policies are not checked here.
+    """
+    policy = _get_bucket(call).policy
+    if policy is None:
+        return
+    context = {"s3:objectcreationoperation": [str(WRITES[call.operation]).lower()]}
+    if call.get("IfNoneMatch"):
+        context["s3:if-none-match"] = [call.get("IfNoneMatch")]
+    arn = f"arn:{policy_documents.partition(call.region)}:s3:::{call.get('Bucket')}/{call.get('Key')}"
+    if _decision_for_everybody(policy, "s3:PutObject", arn, context) == "explicitDeny":
+        raise Refused(
+            "AccessDenied",
+            f'User: {keys.CALLER} is not authorized to perform: s3:PutObject on resource: "{arn}" '
+            "with an explicit deny in a resource-based policy",
+        )
 
 
 def _check_statement(statement: JsonDict, bucket: str, partition: str) -> None:
@@ -144,7 +192,7 @@ def check_lifecycle(call: PendingCall) -> None:
         if not actions:
             raise Refused("InvalidRequest", "At least one action needs to be specified in a rule")
         for action, settings in actions.items():
-            if none := [field for field, days in settings.items() if int(days) < 1]:
+            if none := [field for field, days in settings.items() if field != EXPIRED_MARKER and int(days) < 1]:
                 raise Refused("InvalidArgument", f"'{none[0]}' for {action} action must be a positive integer")
 
 

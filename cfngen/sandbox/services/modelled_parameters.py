@@ -136,8 +136,8 @@ MODELLED: Mapping[str, frozenset[str]] = {
         "s3.PutBucketAcl": "Bucket",
         "s3.PutBucketLifecycleConfiguration": "Bucket " + within(
             "LifecycleConfiguration.Rules",
-            "ID Status Prefix Filter.Prefix Expiration.Days NoncurrentVersionExpiration.NoncurrentDays "
-            "AbortIncompleteMultipartUpload",
+            "ID Status Prefix Filter.Prefix Expiration.Days Expiration.ExpiredObjectDeleteMarker "
+            "NoncurrentVersionExpiration.NoncurrentDays AbortIncompleteMultipartUpload",
         ),
         "secretsmanager.CreateSecret": f"Name Tags {_SECRET}",
         "secretsmanager.PutSecretValue": "SecretId SecretString",

@@ -60,7 +60,7 @@ def is_of_templates(document: Document) -> bool:
         and all(
             set(statement) - {"Sid", "Condition"} == {"Effect", "Principal", "Action", "Resource"}
             and statement["Effect"] in ("Allow", "Deny")
-            and set(statement.get("Condition", {})) <= {"ArnLike", "Bool", "StringEquals"}
+            and set(statement.get("Condition", {})) <= {"ArnLike", "Bool", "Null", "StringEquals"}
             for statement in statements(document)
         )
     )

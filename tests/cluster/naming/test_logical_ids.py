@@ -141,7 +141,8 @@ def test_every_id_of_what_a_cluster_has_once_is_used(golden_ids: frozenset[str])
     }
     groups = [{"name": "nodes", "publicIp": False}]
     internal = {"network": network, "controlPlane": {"count": 3}, "api": {"public": False}, "nodeGroups": groups}
-    documents = generate(parse(internal))
+    own_bucket = {"etcd": {"backups": {"bucket": "own-bucket"}}}
+    documents = [*generate(parse(internal)), *generate(parse(own_bucket))]
     assert {*golden_ids, *(name for document in documents for name in ids_of(document.body))} >= SINGLE_IDS
 
 

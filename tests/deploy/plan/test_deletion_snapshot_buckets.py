@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 import pytest
@@ -36,8 +37,17 @@ def test_a_bucket_of_the_stack_is_told_with_its_use_and_its_end(where: tuple[Acc
     assert (found.kind, found.id) == ("bucket of etcd's snapshots", BUCKET)
     assert found.why.startswith("2 snapshots, 2.0 MiB; ")
     assert "`etcd.backups.bucket`" in found.why
-    assert found.command == f"aws s3 rb --force s3://{BUCKET} --region us-west-2"
     assert "billed" in found.cost
+    # Versions and delete markers, too: without them S3 deletes the bucket.
+    s3 = where[0].client("s3")
+    s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    s3.put_object(Bucket=BUCKET, Key="one/etcd/restore.json")
+    s3.delete_object(Bucket=BUCKET, Key="one/etcd/restore.json")
+    python, option, script, *deletion = shlex.split(str(found.command))
+    assert (python, option) == ("python3", "-c")
+    exec(script)
+    assert deletion == ["&&", "aws", "s3", "rb", f"s3://{BUCKET}", "--region", "us-west-2"]
+    s3.delete_bucket(Bucket=BUCKET)
 
 
 def test_of_a_bucket_of_the_operators_only_the_snapshots_are_told(where: tuple[Account, Calls]) -> None:

@@ -65,8 +65,14 @@ def _find_stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedR
         id=bucket,
         why=f"{contents}; a new cluster {cluster} uses it if `etcd.backups.bucket` in its cluster file names it",
         cost=COST_BY_RESOURCE_TYPE[BUCKET_TYPE],
-        command=f"aws s3 rb --force s3://{bucket} --region {account.region}",
+        command=versioned_bucket_removal(account, bucket),
     )
+
+
+def versioned_bucket_removal(account: Account, bucket: str) -> str:
+    """Return the command that deletes a bucket with all versions of its objects, which `aws s3 rb --force` leaves."""
+    versions = f"boto3.Session(region_name='{account.region}').resource('s3').Bucket('{bucket}').object_versions"
+    return f'python3 -c "import boto3; {versions}.delete()" && aws s3 rb s3://{bucket} --region {account.region}'
 
 
 def _find_operator_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:

@@ -20,7 +20,10 @@ from cfngen.sandbox.services.modelled_parameters import within
 from cfngen.sandbox.services.policy_documents import partition
 
 MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
-LIFECYCLE_RULE_KEYS = "Id Status Prefix ExpirationInDays AbortIncompleteMultipartUpload"
+LIFECYCLE_RULE_KEYS = """
+    Id Status Prefix ExpirationInDays ExpiredObjectDeleteMarker NoncurrentVersionExpiration.NoncurrentDays
+    AbortIncompleteMultipartUpload
+"""
 
 
 class Bucket(Handler):
@@ -30,6 +33,7 @@ class Bucket(Handler):
         "BucketEncryption.ServerSideEncryptionConfiguration.ServerSideEncryptionByDefault.SSEAlgorithm=AES256",
         *within("LifecycleConfiguration.Rules", LIFECYCLE_RULE_KEYS).split(),
         "OwnershipControls.Rules.ObjectOwnership=BucketOwnerEnforced", "PublicAccessBlockConfiguration", "Tags",
+        "VersioningConfiguration.Status=Enabled",
     })  # fmt: skip
 
     def create(self, call: HandlerCall) -> CreatedResource:
@@ -97,6 +101,10 @@ def _apply_settings(call: HandlerCall, bucket_name: str, changed_keys: set[str])
             for rule in template_rules
         ]
         s3.put_bucket_encryption(Bucket=bucket_name, ServerSideEncryptionConfiguration={"Rules": encryption_rules})
+    if "VersioningConfiguration" in changed_keys:
+        # A bucket that was versioned once stays so; without the property, no more versions are made.
+        status = properties.get("VersioningConfiguration", {}).get("Status", "Suspended")
+        s3.put_bucket_versioning(Bucket=bucket_name, VersioningConfiguration={"Status": status})
     if "LifecycleConfiguration" in changed_keys:
         template_rules = properties.get("LifecycleConfiguration", {}).get("Rules", [])
         if template_rules:
@@ -122,7 +130,9 @@ def _to_s3_lifecycle_rule(template_rule: Properties) -> JsonDict:
         s3_rule["ID"] = template_rule["Id"]
     if "ExpirationInDays" in template_rule:
         s3_rule["Expiration"] = {"Days": template_rule["ExpirationInDays"]}
-    for key in ("Status", "AbortIncompleteMultipartUpload"):
+    if "ExpiredObjectDeleteMarker" in template_rule:
+        s3_rule["Expiration"] = {"ExpiredObjectDeleteMarker": template_rule["ExpiredObjectDeleteMarker"]}
+    for key in ("Status", "NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload"):
         if key in template_rule:
             s3_rule[key] = template_rule[key]
     return s3_rule

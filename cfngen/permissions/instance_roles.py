@@ -167,13 +167,16 @@ def _backup_statements(cluster: Cluster, references: References) -> list[Stateme
             condition={"StringLike": {"s3:prefix": snapshot_keys}},
         ),
     ]
-    if cluster.etcd.backups.bucket:
-        statements.append(_backup_key_statement(references, bucket_arn, snapshot_arns))
+    if cluster.etcd.backups.bucket or cluster.etcd.backups.kms_key:
+        key = cluster.etcd.backups.kms_key or arn(references, "kms", "key/*")
+        statements.append(_backup_key_statement(references, key, bucket_arn, snapshot_arns))
     return statements
 
 
-def _backup_key_statement(references: References, bucket_arn: Expression, snapshot_arns: Expression) -> Statement:
-    """Return the permission for the KMS key that may encrypt the user's own bucket.
+def _backup_key_statement(
+    references: References, key: Expression, bucket_arn: Expression, snapshot_arns: Expression
+) -> Statement:
+    """Return the permission for the KMS key that encrypts the bucket, or any key that may encrypt the user's own.
 
     The encryption context is the ARN of the object or, with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost
     of SSE-KMS", Amazon S3 User Guide).
@@ -185,7 +188,7 @@ def _backup_key_statement(references: References, bucket_arn: Expression, snapsh
     return allow(
         sid="BackupsKey",
         actions="kms:Decrypt kms:GenerateDataKey",
-        resources=[arn(references, "kms", "key/*")],
+        resources=[key],
         condition=only_this_bucket,
     )
 

@@ -27,7 +27,7 @@ cluster := $(if $(CLUSTER),--cluster '$(CLUSTER)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help templates plan deploy delete demo test drills soak boot-test lint pythons oldest newest lock docs statuses golden bench mutants matrix clean runtime sandbox development
+.PHONY: help templates plan deploy delete demo test drills soak boot-test lint audit pythons oldest newest lock docs statuses golden bench mutants matrix clean runtime sandbox development
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ lint: development  ## Check style, types and the import contract, and that outpu
 	@$(run) mypy
 	@$(run) cfngen templates --defaults --check
 	@$(python) .ci/lock --age
+
+audit: development  ## Count what reviewers look for in templates, and run checkov, cloudformation-validate and cdk-nag (ARGS=--write)
+	@$(python) .ci/audit/run.py $(ARGS)
 
 pythons: development  ## Compare what every supported Python of this machine generates, and the boot program under the oldest
 	@sh .ci/compatibility pythons

@@ -461,6 +461,7 @@ PROPERTY_LIMITS: Mapping[str, Mapping[Path, TextLimit]] = {
     "AWS::Route53::RecordSet": {("Name",): DOMAIN_NAME},
     "AWS::S3::Bucket": {
         ("BucketName",): BUCKET_NAME,
+        ("LoggingConfiguration", "DestinationBucketName"): BUCKET_NAME,
         ("LifecycleConfiguration", "Rules", "*", "Id"): LIFECYCLE_RULE_ID,
         ("LifecycleConfiguration", "Rules", "*", "Prefix"): OBJECT_KEY_PREFIX,
     },

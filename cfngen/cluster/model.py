@@ -57,7 +57,9 @@ from cfngen.cluster.sections.services import (
     Etcd,
     Iam,
     Kubernetes,
+    Logging,
     NodeTerminationHandler,
+    Notifications,
     Secrets,
 )
 
@@ -65,9 +67,9 @@ __all__ = [
     "Accelerators", "Addon", "Addons", "Api", "Architecture", "Assets", "Backups", "Bastion",
     "CapacityReservation", "CertificateAuthority", "Chart", "Cluster", "ControlPlane", "Distribution",
     "ElasticIp", "Endpoints", "Etcd", "ExtraVolume", "FlowLogs", "Iam", "Image", "InstanceRequirements",
-    "InstanceRole", "Instances", "InstancesDistribution", "Kubernetes", "Machine", "Model", "Network",
-    "NodeGroup", "NodeTerminationHandler", "Plugin", "PolicyStatement", "Proxy", "PublicSubnet", "Route",
-    "Secrets", "ServiceAccountIssuer", "ServiceAccountRole", "Slot", "Ssh", "Subnet", "SubnetSizes", "Taint",
+    "InstanceRole", "Instances", "InstancesDistribution", "Kubernetes", "Logging", "Machine", "Model", "Network",
+    "NodeGroup", "NodeTerminationHandler", "Notifications", "Plugin", "PolicyStatement", "Proxy", "PublicSubnet",
+    "Route", "Secrets", "ServiceAccountIssuer", "ServiceAccountRole", "Slot", "Ssh", "Subnet", "SubnetSizes", "Taint",
     "Unit", "Update", "Volume", "Vpc",
 ]  # fmt: skip
 
@@ -100,6 +102,10 @@ class Cluster(Model):
         default_factory=CertificateAuthority, description="The cluster's certificate authority."
     )
     secrets: Secrets = Field(default_factory=Secrets, description="The cluster's secrets in AWS Secrets Manager.")
+    logging: Logging = Field(default_factory=Logging, description="Access logs of the cluster's buckets.")
+    notifications: Notifications = Field(
+        default_factory=Notifications, description="Messages about instances that come and go."
+    )
     addons: Addons = Field(default_factory=Addons, description="Add-ons that are installed into the cluster.")
     iam: Iam = Field(default_factory=Iam, description="Rules for IAM roles, and existing roles.")
     service_account_issuer: ServiceAccountIssuer | None = Field(

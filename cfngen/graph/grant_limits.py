@@ -139,6 +139,8 @@ def _manner(templates: ClusterTemplates, condition: _Condition) -> str:
         return f"through {_SERVICE_NAMES.get(service, service)}"
     if condition.key == "kms:EncryptionContext:SecretARN":
         return "for the cluster's secrets"
+    if condition.key == "kms:EncryptionContext:aws:s3:arn":
+        return "for its bucket"
     if condition.key == "aws:SecureTransport":
         return "over TLS"
     if condition.key == "ec2:Vpc":

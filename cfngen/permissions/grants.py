@@ -44,6 +44,7 @@ from cfngen.permissions.operators import (
 )
 from cfngen.permissions.pipeline import pipeline_statements
 from cfngen.permissions.pod_roles import pod_role_statements, read_pod_role_statements
+from cfngen.permissions.records import read_record_statements, record_statements
 from cfngen.permissions.referenced_ids import read_output_statements, read_parameter_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_accounts import grantee_name, made_roles
@@ -149,6 +150,7 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         security_groups_of_masters=tuple(known_id(group) or "*" for group in groups_of_instances(cluster, "masters")),
         security_groups_of_nodes=tuple(known_id(group) or "*" for group in groups_of_instances(cluster, "nodes")),
         own_secrets_key=cluster.secrets.kms_key or "",
+        own_backup_key=cluster.etcd.backups.kms_key or "",
         removes_pod_routes=network_plugin(cluster).uses_vpc_routes
         and any(subnet.id for subnet in cluster.network.subnets),
         # A plug-in of the user's may create interfaces.
@@ -265,6 +267,7 @@ def _operator_grant(cluster: Cluster, scope: Scope, service_role: str) -> Grant:
             *read_zone_statements(cluster, scope),
             *read_parameter_statements(cluster, scope),
             *read_flow_log_statements(cluster, scope),
+            *read_record_statements(cluster, scope),
             *subnet_tag_statements(cluster, scope),
             *read_target_group_statements(cluster),
             *read_pod_role_statements(cluster, scope),
@@ -285,6 +288,7 @@ def _service_role_grant(cluster: Cluster, scope: Scope, service_role: str) -> Gr
             *read_output_statements(cluster, scope),
             *read_parameter_statements(cluster, scope),
             *flow_log_statements(cluster, scope),
+            *record_statements(cluster, scope),
             *target_group_statements(cluster, scope),
             *capacity_reservation_statements(cluster, scope),
             *pod_role_statements(cluster, scope),

@@ -177,12 +177,13 @@ def _backup_statements(cluster: Cluster, references: References) -> list[Stateme
 
 
 def backup_key_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the permission of masters for the KMS key that may encrypt the user's own bucket; empty without one.
+    """Return the permission of masters for the KMS key of the bucket, or any key of the user's own; empty without one.
 
     The encryption context is the ARN of the object or, with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost
     of SSE-KMS", Amazon S3 User Guide).
     """
-    if not cluster.etcd.backups.enabled or not cluster.etcd.backups.bucket:
+    backups = cluster.etcd.backups
+    if not backups.enabled or not (backups.bucket or backups.kms_key):
         return []
     only_this_bucket: Condition = {
         "StringEquals": via_service(cluster, references, "s3"),
@@ -197,7 +198,7 @@ def backup_key_statements(cluster: Cluster, references: References) -> list[Stat
         allow(
             sid="BackupsKey",
             actions="kms:Decrypt kms:GenerateDataKey",
-            resources=[arn(references, "kms", "key/*")],
+            resources=[backups.kms_key or arn(references, "kms", "key/*")],
             condition=only_this_bucket,
         )
     ]

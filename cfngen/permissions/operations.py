@@ -10,18 +10,35 @@ from __future__ import annotations
 from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.permissions.role_changes import if_passed_to
 from cfngen.permissions.scope import Scope, if_resource_has_tag
-from cfngen.permissions.statements import Statement, allow
+from cfngen.permissions.statements import Condition, Statement, allow
 
 
 def read_bucket_statements(scope: Scope) -> list[Statement]:
     """Return the statements to read the bucket for status, drift and deletion, but not the snapshots themselves."""
+    key = scope.own_backup_key
     return [
         allow(
             sid="ReadBackups",
             actions="s3:Get*Configuration s3:GetBucket* s3:GetObject s3:ListBucket s3:ListTagsForResource",
             resources=[*scope.backup_bucket_arns, f"{scope.backup_bucket_arn}/{scope.cluster}/etcd/restore.json"],
-        )
+        ),
+        *_bucket_key_statements(scope, "ReadBackupsKey", "kms:Decrypt"),
+        # A plan looks whether the key exists and can encrypt.
+        *([allow(sid="CheckBackupKey", actions="kms:DescribeKey", resources=[key])] if key else []),
     ]
+
+
+def _bucket_key_statements(scope: Scope, sid: str, actions: str) -> list[Statement]:
+    """Return the permission to use the user's own key of the bucket, for this bucket only; empty without such a key."""
+    if not scope.own_backup_key:
+        return []
+    only_this_bucket: Condition = {
+        "StringLike": {
+            "kms:EncryptionContext:aws:s3:arn": [scope.backup_bucket_arn, f"{scope.backup_bucket_arn}/*"],
+            "kms:ViaService": f"s3.{scope.region}.*",
+        }
+    }
+    return [allow(sid=sid, actions=actions, resources=[scope.own_backup_key], condition=only_this_bucket)]
 
 
 def snapshot_statements(scope: Scope) -> list[Statement]:
@@ -37,6 +54,7 @@ def snapshot_statements(scope: Scope) -> list[Statement]:
             actions="s3:DeleteObject s3:PutObject",
             resources=[f"{object_prefix}backup-request.json", f"{object_prefix}restore.json"],
         ),
+        *_bucket_key_statements(scope, "SnapshotsKey", "kms:Decrypt kms:GenerateDataKey"),
         allow(
             sid="ReplaceMasters",
             actions="autoscaling:TerminateInstanceInAutoScalingGroup",
@@ -116,4 +134,5 @@ def pause_statements(scope: Scope) -> list[Statement]:
         # A snapshot of etcd is taken first.
         allow(sid="AskForSnapshot", actions="s3:PutObject", resources=[f"{object_prefix}backup-request.json"]),
         allow(sid="FindSnapshot", actions="s3:GetObject", resources=[f"{object_prefix}hourly/*"]),
+        *_bucket_key_statements(scope, "SnapshotsKey", "kms:Decrypt kms:GenerateDataKey"),
     ]

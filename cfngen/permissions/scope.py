@@ -72,6 +72,7 @@ class Scope:
             empty if cfngen creates the bucket, or if there is none.
         route_table_id: id of the route table that holds the pods' routes.
         own_secrets_key: ARN of the user's own KMS key for the cluster's secrets; empty if CloudFormation creates it.
+        own_backup_key: ARN of the user's own KMS key for the bucket of etcd's snapshots; empty without one.
         permissions_boundaries: ARNs of the policies one of which bounds each role that CloudFormation creates; empty if
             there is a role without a boundary.
         removes_pod_routes: whether routes to pods remain in an existing route table when the stacks are deleted.
@@ -97,6 +98,7 @@ class Scope:
     vpc_id: str = "*"
     route_table_id: str = "*"
     own_secrets_key: str = ""
+    own_backup_key: str = ""
     permissions_boundaries: tuple[str, ...] = ()
     removes_pod_routes: bool = True
     removes_interfaces: bool = True

@@ -1,4 +1,4 @@
-"""Makes what a cluster file names as existing, with the ids in the file: network, security groups, roles.
+"""Makes what a cluster file names as existing, with the ids in the file: network, security groups, roles and others.
 
 In AWS it is there before the cluster; a sandbox begins empty. Subnets get the ways to the internet that the file says,
 security groups and roles of instances what the command line says that the cluster needs.
@@ -18,6 +18,7 @@ from moto.ec2.models import ec2_backends
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID
 from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.services import keys, policy_documents
 from cfngen.sandbox.services.iam import mark_propagated
 
 # Where moto takes the id of a new object from.
@@ -46,7 +47,8 @@ def make_existing_parts(region: str, parts: JsonObject) -> list[str]:
     Args:
         parts: `network`, this section of the cluster file, complete; `securityGroups`, by id their `tags` and the
             permissions `ingress` and `egress`; `roles`, by ARN their `trust` and `policies`, the documents by name;
-            `instanceProfiles`, the ARNs of their roles by ARN. Roles of other accounts are not made.
+            `instanceProfiles`, the ARNs of their roles by ARN; `boundaries`, `keys` and `topics`, ARNs; `buckets` of
+            logs, names. What belongs to other accounts is not made.
     """
     made: list[str] = []
     if _is_id(parts["network"]["vpc"]["id"]):
@@ -55,6 +57,14 @@ def make_existing_parts(region: str, parts: JsonObject) -> list[str]:
             _Network(region, parts["network"], made).make()
         with suppress(ClientError):
             _make_security_groups(region, parts, made)
+    for section, make in (
+        ("boundaries", _make_boundary), ("keys", _make_key), ("topics", make_topic), ("buckets", make_log_bucket),
+    ):  # fmt: skip
+        for name in parts[section]:
+            if section == "buckets" or name.split(":")[4] == ACCOUNT_ID:
+                with suppress(ClientError):  # it exists
+                    make(region, name)
+                    made.append(name)
     own_roles = [arn for arn in parts["roles"] if arn.split(":")[4] == ACCOUNT_ID]
     for arn in own_roles:
         with suppress(ClientError):  # such as that a role of this name exists, perhaps with another path
@@ -87,6 +97,38 @@ def _make_instance_profile(region: str, arn: str, role: str) -> None:
     iam.create_instance_profile(InstanceProfileName=name, Path=path)
     iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=_path_and_name(role)[1])
     mark_propagated(region, name)
+
+
+def _make_boundary(region: str, arn: str) -> None:
+    """Make a managed policy that bounds nothing."""
+    path, _, name = arn.partition(":policy")[2].rpartition("/")
+    everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [everything]})
+    client("iam", region).create_policy(PolicyName=name, Path=f"{path}/", PolicyDocument=document)
+
+
+def _make_key(region: str, arn: str) -> None:
+    if keys.find_key(region, arn) is None:
+        with mock.patch("moto.kms.models.generate_key_id", return_value=arn.rpartition("/")[2]):
+            client("kms", region).create_key()
+
+
+def make_topic(region: str, arn: str) -> None:
+    """Make a topic of SNS with an ARN."""
+    client("sns", region).create_topic(Name=arn.rpartition(":")[2])
+
+
+def make_log_bucket(region: str, name: str) -> None:
+    """Make a bucket into which S3 writes access logs, and AWS delivers flow logs."""
+    location = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+    client("s3", region).create_bucket(Bucket=name, **location)
+    objects = f"arn:{policy_documents.partition(region)}:s3:::{name}/*"
+    statements = [
+        {"Effect": "Allow", "Principal": {"Service": service}, "Action": "s3:PutObject", "Resource": objects}
+        for service in ("delivery.logs.amazonaws.com", "logging.s3.amazonaws.com")
+    ]
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    client("s3", region).put_bucket_policy(Bucket=name, Policy=document)
 
 
 def _make_security_groups(region: str, parts: JsonObject, made: list[str]) -> None:

@@ -6,8 +6,9 @@ days as a noncurrent version, which only those may delete who have `s3:DeleteObj
 Deleting the stack retains the bucket. If the creation of the stack fails, CloudFormation deletes the bucket, unless it
 already contains objects. The bucket policy is always retained; S3 deletes it together with the bucket.
 
-Snapshots are encrypted with S3's key, not with the cluster's KMS key: that key is deleted with the cluster, and the
-snapshots must stay readable. Kubernetes encrypts Secrets before it stores them in etcd.
+Snapshots are encrypted with S3's key or with a KMS key of the user's, not with the cluster's KMS key: that key is
+deleted with the cluster, and the snapshots must stay readable. Kubernetes encrypts Secrets before it stores them in
+etcd.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
     bucket = stack.add(
         s3.Bucket(
             "BackupBucket",
-            BucketEncryption=ENCRYPTION_BY_S3,
+            BucketEncryption=_encryption(backups.kms_key),
             LifecycleConfiguration=s3.LifecycleConfiguration(Rules=_lifecycle_rules(cluster)),
             OwnershipControls=WITHOUT_ACLS,
             PublicAccessBlockConfiguration=s3.PublicAccessBlockConfiguration(
@@ -65,6 +66,7 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
             ),
             Tags=tags(cluster, f"{cluster.name}-etcd-backups"),
             VersioningConfiguration=s3.VersioningConfiguration(Status="Enabled"),
+            **access_log_property(cluster, "etcd-backups"),
             **RETAINED_ONCE_CREATED,
         )
     )
@@ -79,6 +81,32 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
 def backup_bucket_name(stack: Stack) -> Any:
     """Add the parameter for the backup bucket's name to a stack other than the secrets stack; return its reference."""
     return stack.parameter_from_other_stack(BUCKET_NAME_OUTPUT, description=BUCKET_DESCRIPTION)
+
+
+def access_log_property(cluster: Cluster, bucket_purpose: str) -> dict[str, object]:
+    """Return the property for a bucket's server access logs, by name; empty if the cluster file asks for none.
+
+    Args:
+        bucket_purpose: what the bucket is for, as the logs' folder below the cluster's name.
+    """
+    if cluster.logging.bucket is None:
+        return {}
+    destination = s3.LoggingConfiguration(
+        DestinationBucketName=cluster.logging.bucket, LogFilePrefix=f"{cluster.name}/{bucket_purpose}/"
+    )
+    return {"LoggingConfiguration": destination}
+
+
+def _encryption(kms_key: str | None) -> s3.BucketEncryption:
+    """Return the encryption by a KMS key, with a key of the bucket's below it, which asks KMS less often; else by S3.
+
+    Source: "Reducing the cost of SSE-KMS with Amazon S3 Bucket Keys", Amazon S3 User Guide.
+    """
+    if kms_key is None:
+        return ENCRYPTION_BY_S3
+    by_key = s3.ServerSideEncryptionByDefault(SSEAlgorithm="aws:kms", KMSMasterKeyID=kms_key)
+    rule = s3.ServerSideEncryptionRule(BucketKeyEnabled=True, ServerSideEncryptionByDefault=by_key)
+    return s3.BucketEncryption(ServerSideEncryptionConfiguration=[rule])
 
 
 def _lifecycle_rules(cluster: Cluster) -> list[s3.LifecycleRule]:
@@ -135,12 +163,11 @@ def _deny_replaced_snapshots(bucket: s3.Bucket, cluster: Cluster) -> Statement:
 
 def deny_without_tls(bucket: s3.Bucket) -> Statement:
     """Return the statement of a bucket policy that denies requests without TLS."""
-    bucket_arn = GetAtt(bucket, "Arn")
     return Statement(
         Sid="OnlyTls",
         Effect=Deny,
         Principal=AwsPrincipal("*"),
         Action=[Action("s3", "*")],
-        Resource=[bucket_arn, Sub("${Bucket}/*", Bucket=bucket_arn)],
+        Resource=[GetAtt(bucket, "Arn"), Sub(f"${{{bucket.title}.Arn}}/*")],
         Condition=Condition(Bool({"aws:SecureTransport": "false"})),
     )

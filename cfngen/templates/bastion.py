@@ -36,6 +36,7 @@ from cfngen.templates.launch import (
     latest_version,
     max_size_gib,
     metadata_options,
+    notification_property,
 )
 from cfngen.templates.network_references import IPV4_PATTERN, public_subnet_id, subnet_id, vpc_id, zone_parameter
 from cfngen.templates.secrets import key_name_property
@@ -261,6 +262,7 @@ def _add_auto_scaling_group(
                     MaxBatchSize=1, MinInstancesInService=0, SuspendProcesses=SUSPENDED_PROCESSES
                 )
             ),
+            **notification_property(cluster),
         ),
         depends_on_in_standalone_template=[
             "InternetRoute",

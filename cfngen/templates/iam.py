@@ -37,13 +37,14 @@ from cfngen.permissions.node_groups import own_statements
 from cfngen.permissions.references import arn
 from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
+from cfngen.templates.expressions import substitute
 from cfngen.templates.iam_path import iam_path
 from cfngen.templates.issuer import issuer_bucket_name
 from cfngen.templates.network_references import route_table_id, vpc_id
 from cfngen.templates.references import part_value
 from cfngen.templates.security_groups import first_group
 from cfngen.templates.service_account_roles import add_service_account_roles
-from cfngen.templates.stack import PropertyValue, Stack
+from cfngen.templates.stack import PropertyValue, Stack, as_json
 from cfngen.templates.tagging import tags
 
 # Trust policy that lets EC2 instances assume the role. EC2's service principal ends in the partition's DNS suffix:
@@ -139,8 +140,11 @@ class StackReferences:
         ]
 
     def substitute(self, text: str, **values: Expression) -> Expression:
-        """Return a text in which CloudFormation replaces the placeholders `${name}` by the values of that name."""
-        return Sub(text, **values)
+        """Return a text in which CloudFormation replaces the placeholders `${name}` by the values of that name.
+
+        What the values refer to stands in the text itself, which checkers of templates can read.
+        """
+        return substitute(as_json(Sub(text, **values)), {})
 
 
 def build(cluster: Cluster) -> Stack | None:

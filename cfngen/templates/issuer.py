@@ -20,7 +20,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET, ISSUER_DISTRIBUTION
 from cfngen.cluster.naming.names import origin_access_control_name
 from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
-from cfngen.templates.backups import ENCRYPTION_BY_S3, WITHOUT_ACLS, deny_without_tls
+from cfngen.templates.backups import ENCRYPTION_BY_S3, WITHOUT_ACLS, access_log_property, deny_without_tls
 from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
@@ -91,6 +91,7 @@ def _add_bucket(stack: Stack, cluster: Cluster, *, is_public: bool) -> s3.Bucket
                 RestrictPublicBuckets=not is_public,
             ),
             Tags=tags(cluster, f"{cluster.name}-issuer"),
+            **access_log_property(cluster, "issuer"),
             **_RETAINED,
         )
     )

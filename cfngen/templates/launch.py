@@ -275,6 +275,19 @@ def termination_hook_property(name: str, heartbeat_timeout: int) -> dict[str, ob
     return {"LifecycleHookSpecificationList": [hook]}
 
 
+def notification_property(cluster: Cluster) -> dict[str, object]:
+    """Return the Auto Scaling group's property for messages about its launches and terminations; empty without."""
+    if cluster.notifications.topic is None:
+        return {}
+    configuration = autoscaling.NotificationConfigurations(
+        TopicARN=[cluster.notifications.topic],
+        NotificationTypes=[
+            f"autoscaling:EC2_INSTANCE_{event}" for event in ("LAUNCH", "LAUNCH_ERROR", "TERMINATE", "TERMINATE_ERROR")
+        ],
+    )
+    return {"NotificationConfigurations": [configuration]}
+
+
 def capacity_reservation_property(
     stack: Stack, cluster: Cluster, master_slot: Slot, name_tag: str
 ) -> dict[str, PropertyValue]:

@@ -57,6 +57,7 @@ from cfngen.templates.launch import (
     creation_policy,
     ebs_volume_properties,
     latest_version,
+    notification_property,
     rolling_update_policy,
     termination_hook_property,
 )
@@ -287,6 +288,7 @@ def _add_slot(
             ),
             UpdatePolicy=rolling_update_policy(master_timeout(cluster)),
             **_termination_hook_property(cluster),
+            **notification_property(cluster),
             **({"DependsOn": dependencies} if dependencies else {}),
         ),
         depends_on_in_standalone_template=way_out(cluster, master_slot.subnet.zone),

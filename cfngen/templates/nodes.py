@@ -27,6 +27,7 @@ from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import (
     add_launch_template,
     creation_policy,
+    notification_property,
     rolling_update_policy,
     termination_hook_property,
 )
@@ -149,6 +150,7 @@ def _add_auto_scaling_group(
             **capacity_properties(node_group),
             **desired_capacity_property,
             **_drain_hook_property(node_group),
+            **notification_property(cluster),
             **({"TargetGroupARNs": list(node_group.target_groups)} if node_group.target_groups else {}),
         ),
         depends_on_in_standalone_template=(

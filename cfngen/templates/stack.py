@@ -17,6 +17,7 @@ from troposphere import AWSHelperFn, Ref, Template
 from troposphere.policies import CreationPolicy
 
 from cfngen.cluster.model import Cluster
+from cfngen.templates.acknowledgements import acknowledge
 from cfngen.templates.document import Document, TemplateBody
 from cfngen.templates.expressions import protect_placeholders
 
@@ -326,6 +327,7 @@ def complete_template(
     for resource in body.get("Resources", {}).values():
         if "Properties" in resource:
             resource["Properties"] = protect_placeholders(resource["Properties"])
+    acknowledge(body.get("Resources", {}))
     body["Rules"] = {"Region": {"Assertions": [_region_assertion(cluster.region)]}}
     return body
 

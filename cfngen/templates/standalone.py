@@ -13,6 +13,7 @@ import troposphere
 from troposphere import cloudformation
 
 from cfngen.cluster.model import Cluster
+from cfngen.templates.acknowledgements import acknowledge
 from cfngen.templates.document import STANDALONE, Document, TemplateBody
 from cfngen.templates.expressions import substitute
 from cfngen.templates.immutable_settings import settings_to_record
@@ -61,6 +62,8 @@ def build(cluster: Cluster, stacks: Sequence[Stack], documents: Sequence[Documen
                     "Value": values_from_other_stacks[output.name],
                 }
     body = _body_without_resources(cluster, wiring)
+    # Findings name what a statement refers to, which is no longer a parameter.
+    acknowledge(resources)
     body["Resources"] = resources
     body["Outputs"] = {**outputs, **{output.title: as_json(output) for output in reference_outputs(cluster)}}
     if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=2)) > MAX_BYTES:

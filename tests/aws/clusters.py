@@ -29,6 +29,7 @@ from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.trust import trust_policy
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, LaunchedInstance, Resource, Stack, client
 from cfngen.sandbox.cloudformation.simulation import DEFAULT_SEED
+from cfngen.sandbox.existing_parts import make_log_bucket, make_topic
 from cfngen.sandbox.moto_patches import all_patches, speedups
 from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations
 from cfngen.sandbox.moto_patches.instances import DEFAULT_ROOT_DISK_GIB
@@ -197,6 +198,7 @@ def prepared(
     _bring_keys(cluster)
     bring_roles(cluster)
     _bring_hosted_zones(cluster)
+    _bring_records(cluster)
     machines = Machines(region, outcomes)
     machines.cloud = CloudFormation(
         region,
@@ -224,6 +226,14 @@ def _bring_keys(cluster: Cluster) -> None:
         made = keys.create_key("", "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", "the operator's", None)
         keys.keys[identifier] = keys.keys.pop(made.id)
         made.id = identifier
+
+
+def _bring_records(cluster: Cluster) -> None:
+    """Let the account have the bucket of access logs and the topic that the cluster file names."""
+    if cluster.logging.bucket:
+        make_log_bucket(cluster.region, cluster.logging.bucket)
+    if cluster.notifications.topic:
+        make_topic(cluster.region, cluster.notifications.topic)
 
 
 def _bring_hosted_zones(cluster: Cluster) -> None:

@@ -24,6 +24,7 @@ SIGNALS = (
 )
 HOOK = {"LifecycleHookName": "drain", "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING"}
 NAME = "the-group"
+TOPIC = f"arn:aws:sns:{REGION}:123456789012:scaling"
 TAG = {
     "ResourceId": "nowhere",
     "ResourceType": "auto-scaling-group",
@@ -197,6 +198,18 @@ def mixed(condition: str, words: str, distribution: Mapping[str, Any], *override
 
 HOOKS = "LifecycleHookSpecificationList"
 ROWS = [
+    called(
+        "put_notification_configuration",
+        "a type of message that does not exist",
+        "is not a valid Notification Type.",
+        {"AutoScalingGroupName": ..., "TopicARN": TOPIC, "NotificationTypes": ["autoscaling:EC2_INSTANCE_BOOT"]},
+    ),
+    called(
+        "put_notification_configuration",
+        "a topic that does not exist",
+        "Unable to publish test message to notification target",
+        {"AutoScalingGroupName": ..., "TopicARN": TOPIC, "NotificationTypes": ["autoscaling:EC2_INSTANCE_LAUNCH"]},
+    ),
     row(
         "minimum above the maximum",
         "must be greater than or equal to min bound",

@@ -87,6 +87,7 @@ BESIDE: Mapping[str, File] = {
 # Another value of a key, where few of those of its type are valid.
 VALUES: Mapping[str, Any] = {
     "kmsKey": KEY,
+    "notifications.topic": "arn:aws:sns:us-west-2:123456789012:scaling",
     "network.vpc.cidr": "172.20.0.0/17",
     "network.vpc.additionalCidrs": ["100.80.0.0/16"],
     "network.subnets[].zone": "us-west-2d",

@@ -27,6 +27,8 @@ NO_TEXTS = {
         "MixedInstancesPolicy/InstancesDistribution/OnDemandAllocationStrategy",
         "MixedInstancesPolicy/InstancesDistribution/SpotAllocationStrategy",
         "MixedInstancesPolicy/InstancesDistribution/SpotMaxPrice",
+        "NotificationConfigurations/*/NotificationTypes/*",
+        "NotificationConfigurations/*/TopicARN/*",
         "TargetGroupARNs/*",
         "MixedInstancesPolicy/LaunchTemplate/Overrides/*/InstanceType",
         *(
@@ -124,7 +126,9 @@ NO_TEXTS = {
     "AWS::IAM::Role": {"ManagedPolicyArns/*", "PermissionsBoundary"},
     "AWS::Route53::RecordSet": {"HostedZoneId", "TTL", "Type"},
     "AWS::S3::Bucket": {
+        "BucketEncryption/ServerSideEncryptionConfiguration/*/ServerSideEncryptionByDefault/KMSMasterKeyID",
         "BucketEncryption/ServerSideEncryptionConfiguration/*/ServerSideEncryptionByDefault/SSEAlgorithm",
+        "LoggingConfiguration/LogFilePrefix",
         "LifecycleConfiguration/Rules/*/Status",
         "OwnershipControls/Rules/*/ObjectOwnership",
         "VersioningConfiguration/Status",
@@ -190,6 +194,7 @@ def test_a_new_text_has_its_limit_in_the_table() -> None:
 # looked up before a creation, or why it is not.
 FIXED_NAMES = {
     ("AWS::CloudFront::OriginAccessControl", "OriginAccessControlConfig/Name"): "services.find_access_control_problems",
+    ("AWS::S3::Bucket", "LoggingConfiguration/DestinationBucketName"): "names an existing one, which a plan looks for",
     ("AWS::EC2::KeyPair", "KeyName"): "has a digest of the key: only what the cluster left itself has the name",
     ("AWS::ElasticLoadBalancingV2::LoadBalancer", "Name"): "services.find_load_balancer_problems",
     ("AWS::IAM::OIDCProvider", "Url"): "roles.find_pod_role_problems",

@@ -429,6 +429,9 @@ def _possible(key: str, design: Design) -> bool:
         # Existing roles and keys are tried by tests of their own.
         "nodeGroups[].iam": lambda: not design.lived,
         "secrets.kmsKey": lambda: not design.lived,
+        "etcd.backups.kmsKey": lambda: not design.lived,
+        "logging.bucket": lambda: not design.lived,
+        "notifications.topic": lambda: not design.lived,
         # The way on and off takes several updates, which tests of their own live.
         "serviceAccountIssuer": lambda: not design.lived,
         # A target group is one of a VPC, and of instances that pass its health checks.
@@ -483,6 +486,9 @@ def settled(file: File, design: Design) -> File:
         put(file, "addons.externalDns.zones", ["Z0123456789ABCDEFGHIJ"])
     if get(file, "addons.fluentBit.enabled"):
         put(file, "addons.fluentBit.values.config.outputs", "[OUTPUT]\n    Name stdout\n    Match *\n")
+    if get(file, "etcd.backups.bucket") or get(file, "etcd.backups.enabled") is False:
+        drop(file, "etcd.backups.kmsKey")
+        drop(file, "logging.bucket")
     addresses = get(file, "controlPlane.addresses")
     if addresses is not None and len(addresses) != design.count:
         drop(file, "controlPlane.addresses")
@@ -704,8 +710,14 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
             max_size=2,
             unique=True,
         ),
-        "secrets.kmsKey": st.from_regex(
-            rf"arn:{partition}:kms:{design.region}:123456789012:key/(mrk-)?[0-9a-f]{{32}}", fullmatch=True
+        **{
+            key: st.from_regex(
+                rf"arn:{partition}:kms:{design.region}:123456789012:key/(mrk-)?[0-9a-f]{{32}}", fullmatch=True
+            )
+            for key in ("secrets.kmsKey", "etcd.backups.kmsKey")
+        },
+        "notifications.topic": st.from_regex(
+            rf"arn:{partition}:sns:{design.region}:123456789012:[A-Za-z0-9_-]{{1,20}}", fullmatch=True
         ),
         "certificateAuthority.secret": secrets,
         "controlPlane.addresses": _addresses(design),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cfngen.cluster.checks.access import arns_of_services
 from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.iam.existing_roles import account_of_existing_roles
 from cfngen.cluster.network.existing_parts import existing_groups
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def existing_parts(cluster: Cluster, stack: str) -> Mapping[str, Any]:
-    """Return the network, the security groups and the roles of a cluster file, with what the cluster needs of them."""
+    """Return what a cluster file names as existing, with what the cluster needs of security groups and roles."""
+    flow_logs = cluster.network.flow_logs
     roles: dict[str, Any] = {account.role: {} for account in cluster.iam.service_accounts if account.role}
     profiles: dict[str, str] = {}
     scope = scope_of(cluster, stack=stack, account=account_of_existing_roles(cluster))
@@ -33,6 +35,10 @@ def existing_parts(cluster: Cluster, stack: str) -> Mapping[str, Any]:
         "securityGroups": _security_groups(cluster),
         "roles": roles,
         "instanceProfiles": profiles,
+        "boundaries": list(filter(None, [cluster.iam.permissions_boundary])),
+        "keys": sorted({arn for _, arn in arns_of_services(cluster) if arn.split(":")[2] == "kms"}),
+        "topics": list(filter(None, [cluster.notifications.topic])),
+        "buckets": sorted({*filter(None, [cluster.logging.bucket, flow_logs.bucket if flow_logs else None])}),
     }
 
 

@@ -180,7 +180,7 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
         for resource_path, arn in _listed((*path, "resources"), statement.resources):
             if arn != "*":
                 yield resource_path, arn
-    yield from _arns_of_keys_and_secrets(cluster)
+    yield from arns_of_services(cluster)
 
 
 def _arns_of_instances(cluster: Cluster) -> Iterator[tuple[Path, str]]:
@@ -192,15 +192,18 @@ def _arns_of_instances(cluster: Cluster) -> Iterator[tuple[Path, str]]:
             yield (*path, "capacityReservation", "resourceGroup"), group.capacity_reservation.resource_group
 
 
-def _arns_of_keys_and_secrets(cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    keys: list[tuple[Path, str | None]] = [
+def arns_of_services(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Yield the path and the ARN of each existing key, secret and topic."""
+    arns: list[tuple[Path, str | None]] = [
         *(((*path, "rootVolume", "kmsKey"), machine.root_volume.kms_key) for path, machine in all_machines(cluster)),
         *(((*path, "kmsKey"), volume.kms_key) for path, volume in extra_volumes(cluster)),
         (("controlPlane", "volume", "kmsKey"), cluster.control_plane.volume.kms_key),
         (("secrets", "kmsKey"), cluster.secrets.kms_key),
+        (("etcd", "backups", "kmsKey"), cluster.etcd.backups.kms_key),
         (("certificateAuthority", "secret"), cluster.certificate_authority.secret),
+        (("notifications", "topic"), cluster.notifications.topic),
     ]
-    yield from ((path, arn) for path, arn in keys if arn)
+    yield from ((path, arn) for path, arn in arns if arn)
 
 
 def _listed(path: Path, arns: Sequence[str]) -> Iterator[tuple[Path, str]]:
@@ -208,7 +211,7 @@ def _listed(path: Path, arns: Sequence[str]) -> Iterator[tuple[Path, str]]:
 
 
 def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
-    """Check that ARNs are in the region's partition, and KMS keys and secrets in the region itself.
+    """Check that ARNs are in the region's partition, and KMS keys, secrets and topics in the region itself.
 
     The partitions of isolated regions and of the European Sovereign Cloud are not checked.
     """
@@ -230,8 +233,13 @@ def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
         elif path[-2] == "resources":
             continue
         elif service == "kms" and region != cluster.region:
-            users = "secrets" if path[0] == "secrets" else "volumes"
+            users = {"secrets": "secrets", "etcd": "snapshots"}.get(str(path[0]), "volumes")
             message = f"the key is in {region}, but the {users} are in {cluster.region}; use a key in {cluster.region}"
+            yield Problem(path, message, related_paths=(("region",),))
+        elif service == "sns" and region != cluster.region:
+            message = (
+                f"the topic is in {region}, but the instances are in {cluster.region}; use a topic in {cluster.region}"
+            )
             yield Problem(path, message, related_paths=(("region",),))
         elif service == "secretsmanager" and region != cluster.region:
             message = (

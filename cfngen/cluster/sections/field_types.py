@@ -232,6 +232,15 @@ SecretArn = Annotated[
         "the ARN of a secret such as arn:aws:secretsmanager:us-west-2:123456789012:secret:ca-AbCdEf",
     ),
 ]
+TopicArn = Annotated[
+    str,
+    TextPattern(
+        # CreateTopic, Amazon SNS API Reference. EC2 Auto Scaling sends to no FIFO topics, whose names end in `.fifo`
+        # ("Amazon SNS notification options for Amazon EC2 Auto Scaling", Amazon EC2 Auto Scaling User Guide).
+        r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}",
+        "the ARN of a standard topic of SNS such as arn:aws:sns:us-west-2:123456789012:scaling",
+    ),
+]
 BucketName = Annotated[
     str, TextPattern(BUCKET_NAME.form, "the name of an S3 bucket such as example-etcd-backups", limit=BUCKET_NAME)
 ]

@@ -52,6 +52,11 @@ class ServiceAccountIssuer(Model):
         "issue their own: the step before and after, when a running cluster begins or ends to use it.",
     )
 
+    @property
+    def creates_bucket(self) -> bool:
+        """Whether a bucket is created for the issuer's documents."""
+        return self.discovery != "url"
+
 
 class ServiceAccountRole(Model):
     """An IAM role for the pods of one service account."""

@@ -21,6 +21,7 @@ from cfngen.cluster.sections.field_types import (
     ReleaseName,
     SecretArn,
     Sha256,
+    TopicArn,
 )
 from cfngen.cluster.sections.instances import InstanceRole
 from cfngen.cluster.sections.service_accounts import ServiceAccountRole
@@ -38,6 +39,16 @@ class Backups(Model):
         description="An existing bucket in the cluster's region. Default: a new bucket, which is kept when the stack "
         "is deleted.",
     )
+    kms_key: KeyArn | None = Field(
+        None,
+        description="ARN of an existing symmetric KMS key that encrypts the new bucket. It has to outlive the cluster, "
+        "as the snapshots do. Default: S3's own key.",
+    )
+
+    @property
+    def creates_bucket(self) -> bool:
+        """Whether a bucket is created for the snapshots."""
+        return self.enabled and self.bucket is None
 
 
 class Etcd(Model):
@@ -63,6 +74,27 @@ class Secrets(Model):
         None,
         description="ARN of an existing symmetric KMS key that encrypts the secrets. Default: a key is made with the "
         "cluster. Cannot be changed later.",
+    )
+
+
+class Logging(Model):
+    """Records of who read and wrote what the cluster keeps in S3."""
+
+    bucket: BucketName | None = Field(
+        None,
+        description="Name of an existing bucket of the account in the cluster's region, for the server access logs of "
+        "the buckets that are created; they are under the cluster's name in it. Its policy has to let S3 write them "
+        "(docs/operate/audit.md). Default: none are written.",
+    )
+
+
+class Notifications(Model):
+    """Messages about instances that come and go."""
+
+    topic: TopicArn | None = Field(
+        None,
+        description="ARN of an existing topic of SNS in the cluster's region, to which EC2 Auto Scaling sends a "
+        "message whenever it launches or terminates an instance of the cluster, or fails to. Default: none are sent.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Keys of KMS, hosted zones of Route 53, access controls of CloudFront, and buckets of S3 that exist already.
+"""Keys of KMS, hosted zones of Route 53, access controls of CloudFront, buckets and topics that exist already.
 
 What may not exist is None, or the function says so in its name. Errors of boto3 are not translated.
 """
@@ -121,6 +121,11 @@ def is_bucket_missing(account: Account, bucket: str) -> bool:
         return account.read("s3.head_bucket", absent=BUCKET_MISSING_CODES, Bucket=bucket) is None
     except ClientError:
         return False
+
+
+def is_topic_missing(account: Account, arn: str) -> bool:
+    """Return whether there is no such topic of SNS."""
+    return account.read("sns.get_topic_attributes", absent=("NotFound",), TopicArn=arn) is None
 
 
 def blocks_public_buckets(account: Account) -> bool:

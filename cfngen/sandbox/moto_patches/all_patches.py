@@ -14,6 +14,7 @@ from cfngen.sandbox.services import (  # noqa: F401
     launch_templates,
     nat_gateways,
     policy_simulation,
+    scaling_notifications,
     scaling_patches,
     volumes,
     vpc_endpoints,

@@ -32,7 +32,7 @@ FEDERATED_PRINCIPAL = re.compile(
 SERVICE_PRINCIPAL = re.compile(r"([a-z0-9-]+)(\.[a-z0-9.-]+)?\.amazonaws\.com(\.cn)?")
 # Services whose principal has another name than their API has in boto3.
 EXTRA_SERVICE_NAMES = frozenset({"elasticloadbalancing", "spot", "spotfleet", "delivery", "vpc-flow-logs", "edgelambda",
-                            "ecs-tasks", "eks-nodegroup", "pods", "monitoring", "states"})  # fmt: skip
+                            "ecs-tasks", "eks-nodegroup", "logging", "pods", "monitoring", "states"})  # fmt: skip
 
 
 def parse(text: str) -> Document:

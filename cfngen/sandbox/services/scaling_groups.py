@@ -37,7 +37,8 @@ def check_name(call: PendingCall) -> None:
 
 
 @rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
-      "DescribeLifecycleHooks", "SuspendProcesses", "ResumeProcesses", "DeleteLifecycleHook")  # fmt: skip
+      "DescribeLifecycleHooks", "SuspendProcesses", "ResumeProcesses", "DeleteLifecycleHook",
+      "PutNotificationConfiguration", "DeleteNotificationConfiguration")  # fmt: skip
 def check_group_exists(call: PendingCall) -> None:
     """Refuse operations on a group that does not exist."""
     name = call.get("AutoScalingGroupName", "")

@@ -128,6 +128,8 @@ EMPTY = [
     "api.internalCidrs",
     "api.dns",
     "bastion",
+    "logging.bucket",
+    "notifications.topic",
     "ssh.keyName",
     "ssh.publicKey",
     "ssh.allowedCidrs",
@@ -190,6 +192,7 @@ EMPTY = [
     *(f"nodeGroups[0].{key}" for key in ("instanceTypes", "instanceRequirements", "instancesDistribution")),
     *(f"nodeGroups[0].{key}" for key in ("maxInstanceLifetime", "capacityReservation")),
     "etcd.backups.bucket",
+    "etcd.backups.kmsKey",
     "certificateAuthority.secret",
     "secrets.kmsKey",
     *(
@@ -263,7 +266,7 @@ ITEMS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     (
         {"etcd": {"backups": {"interval": 30}}},
         "etcd.backups",
-        {"enabled": True, "interval": 30, "hourlyDays": 7, "dailyDays": 90, "bucket": None},
+        {"enabled": True, "interval": 30, "hourlyDays": 7, "dailyDays": 90, "bucket": None, "kmsKey": None},
     ),
     (
         {"nodeGroups": [{"rootVolume": {"type": "gp2"}}]},

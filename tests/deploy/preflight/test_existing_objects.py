@@ -54,6 +54,7 @@ NAMES_IN_AWS = (
     field_types.SubnetId,
     field_types.TargetGroupArn,
     field_types.TransitGatewayId,
+    field_types.TopicArn,
     field_types.VpcId,
     field_types.VpnGatewayId,
 )
@@ -114,6 +115,7 @@ KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-5555555
 FOREIGN_POLICY = "arn:aws:iam::210987654321:policy/x"
 TARGETS = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/web/0123456789abcdef"
 SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:ca-AbCdEf"
+TOPIC = "arn:aws:sns:eu-central-1:123456789012:scaling"
 GROUP_ARN = "arn:aws:resource-groups:eu-central-1:123456789012:group/nodes"
 TYPED = "a parameter of an AWS-specific type: CloudFormation looks for it in the region before it begins"
 CHINA = "arn:aws-cn:iam::123456789012:policy/x"
@@ -344,6 +346,21 @@ TABLE: Mapping[str, Named] = {
     ),
     "network.flowLogs.bucket": Named(
         "any region; its policy lets AWS deliver logs", {"bucket that is not there": "there is no bucket example-flow"}
+    ),
+    "etcd.backups.kmsKey": Named(
+        "region",
+        {
+            f"etcd: {{backups: {{kmsKey: '{KEY}'}}}}": "the snapshots are in us-west-2; use a key in us-west-2",
+            "snapshots' key that signs": "is no symmetric key for encryption (RSA_2048, SIGN_VERIFY), which S3 needs",
+        },
+    ),
+    "logging.bucket": Named("region", {"log bucket that is not there": "there is no bucket example-logs; create it"}),
+    "notifications.topic": Named(
+        "region",
+        {
+            f"notifications: {{topic: '{TOPIC}'}}": "the topic is in eu-central-1, but the instances are in us-west-2",
+            "topic that is not there": "there is no topic arn:aws:sns:us-west-2:123456789012:scaling; create it",
+        },
     ),
     "etcd.backups.bucket": Named("region", silence="S3 tells clients where a bucket is, and boto3 follows"),
     "certificateAuthority.secret": Named(
@@ -712,6 +729,9 @@ SCENARIOS: Mapping[str, Any] = {
     "private gateway that is attached to none": lambda here: routed(here, private_gateway(here)),
     "interface that is not there": lambda here: routed(here, "eni-00000001"),
     "interface of another VPC": lambda here: routed(here, interface(here, here.vpc())),
+    "snapshots' key that signs": lambda here: key_of(here, KeyUsage="SIGN_VERIFY", KeySpec="RSA_2048"),
+    "log bucket that is not there": lambda here: here.names("example-logs"),
+    "topic that is not there": lambda here: here.names("arn:aws:sns:us-west-2:123456789012:scaling"),
     "bucket that is not there": lambda here: recorded(here, "example-flow-logs"),
     "issuer's bucket that is not there": lambda here: here.file.update(
         serviceAccountIssuer={"discovery": "url", "url": "https://tokens.example.com", "bucket": "example-tokens"}

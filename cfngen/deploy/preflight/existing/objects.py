@@ -44,7 +44,7 @@ def check(
     *,
     is_network_judged: bool = False,
 ) -> None:
-    """Check security groups, network parts, routes' targets, policies, roles, the secrets' key, and hosted zones.
+    """Check security groups, network parts, routes' targets, policies, roles, keys, and hosted zones.
 
     Args:
         deployed: the cluster's stacks; None if they do not exist yet.
@@ -80,7 +80,7 @@ def _checks(
     checks: _Checks = [
         ("existing policies", _find_policy_problems(account, cluster)),
         ("existing roles", roles.find_role_problems(account, cluster)),
-        ("the secrets' key", services.find_key_problems(account, cluster)),
+        ("the keys of secrets and snapshots", services.find_key_problems(account, cluster)),
         ("the hosted zones", services.find_zone_problems(account, cluster)),
         ("the roles for pods", roles.find_pod_role_problems(account, cluster, deployed)),
         ("the records of hosted zones", services.find_record_problems(account, cluster, deployed)),
@@ -110,6 +110,7 @@ def _checks(
         ("the Elastic IPs", _find_elastic_ip_problems(account, values)),
         ("the services for endpoints", services.find_service_problems(account, cluster, values)),
         ("the buckets", services.find_bucket_problems(account, cluster)),
+        ("the topic of notifications", services.find_topic_problems(account, cluster)),
     ]
 
 

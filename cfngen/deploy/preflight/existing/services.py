@@ -1,4 +1,4 @@
-"""Checks what else a cluster file names: a key, target groups, hosted zones, buckets and services for endpoints.
+"""Checks what else a cluster file names: keys, target groups, zones, buckets, a topic and services for endpoints.
 
 With a key that cannot encrypt the cluster's secrets, a creation fails once the first master writes the certificate
 authorities. States and key types: "Key states of AWS KMS keys", AWS KMS Developer Guide; "Secrets Manager supports only
@@ -35,6 +35,7 @@ from cfngen.deploy.aws.services import (
     find_origin_access_control,
     has_record,
     is_bucket_missing,
+    is_topic_missing,
     list_private_zones,
     read_key_policy,
 )
@@ -44,29 +45,32 @@ from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preflight.findings import Finding, refusal, unread
 from cfngen.text import join_and
 
-_KEY = "secrets.kmsKey"
+_KEY, _BACKUP_KEY = "secrets.kmsKey", "etcd.backups.kmsKey"
 _HINT = 'docs/operate/security.md shows the key policy ("Your own key").'
 
 
 def find_key_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
-    """Yield a problem if the key does not exist or cannot encrypt secrets."""
-    arn = cluster.secrets.kms_key
-    if not arn:
-        return
-    try:
-        with translate_aws_errors():
-            key = find_key(account, arn)
-    except AwsError as error:
-        yield unread(f"the key {arn}", error, _KEY)
-        return
-    if key is None:
-        yield refusal(_KEY, f"there is no key {arn}; correct the ARN")
-    elif key_problem := _key_problem(arn, key):
-        yield refusal(_KEY, key_problem)
+    """Yield a problem for each key of secrets and snapshots that does not exist or cannot encrypt them."""
+    for path, arn, user in (
+        (_KEY, cluster.secrets.kms_key, "Secrets Manager"),
+        (_BACKUP_KEY, cluster.etcd.backups.kms_key, "S3"),
+    ):
+        if not arn:
+            continue
+        try:
+            with translate_aws_errors():
+                key = find_key(account, arn)
+        except AwsError as error:
+            yield unread(f"the key {arn}", error, path)
+            continue
+        if key is None:
+            yield refusal(path, f"there is no key {arn}; correct the ARN")
+        elif key_problem := _key_problem(arn, key, user):
+            yield refusal(path, key_problem)
 
 
-def _key_problem(arn: str, key: KeyView) -> str:
-    """Return why a key cannot encrypt secrets; empty if it can."""
+def _key_problem(arn: str, key: KeyView, user: str) -> str:
+    """Return why a key cannot encrypt what a service keeps; empty if it can."""
     if key.is_managed_by_aws:
         return f"{arn} is managed by AWS; use a customer managed key, or remove the setting"
     if key.state == "PendingDeletion":
@@ -75,8 +79,7 @@ def _key_problem(arn: str, key: KeyView) -> str:
         return f"{arn} is in the state {key.state}; enable it, or use another key"
     if not key.is_symmetric_for_encryption:
         return (
-            f"{arn} is no symmetric key for encryption ({key.spec}, {key.usage}), which Secrets Manager needs; use "
-            "another key"
+            f"{arn} is no symmetric key for encryption ({key.spec}, {key.usage}), which {user} needs; use another key"
         )
     return ""
 
@@ -276,6 +279,13 @@ def find_private_zone_problems(
 def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem if there is no such bucket. A bucket that the caller may not look at exists."""
     flow_logs, issuer = cluster.network.flow_logs, cluster.service_account_issuer
+    log_bucket = cluster.logging.bucket
+    if log_bucket and is_bucket_missing(account, log_bucket):
+        yield refusal(
+            "logging.bucket",
+            f"there is no bucket {log_bucket}; create it in {cluster.region} with a policy that lets S3 write access "
+            "logs, or enter another one",
+        )
     if flow_logs and flow_logs.bucket and is_bucket_missing(account, flow_logs.bucket):
         yield refusal(
             "network.flowLogs.bucket",
@@ -288,6 +298,13 @@ def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding
             f"there is no bucket {issuer.bucket}; enter the bucket that the web server "
             "reads, or remove the key and publish the documents yourself",
         )
+
+
+def find_topic_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
+    """Yield a problem if there is no such topic: EC2 Auto Scaling would refuse to create the first group."""
+    topic = cluster.notifications.topic
+    if topic and is_topic_missing(account, topic):
+        yield refusal("notifications.topic", f"there is no topic {topic}; create it, or correct the ARN")
 
 
 def find_service_problems(account: Account, cluster: Cluster, values: Mapping[str, str]) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     HandlerCall,
     Tag,
     client,
+    leave_to_rollback_on_failure,
     whole_number,
 )
 from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
@@ -18,6 +19,7 @@ GROUP_SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
 NUMBER_KEYS = GROUP_SIZE_KEYS | {"MaxInstanceLifetime"}
 HOOKS_KEY = "LifecycleHookSpecificationList"
 TARGET_GROUPS_KEY = "TargetGroupARNs"
+NOTIFICATIONS_KEY = "NotificationConfigurations"
 
 
 class AutoScalingGroup(Handler):
@@ -26,7 +28,7 @@ class AutoScalingGroup(Handler):
     supported_properties = frozenset({
         "MinSize", "MaxSize", "DesiredCapacity", "AvailabilityZones", "VPCZoneIdentifier", "LaunchTemplate",
         "MixedInstancesPolicy", "CapacityRebalance", "CapacityReservationSpecification", "MaxInstanceLifetime",
-        TARGET_GROUPS_KEY, "Tags", HOOKS_KEY,
+        TARGET_GROUPS_KEY, "Tags", HOOKS_KEY, NOTIFICATIONS_KEY,
     })  # fmt: skip
 
     def create(self, call: HandlerCall) -> CreatedResource:
@@ -38,7 +40,10 @@ class AutoScalingGroup(Handler):
             **_group_settings(call, set(self.supported_properties)),
             **({HOOKS_KEY: lifecycle_hooks} if lifecycle_hooks else {}),
         )
-        return CreatedResource(name)
+        created = CreatedResource(name)
+        with leave_to_rollback_on_failure(created):
+            update_notifications(call, name, {})
+        return created
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         changed_settings = _group_settings(call, changed - {TARGET_GROUPS_KEY})
@@ -50,6 +55,8 @@ class AutoScalingGroup(Handler):
             update_target_groups(call, old_properties)
         if HOOKS_KEY in changed:
             _update_lifecycle_hooks(call, old_properties)
+        if NOTIFICATIONS_KEY in changed:
+            update_notifications(call, call.physical_id, old_properties)
         return {}
 
     def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
@@ -90,12 +97,12 @@ class AutoScalingGroup(Handler):
 
 
 def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
-    """The arguments of CreateAutoScalingGroup and UpdateAutoScalingGroup, without tags and lifecycle hooks.
+    """The arguments of CreateAutoScalingGroup and UpdateAutoScalingGroup, without what has calls of its own.
 
     Args:
         keys: the properties to include, if the template sets them
     """
-    settings = call.pick(*sorted(keys - {"Tags", HOOKS_KEY}))
+    settings = call.pick(*sorted(keys - {"Tags", HOOKS_KEY, NOTIFICATIONS_KEY}))
     for key in NUMBER_KEYS & set(settings):
         settings[key] = whole_number(key, settings[key])
     if subnet_ids := settings.get("VPCZoneIdentifier"):
@@ -173,3 +180,22 @@ def update_target_groups(call: HandlerCall, old_properties: Properties) -> None:
         autoscaling.detach_load_balancer_target_groups(AutoScalingGroupName=call.physical_id, TargetGroupARNs=detached)
     if attached := [arn for arn in new_arns if arn not in old_arns]:
         autoscaling.attach_load_balancer_target_groups(AutoScalingGroupName=call.physical_id, TargetGroupARNs=attached)
+
+
+def update_notifications(call: HandlerCall, group_name: str, old_properties: Properties) -> None:
+    """Have messages about a group sent to its topics, and no longer to those that only its old properties have."""
+    autoscaling = client("autoscaling", call.region)
+    old_types, new_types = (
+        {
+            topic: each["NotificationTypes"]
+            for each in source.get(NOTIFICATIONS_KEY, [])
+            for topic in ([each["TopicARN"]] if isinstance(each["TopicARN"], str) else each["TopicARN"])
+        }
+        for source in (old_properties, call.properties)
+    )
+    for topic in old_types.keys() - new_types.keys():
+        autoscaling.delete_notification_configuration(AutoScalingGroupName=group_name, TopicARN=topic)
+    for topic, types in new_types.items():
+        autoscaling.put_notification_configuration(
+            AutoScalingGroupName=group_name, TopicARN=topic, NotificationTypes=types
+        )

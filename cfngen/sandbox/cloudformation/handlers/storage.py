@@ -20,6 +20,10 @@ from cfngen.sandbox.services.modelled_parameters import within
 from cfngen.sandbox.services.policy_documents import partition
 
 MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
+ENCRYPTION_RULE_KEYS = """
+    BucketKeyEnabled=true ServerSideEncryptionByDefault.KMSMasterKeyID
+    ServerSideEncryptionByDefault.SSEAlgorithm=AES256 ServerSideEncryptionByDefault.SSEAlgorithm=aws:kms
+"""
 LIFECYCLE_RULE_KEYS = """
     Id Status Prefix ExpirationInDays ExpiredObjectDeleteMarker NoncurrentVersionExpiration.NoncurrentDays
     AbortIncompleteMultipartUpload
@@ -30,7 +34,8 @@ class Bucket(Handler):
     """A bucket with a generated name; as in S3, deleting it fails if it is not empty."""
 
     supported_properties = frozenset({
-        "BucketEncryption.ServerSideEncryptionConfiguration.ServerSideEncryptionByDefault.SSEAlgorithm=AES256",
+        *within("BucketEncryption.ServerSideEncryptionConfiguration", ENCRYPTION_RULE_KEYS).split(),
+        "LoggingConfiguration",
         *within("LifecycleConfiguration.Rules", LIFECYCLE_RULE_KEYS).split(),
         "OwnershipControls.Rules.ObjectOwnership=BucketOwnerEnforced", "PublicAccessBlockConfiguration", "Tags",
         "VersioningConfiguration.Status=Enabled",
@@ -97,7 +102,10 @@ def _apply_settings(call: HandlerCall, bucket_name: str, changed_keys: set[str])
     if "BucketEncryption" in changed_keys:
         template_rules = properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
         encryption_rules = [
-            {"ApplyServerSideEncryptionByDefault": rule.get("ServerSideEncryptionByDefault", {})}
+            {
+                "ApplyServerSideEncryptionByDefault": rule.get("ServerSideEncryptionByDefault", {}),
+                "BucketKeyEnabled": rule.get("BucketKeyEnabled", False),
+            }
             for rule in template_rules
         ]
         s3.put_bucket_encryption(Bucket=bucket_name, ServerSideEncryptionConfiguration={"Rules": encryption_rules})
@@ -112,6 +120,9 @@ def _apply_settings(call: HandlerCall, bucket_name: str, changed_keys: set[str])
             s3.put_bucket_lifecycle_configuration(Bucket=bucket_name, LifecycleConfiguration={"Rules": lifecycle_rules})
         else:
             s3.delete_bucket_lifecycle(Bucket=bucket_name)
+    if "LoggingConfiguration" in changed_keys:
+        status = _to_s3_logging_status(properties.get("LoggingConfiguration"))
+        s3.put_bucket_logging(Bucket=bucket_name, BucketLoggingStatus=status)
     if "OwnershipControls" in changed_keys and "OwnershipControls" in properties:
         s3.put_bucket_ownership_controls(
             Bucket=bucket_name, OwnershipControls={"Rules": properties["OwnershipControls"]["Rules"]}
@@ -122,6 +133,17 @@ def _apply_settings(call: HandlerCall, bucket_name: str, changed_keys: set[str])
         )
     if "Tags" in changed_keys and properties.get("Tags"):
         s3.put_bucket_tagging(Bucket=bucket_name, Tagging={"TagSet": properties["Tags"]})
+
+
+def _to_s3_logging_status(template_logging: Properties | None) -> JsonDict:
+    """Return where access logs go; empty, which turns them off, if the template no longer says so."""
+    if not template_logging:
+        return {}
+    destination = {
+        "TargetBucket": template_logging["DestinationBucketName"],
+        "TargetPrefix": template_logging.get("LogFilePrefix", ""),
+    }
+    return {"LoggingEnabled": destination}
 
 
 def _to_s3_lifecycle_rule(template_rule: Properties) -> JsonDict:

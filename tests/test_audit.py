@@ -1,0 +1,116 @@
+"""The numbers of `make audit` that need no checker, and what the templates acknowledge to checkers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfngen.cluster.load import load, parse
+from cfngen.templates import generate
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / ".ci" / "audit"))
+
+import run  # noqa: E402
+from counts import counts  # noqa: E402
+
+BASELINE = json.loads(run.BASELINE.read_text())
+
+
+def test_no_number_is_worse_than_before() -> None:
+    numbers = {cluster: counts(resources) for cluster, resources in run.standalone_resources().items()}
+    assert run.worsened(numbers, BASELINE) == []
+    assert run.worsened({"default": {"rules open to the world": 1}}, BASELINE) != []
+
+
+def test_the_page_has_the_numbers() -> None:
+    assert run.START + run.table(BASELINE) + run.END in run.PAGE.read_text()
+
+
+def resources(**file: Any) -> dict[str, Any]:
+    return dict(generate(parse(file))[-1].body["Resources"])
+
+
+def acknowledged(resource: dict[str, Any]) -> dict[str, str]:
+    """The reasons in the metadata of a resource, by rule or, of policies with wildcards, by finding."""
+    metadata = resource.get("Metadata", {})
+    of_nag = metadata.get("cdk_nag", {}).get("rules_to_suppress", [])
+    return {
+        **{each["id"]: each["comment"] for each in metadata.get("checkov", {}).get("skip", [])},
+        **{finding: each["reason"] for each in of_nag for finding in each.get("applies_to", [each["id"]])},
+    }
+
+
+def wildcards(resource: dict[str, Any]) -> list[str]:
+    """What cdk-nag finds in the policies of a role, where no reference has variables."""
+    documents = [policy["PolicyDocument"] for policy in resource["Properties"].get("Policies", [])]
+    documents += [resource["Properties"]["PolicyDocument"]] if resource["Type"] == "AWS::IAM::ManagedPolicy" else []
+    texts = [
+        arn if isinstance(arn, str) else arn["Fn::Sub"]
+        for document in documents
+        for statement in document["Statement"]
+        for arn in statement["Resource"]
+        if arn == "*" or "Fn::Sub" in arn
+    ]
+    return [f"Resource::{text}".replace("${", "<").replace("}", ">") for text in texts if "*" in text]
+
+
+@pytest.mark.parametrize("example", ["production", "fully-private", "hardened"])
+def test_every_wildcard_of_a_role_that_is_made_has_a_reason(example: str) -> None:
+    for document in generate(load(ROOT / "examples" / f"{example}.yaml", environ={}).cluster):
+        for logical_id, resource in document.body["Resources"].items():
+            if resource["Type"] in ("AWS::IAM::Role", "AWS::IAM::ManagedPolicy"):
+                assert set(wildcards(resource)) <= acknowledged(resource).keys(), (document.name, logical_id)
+
+
+def test_a_wildcard_of_the_cluster_file_is_not_acknowledged() -> None:
+    """Not even where a statement of cfngen's has the same one."""
+    statement = {"actions": ["ecr:PutImage"], "resources": ["arn:aws:ecr:*:*:repository/*", "*"]}
+    group = {"name": "a", "minSize": 1, "maxSize": 1, "policyStatements": [statement]}
+    role = resources(nodeGroups=[group, {**group, "name": "b", "policyStatements": []}])
+    own = {name: acknowledged(each) for name, each in role.items() if each["Type"] == "AWS::IAM::Role"}
+    with_statement = [found for found in own.values() if "Resource::*" not in found]
+    assert len(with_statement) == 1
+    assert "Resource::*" in own["MasterRole"]
+
+
+def test_what_was_decided_stands_where_a_checker_would_find_something() -> None:
+    made = resources(controlPlane={"count": 3}, serviceAccountIssuer={})
+    assert "TLS listeners only" in acknowledged(made["ApiLoadBalancer"])["CKV_AWS_91"]
+    assert (
+        "termination protection" in acknowledged(made["ApiLoadBalancer"])["NIST.800.53.R5-ELBDeletionProtectionEnabled"]
+    )
+    assert "CKV_AWS_174" in acknowledged(made["IssuerDistribution"])
+    assert "CKV_AWS_21" in acknowledged(made["IssuerBucket"])
+    assert "CKV_AWS_21" not in acknowledged(made["BackupBucket"])
+    assert acknowledged(made["NodeFromNodes"])
+    rules = [each for each in made.values() if each["Type"] == "AWS::EC2::SecurityGroupIngress"]
+    assert {str(each["Properties"]["IpProtocol"]) for each in rules if acknowledged(each)} == {"-1"}
+
+
+def test_access_logs_notifications_and_the_key_are_where_they_were_asked_for() -> None:
+    key = "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    topic = "arn:aws:sns:us-west-2:123456789012:scaling"
+    made = resources(
+        etcd={"backups": {"kmsKey": key}},
+        logging={"bucket": "example-logs"},
+        notifications={"topic": topic},
+        serviceAccountIssuer={},
+    )
+    logs = {name: made[name]["Properties"]["LoggingConfiguration"] for name in ("BackupBucket", "IssuerBucket")}
+    assert {name: (log["DestinationBucketName"], log["LogFilePrefix"]) for name, log in logs.items()} == {
+        "BackupBucket": ("example-logs", "kubernetes/etcd-backups/"),
+        "IssuerBucket": ("example-logs", "kubernetes/issuer/"),
+    }
+    [rule] = made["BackupBucket"]["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert rule["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key}
+    groups = [each for each in made.values() if each["Type"] == "AWS::AutoScaling::AutoScalingGroup"]
+    topics = [group["Properties"]["NotificationConfigurations"][0]["TopicARN"] for group in groups]
+    assert topics == [[topic]] * 2
+    statements = made["MasterRole"]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"]
+    [of_key] = [statement for statement in statements if statement["Sid"] == "BackupsKey"]
+    assert of_key["Resource"] == [key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
@@ -61,15 +62,23 @@ def resolved(value: Any, scope: Scope, values: Mapping[str, str | list[str]]) ->
         separator, parts = value["Fn::Join"]
         return separator.join(parts)
     if value.keys() == {"Fn::Sub"}:
-        text, own = value["Fn::Sub"] if isinstance(value["Fn::Sub"], list) else (value["Fn::Sub"], {})
-        if own == {"Names": {"Ref": "NodeStackNames"}}:
-            return scope.node_stack_arns
-        names = {name: resolved(each, scope, values) for name, each in own.items()}
-        # The bucket of the issuer has one of several patterns.
-        lists = [each if isinstance(each, list) else [each] for each in names.values()]
-        texts = [scope.substitute(text, **dict(zip(names, each, strict=True))) for each in product(*lists)]
-        return texts if len(texts) > 1 else texts[0]
+        return substituted(value["Fn::Sub"], scope, values)
     return {key: resolved(each, scope, values) for key, each in value.items()}
+
+
+def substituted(text: str, scope: Scope, values: Mapping[str, str | list[str]]) -> str | list[str]:
+    """A text of `Fn::Sub` with the printed values: several texts if the value of a name in it is one of several."""
+    if "${NodeStackNames}" in text:
+        return scope.node_stack_arns
+    names = [name for name in re.findall(r"\$\{([\w:]+)\}", text) if name in values]
+    lists = [value if isinstance(value, list) else [value] for value in (values[name] for name in names)]
+    texts = []
+    for each in product(*lists):
+        replaced = text
+        for name, value in zip(names, each, strict=True):
+            replaced = replaced.replace(f"${{{name}}}", value)
+        texts.append(scope.substitute(replaced))
+    return texts if len(texts) > 1 else texts[0]
 
 
 def made_statements(bodies: list[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -69,7 +69,7 @@ lint: development  ## Check style, types and the import contract, and that outpu
 	@$(python) .ci/lock --age
 
 audit: development  ## Count what reviewers look for in templates, and run checkov, cloudformation-validate and cdk-nag (ARGS=--write)
-	@$(python) .ci/audit/run.py $(ARGS)
+	@$(python) .ci/audit/audit.py $(ARGS)
 
 pythons: development  ## Compare what every supported Python of this machine generates, and the boot program under the oldest
 	@sh .ci/compatibility pythons

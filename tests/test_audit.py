@@ -15,20 +15,20 @@ from cfngen.templates import generate
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / ".ci" / "audit"))
 
-import run  # noqa: E402
+import audit  # noqa: E402
 from counts import counts  # noqa: E402
 
-BASELINE = json.loads(run.BASELINE.read_text())
+BASELINE = json.loads(audit.BASELINE.read_text())
 
 
 def test_no_number_is_worse_than_before() -> None:
-    numbers = {cluster: counts(resources) for cluster, resources in run.standalone_resources().items()}
-    assert run.worsened(numbers, BASELINE) == []
-    assert run.worsened({"default": {"rules open to the world": 1}}, BASELINE) != []
+    numbers = {cluster: counts(resources) for cluster, resources in audit.standalone_resources().items()}
+    assert audit.worsened(numbers, BASELINE) == []
+    assert audit.worsened({"default": {"rules open to the world": 1}}, BASELINE) != []
 
 
 def test_the_page_has_the_numbers() -> None:
-    assert run.START + run.table(BASELINE) + run.END in run.PAGE.read_text()
+    assert audit.START + audit.table(BASELINE) + audit.END in audit.PAGE.read_text()
 
 
 def resources(**file: Any) -> dict[str, Any]:
@@ -111,6 +111,5 @@ def test_access_logs_notifications_and_the_key_are_where_they_were_asked_for() -
     groups = [each for each in made.values() if each["Type"] == "AWS::AutoScaling::AutoScalingGroup"]
     topics = [group["Properties"]["NotificationConfigurations"][0]["TopicARN"] for group in groups]
     assert topics == [[topic]] * 2
-    statements = made["MasterRole"]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"]
-    [of_key] = [statement for statement in statements if statement["Sid"] == "BackupsKey"]
+    [of_key] = made["BackupsKeyPolicy"]["Properties"]["PolicyDocument"]["Statement"]
     assert of_key["Resource"] == [key]

@@ -26,6 +26,7 @@ MAKERS = {
     "lint/linter.py": "templates, in a folder for its owner alone",
     "lint/process.py": "a folder for its owner alone",
     "output/write.py": "templates, which hold nothing secret",
+    "permissions/explanations.py": "a page of docs",
     "sandbox/kubernetes/api.py": "by `NamedTemporaryFile`, for its owner alone",
     "sandbox/process/running.py": "the sandbox's log and an empty lock file, for their owner alone",
     "userdata/pack.py": "in user data, after `umask`",

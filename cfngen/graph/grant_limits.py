@@ -159,9 +159,9 @@ def _place(templates: ClusterTemplates, statement: Mapping[str, object], service
     types = [match[1] for name in names if service != "s3" and (match := _WHOLE_TYPE.fullmatch(name))]
     single = [name.removesuffix("/*") for name in names if service == "s3" or not _WHOLE_TYPE.fullmatch(name)]
     shown = [_shown(templates, name) for name in single]
-    if any(name.startswith(_OWN_STACK) for name in shown):
-        has_nested = any(name.startswith(f"{_OWN_STACK}-") for name in shown)
-        shown = ["its own stacks" if has_nested else "its own stack"]
+    own_stacks = [name for name in shown if name.startswith(_OWN_STACK)]
+    if own_stacks:
+        shown = ["its own stacks" if len(own_stacks) > 1 else "its own stack"]
         shown += [_shown(templates, name) for name in single if not name.startswith(_OWN_STACK)]
     # What conditions limit is not told by type as well.
     if types and not has_conditions:

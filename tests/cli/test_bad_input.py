@@ -199,11 +199,12 @@ FILE_OPTIONS = {
     "--parameter-file": ("plan", "--defaults", "--parameter-file", "FILE"),
     "--prices": ("plan", "--sandbox", "--defaults", "--prices", "FILE"),
     "rehearse --offline-report": ("rehearse", "--offline-report", "FILE"),
+    "permissions --diff": ("permissions", "--defaults", "--diff", "FILE"),
     "templates --output-dir": ("templates", "--defaults", "-d", "."),
 }
 """A command line for each option that names a file which is read and understood."""
 WRITTEN_FILES = {
-    "init file", "graph --output-file", "userdata --unpack", "plan --graph", "rehearse --report",
+    "init file", "kind directory", "graph --output-file", "userdata --unpack", "plan --graph", "rehearse --report",
 }  # fmt: skip
 """Options that name files which are written, and not read before."""
 ELSEWHERE = {"kubeconfig --file", "delete --authorities-file"}

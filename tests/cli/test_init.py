@@ -292,7 +292,7 @@ def test_an_example_without_subnets_takes_any_number_of_zones(typing, directory)
 
 def test_a_wrong_answer_is_explained_and_asked_for_again(typing, directory):
     refused = {
-        "9": "enter a number from 1 to 8, or a name",
+        "10": "enter a number from 1 to 9, or a name",
         "Blue": "name: 'Blue' is not a cluster name",
         "mars": "region: 'mars' is not an AWS region such as us-west-2",
         "us-east-1a": "network.subnets: the example has 2 subnets; name a zone for each",

@@ -15,6 +15,7 @@ from cfngen.cli.render.durations import format_duration
 # Commands without --output: what they print is for one reader only.
 ONE_FORM = {
     "init": "asks, and writes a file",
+    "kind": "writes files, which README.md among them describes",
     "schema": "prints JSON",
     "completion": "prints a script for a shell",
     "sandbox env": "prints lines for a shell",

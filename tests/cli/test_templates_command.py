@@ -71,7 +71,7 @@ def test_a_second_run_writes_nothing(cfngen, written):
 
 @pytest.mark.usefixtures("nothing_found")
 def test_the_size_of_user_data_is_told_when_it_comes_near_the_limit(cfngen):
-    incompressible = base64.b64encode(random.Random(1).randbytes(4700)).decode()
+    incompressible = base64.b64encode(random.Random(1).randbytes(4500)).decode()
     ran = cfngen("templates", "--set", f"nodeGroups=[{{preBootCommands: [{incompressible}]}}]")
     assert ran.code == 0
     assert re.findall(r"UserData of (\S+) +1[45],\d{3} of 16,384 bytes", ran.out) == ["nodes-nodes"]

@@ -31,7 +31,19 @@ OPERATING = ("check network", "etcd list", "etcd backup", "etcd restore", "repla
 LEFT_OUT = {
     **NOT_FOLLOWED,
     **dict.fromkeys(
-        ("init", "templates", "lint", "graph", "userdata", "config", "schema", "permissions", "completion", "version"),
+        (
+            "init",
+            "templates",
+            "lint",
+            "graph",
+            "userdata",
+            "config",
+            "schema",
+            "permissions",
+            "kind",
+            "completion",
+            "version",
+        ),
         "asks no account; it is run where it is advised",
     ),
 }

@@ -138,9 +138,9 @@ def test_nodes_signal_no_conditions_of_masters_where_these_are_in_the_root(templ
         return next(each["Resource"] for each in statements if each["Sid"] == "OwnStack")
 
     [shared] = own_stacks("iam", "NodeRole")
-    assert shared["Fn::Sub"][0].endswith(":stack/${Names}/*")
+    assert shared["Fn::Sub"].endswith(":stack/${NodeStackNames}/*")
     passed = generated["cluster"]["Resources"]["IamStack"]["Properties"]["Parameters"]
-    assert passed[shared["Fn::Sub"][1]["Names"]["Ref"]] == {"Fn::Sub": "${AWS::StackName}-NodeGroup*Stack-*"}
+    assert passed["NodeStackNames"] == {"Fn::Sub": "${AWS::StackName}-NodeGroup*Stack-*"}
     # A role that is a group's own signals that group's stack.
     assert own_stacks("nodes-batch", "NodeGroupBatchRole") == [{"Ref": "AWS::StackId"}]
     assert "NodeStackNames" not in generated["standalone"]["Parameters"]

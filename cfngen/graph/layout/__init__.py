@@ -11,7 +11,7 @@ two edges share a track and each label has a place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cfngen.graph.changes import COLOURS, change_of
@@ -135,8 +135,19 @@ def _routed(edges: Sequence[Edge], order: Sequence[int], nodes: dict[str, Node],
         route = router.route(number, edges[number])
         label = labels.place(number, route)
         lines[number] = _line(grid, route, label)
-        faults += (not lines[number].clear) + _is_unlabelled(lines[number])
+        faults += (not lines[number].clear) + _is_unlabelled(lines[number]) + _is_over_side(label, nodes.values())
     return faults, lines
+
+
+def _is_over_side(label: Label | None, nodes: Iterable[Node]) -> bool:
+    """Return whether a label lies over the left or the right side of all that is within what holds all others."""
+    outermost = [node for node in nodes if node.box.parent is None and node.children]
+    if label is None or not outermost:
+        return False
+    left, top, width, _ = label.area
+    sides = (min(node.x for node in outermost), max(node.x + node.width for node in outermost))
+    is_beside = top > min(node.y for node in outermost) * TRACK
+    return is_beside and any(left < side * TRACK < left + width for side in sides)
 
 
 def _is_unlabelled(line: Line) -> bool:

@@ -84,6 +84,7 @@ HARMLESS_DEFAULTS = {
     "controlPlane.count": f"{_CONSTANT}, and masters can be added",
     "controlPlane.volume.kmsKey": f"{_CONSTANT}: the account's key, so volumes are always encrypted",
     "iam.addonRoles": "an existing cluster can change it",
+    "iam.path": _CONSTANT,
     "kubernetesVersion": "the newest version, which only gets newer",
     "network.dnsDomain": _CONSTANT,
     "network.dnsServiceIp": "an address of network.serviceCidr; every address serves as well",

@@ -200,17 +200,17 @@ def test_a_refusal_of_the_server_is_quoted(where, endpoint, monkeypatch):
 
 def test_the_private_key_never_lies_readable_on_the_disk(where, endpoint, monkeypatch, tmp_path):
     written = []
-    original = api_connection.Path.write_bytes
+    original = api_connection.create_private_file
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(
-        api_connection.Path, "write_bytes", lambda self, data: written.append(data) or original(self, data)
+        api_connection, "create_private_file", lambda path, text: written.append(text) or original(path, text)
     )
     with reading(where, endpoint) as api:
         assert list(tmp_path.iterdir()) == []
         assert api.nodes()
     [text] = written
-    assert b"ENCRYPTED PRIVATE KEY" in text
-    assert b"BEGIN PRIVATE KEY" not in text
+    assert "ENCRYPTED PRIVATE KEY" in text
+    assert "BEGIN PRIVATE KEY" not in text
 
 
 def test_nobody_at_the_address_says_what_to_check(where, endpoint):

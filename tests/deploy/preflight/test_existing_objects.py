@@ -70,6 +70,7 @@ NOTHING_IN_AWS = (
     field_types.Fraction,
     field_types.GroupName,
     field_types.IamAction,
+    field_types.IamPath,  # made with the roles below it
     field_types.IamResource,  # of the operator's choice; it may not exist yet
     field_types.HostName,
     field_types.HttpUrl,

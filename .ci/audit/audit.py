@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Audits the templates of four clusters, and fails if a number is worse than in baseline.json: `make audit`.
 
-    run.py            count, and have checkov, cloudformation-validate and cdk-nag check the standalone templates
-    run.py --write    write the numbers into baseline.json, and the table of docs/operate/audit.md anew
+    audit.py            count, and have checkov, cloudformation-validate and cdk-nag check the standalone templates
+    audit.py --write    write the numbers into baseline.json, and the table of docs/operate/audit.md anew
 
 checkov and cloudformation-validate are installed into build/audit by requirements.txt; cdk-nag by package-lock.json,
 where Node is. Where it is not, cdk-nag is skipped, and the output says so.

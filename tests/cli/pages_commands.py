@@ -321,6 +321,10 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("", "cfngen plan --graph plan.html"): Typed(code=4),
         ("", "cfngen plan --sandbox"): Typed(code=4),
     },
+    "cfngen permissions --help": {
+        ("", "cfngen permissions --diff prod.yaml"): Typed(code=5),
+        ("", "cfngen permissions --diff-deployed --profile prod"): Typed(before=deployed),
+    },
     "cfngen watch --help": {("", "cfngen watch --stack-name prod --output json"): Typed(before=deployed_as_prod)},
     "cfngen kubeconfig --help": {
         ("", "cfngen kubeconfig --internal --context prod-internal"): Typed(before=internal_endpoint),
@@ -567,6 +571,7 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
     },
     "docs/operate/operations.md": {"cfngen check network": _CHECK},
     "docs/operate/security.md": {"cfngen plan": COMMANDS_PAGE, "cfngen status": COMMANDS_PAGE},
+    "docs/operate/audit.md": {"cfngen plan": COMMANDS_PAGE},
     "docs/start/coming-from.md": {
         "cfngen init": "README.md",
         "cfngen plan": COMMANDS_PAGE,
@@ -595,6 +600,7 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "drills": "this test is one of them",
     "soak": "takes as long as one likes, and is for finding what no test knows",
     "bench": "measures, and asserts nothing",
+    "audit": "installs packages and checkers; what it counts is in tests/test_audit.py",
     "matrix": "generates thousands of templates",
     "mutants": "runs tests for half an hour; its parts are tested in tests/mutants",
     "docs": "writes files of the project",

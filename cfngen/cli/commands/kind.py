@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     short_help="Write what makes a like cluster on your machine, with kind.",
     epilog=examples_epilog(
         "cfngen kind local/",
-        "cfngen kind local/ -f production.yaml",
+        "cfngen kind local/ -f prod.yaml",
         "sh local/create.sh                                creates it: docker, kind, kubectl, helm and curl are needed",
     ),
 )

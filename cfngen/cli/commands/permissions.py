@@ -79,7 +79,7 @@ AWS.
         "cfngen permissions execution --role-arn arn:aws:iam::123456789012:role/deployer",
         "cfngen permissions master --explain",
         "cfngen permissions --explain --markdown > permissions.md",
-        "cfngen permissions --diff main.yaml",
+        "cfngen permissions --diff prod.yaml",
         "cfngen permissions --diff-deployed --profile prod",
         "cfngen permissions --output json | jq -c '[.name, .characters]'",
     ),

@@ -83,7 +83,7 @@ SINGLE_IDS = frozenset(
         # Permissions
         "AddonsPolicy", "BackupsKeyPolicy", "MasterExistingRoleProfile", "MasterInstanceProfile",
         "MasterInstanceProfileArn", MASTER_POLICY, MASTER_ROLE, "NodeExistingRoleProfile", "NodeInstanceProfile",
-        "NodeInstanceProfileArn", "NodePodAddressesPolicy", "NodeRole", "PodAddressesPolicy",
+        "NodeInstanceProfileArn", "NodePodAddressesPolicy", "NodeRole", "NodeStackNames", "PodAddressesPolicy",
         # Secrets and backups
         "BackupBucket", "BackupBucketName", "BackupBucketPolicy", "CaSecret", "CaSecretArn", "JoinSecret",
         "JoinSecretArn", "KeyName", "SecretsKey", "SecretsKeyArn", "SshKeyPair",

@@ -49,6 +49,7 @@ _VOLUME = """
 _LAUNCH = f"""
     ImageId InstanceType KeyName UserData IamInstanceProfile
     {within("TagSpecifications", "ResourceType=instance ResourceType=network-interface ResourceType=volume Tags")}
+    CapacityReservationSpecification.CapacityReservationPreference=open
     CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId
     BlockDeviceMappings.DeviceName {within("BlockDeviceMappings.Ebs", f"DeleteOnTermination VolumeSize {_VOLUME}")}
     {within("InstanceMarketOptions", "MarketType=spot SpotOptions.MaxPrice SpotOptions.SpotInstanceType=one-time")}

@@ -49,7 +49,8 @@ def backed_up(operator: Operator) -> list[str]:
         for bucket in s3.list_buckets()["Buckets"]:
             if "backupbucket" in bucket["Name"] and bucket["Name"] not in names:
                 names.append(bucket["Name"])
-                s3.put_object(Bucket=bucket["Name"], Key="one/etcd/hourly/2026-01-01T000000Z.db", Body=b"etcd")
+                key = "one/etcd/hourly/2026-01-01T000000Z.db"
+                s3.put_object(Bucket=bucket["Name"], Key=key, Body=b"etcd", IfNoneMatch="*")
 
     operator.cloud.engine.clock.schedule(60, put)
     return names

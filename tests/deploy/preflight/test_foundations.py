@@ -176,6 +176,8 @@ FREE: Mapping[str, Any] = {
     "controlPlane.volume.size": 40, "controlPlane.volume.type": "gp2", "controlPlane.volume.iops": 4000,
     "controlPlane.volume.throughput": 200, "etcd.backups.enabled": False, "etcd.backups.interval": 30,
     "etcd.backups.hourlyDays": 2, "etcd.backups.dailyDays": 9, "etcd.backups.bucket": "own-bucket",
+    "etcd.backups.kmsKey": KEY, "logging.bucket": "access-logs",
+    "notifications.topic": "arn:aws:sns:us-west-2:123456789012:scaling",
     "iam.permissionsBoundary": POLICY, "assets.mirror": "https://m.example.com", "tags": {"team": "x"},
     **{f"controlPlane.{key}": value for key, value in INSTANCES.items()},
     **{f"nodeGroups.{key}": value for key, value in INSTANCES.items()},

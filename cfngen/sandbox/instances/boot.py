@@ -35,6 +35,7 @@ from cfngen.sandbox.instances.user_data import ProgramError, substitute, with_se
 
 CLOUD_INIT_SECONDS = 11.0  # seconds from the kernel to the boot program
 INJECTED_FAULT_SECONDS = 5.0  # how long a step with an injected fault runs before it fails
+FORMER_TITLES = {"serving certificates": "approval"}  # of steps, in the user data of earlier versions
 SIGNAL_RETRY_SECONDS = 10.0  # between two signals to a wait condition that does not exist yet
 # Seconds to retry a signal until its wait condition exists, by status; and the errors that say it may still come.
 SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
@@ -63,8 +64,9 @@ class BootProgram:
 
     def _emulated_step(self, title: str) -> Callable[[], StepRun]:
         """Return the emulation of the step with this title; older boot programs name its function otherwise."""
-        if title in SECONDS:
-            return functools.partial(self._run_routine_step, title)
+        present_title = FORMER_TITLES.get(title, title)
+        if present_title in SECONDS:
+            return functools.partial(self._run_routine_step, present_title)
         return {
             "GPU": self._node.prepare_gpu,
             "first pod": self._node.run_first_pod,

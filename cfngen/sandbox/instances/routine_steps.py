@@ -75,7 +75,6 @@ SECONDS: Mapping[str, float] = {
     "pre-pulled images": 0.2,
     "names": 0.1,
     "approval": 0.2,
-    "serving certificates": 0.2,  # what earlier versions called it
     "backups": 0.4,
     "addresses": 0.2,
     "post-boot commands": 1.0,

@@ -54,5 +54,5 @@ def boundary_statements(role_statements: Iterable[Statement]) -> list[Statement]
 
 
 def _abbreviated(action: str) -> str:
-    beginning = next((each for each in _ABBREVIATED if action.startswith(each)), "")
+    beginning = next((prefix for prefix in _ABBREVIATED if action.startswith(prefix)), "")
     return f"{beginning}*" if beginning else action

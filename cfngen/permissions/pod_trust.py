@@ -7,7 +7,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import aws_partition
 from cfngen.permissions.grants import Policy
 from cfngen.permissions.service_accounts import grantee_name
-from cfngen.permissions.statements import policy_size
+from cfngen.permissions.statements import PolicyDocument, policy_size
 from cfngen.permissions.trust import service_account_trust
 
 ISSUER_NOTE = "ISSUER stands for the stack's output ServiceAccountIssuer"
@@ -34,12 +34,17 @@ def pod_trust_policy(cluster: Cluster, name: str, account: str) -> Policy | None
         document = service_account_trust(service_account, provider=provider, issuer=issuer)
         note = "" if url else f"; {ISSUER_NOTE}"
         pods = f"pods of the service account {service_account.name} in {service_account.namespace}"
-        return Policy(
-            name=f"{grantee}-trust",
-            grantee=grantee,
-            purpose=f"the trust policy of the role of {pods}{note}",
-            managed_policies=(),
-            characters=policy_size(document),
-            document=document,
-        )
+        return printed_trust_policy(grantee, f"the trust policy of the role of {pods}{note}", document)
     return None
+
+
+def printed_trust_policy(grantee: str, purpose: str, document: PolicyDocument) -> Policy:
+    """Return the trust policy of a grantee's role as a policy to print."""
+    return Policy(
+        name=f"{grantee}-trust",
+        grantee=grantee,
+        purpose=purpose,
+        managed_policies=(),
+        characters=policy_size(document),
+        document=document,
+    )

@@ -21,7 +21,7 @@ def statements_by_role(templates: Iterable[Mapping[str, Any]]) -> dict[str, list
             if resource["Type"] == "AWS::IAM::Role":
                 policies = resource["Properties"].get("Policies", [])
                 documents = [policy["PolicyDocument"] for policy in policies]
-                statements[logical_id] = [each for document in documents for each in document["Statement"]]
+                statements[logical_id] = [statement for document in documents for statement in document["Statement"]]
         for resource in resources.values():
             if resource["Type"] == "AWS::IAM::ManagedPolicy":
                 for role in resource["Properties"]["Roles"]:

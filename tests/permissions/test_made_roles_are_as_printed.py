@@ -18,6 +18,7 @@ from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_accounts import grantee_name, made_roles
 from cfngen.permissions.statements import policy_document
 from cfngen.templates import iam
+from cfngen.templates.role_statements import statements_by_role
 
 ACCOUNT = "123456789012"
 CASE_NAMES = sorted(path.parent.name for path in CASES.glob("*/cluster.yaml"))
@@ -81,20 +82,13 @@ def substituted(text: str, scope: Scope, values: Mapping[str, str | list[str]]) 
     return texts if len(texts) > 1 else texts[0]
 
 
-def made_statements(bodies: list[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def made_statements(bodies: list[Mapping[str, Any]]) -> Mapping[str, list[Any]]:
     """The statements of each role of templates, by logical id: of its own policy, then of its managed ones."""
-    by_role: dict[str, list[Any]] = {}
-    resources = {name: resource for body in bodies for name, resource in body["Resources"].items()}
-    for name, resource in resources.items():
-        if resource["Type"] == "AWS::IAM::Role":
-            policies = resource["Properties"].get("Policies", [])
-            by_role[name] = [each for policy in policies for each in policy["PolicyDocument"]["Statement"]]
-    for name, resource in resources.items():
-        # Those that keep statements for the time of an update repeat what the role's own policy has.
-        if resource["Type"] == "AWS::IAM::ManagedPolicy" and name != "CloudControllerPolicy":
-            for role in resource["Properties"]["Roles"]:
-                by_role[role["Ref"]] += resource["Properties"]["PolicyDocument"]["Statement"]
-    return by_role
+    # The policy that keeps statements for the time of an update repeats what the role's own policy has.
+    return statements_by_role(
+        {"Resources": {name: each for name, each in body["Resources"].items() if name != "CloudControllerPolicy"}}
+        for body in bodies
+    )
 
 
 def roles_of_grants(cluster: Cluster, scope: Scope) -> dict[str, str]:

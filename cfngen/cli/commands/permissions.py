@@ -302,9 +302,7 @@ def _trust_policy(cluster: Cluster, all_grants: Sequence[Grant], name: str | Non
     Raises:
         click.UsageError: the name selects no role of instances or pods.
     """
-    from cfngen.permissions.grants import Policy
-    from cfngen.permissions.pod_trust import ISSUER_NOTE, pod_trust_policy
-    from cfngen.permissions.statements import policy_size
+    from cfngen.permissions.pod_trust import ISSUER_NOTE, pod_trust_policy, printed_trust_policy
     from cfngen.permissions.trust import trust_policy
 
     if name and (of_pods := pod_trust_policy(cluster, name, account)):
@@ -317,14 +315,7 @@ def _trust_policy(cluster: Cluster, all_grants: Sequence[Grant], name: str | Non
         names = "master, nodes-<group>, or pod-<namespace>-<name>"
         raise click.UsageError(f"--trust-policy needs the NAME of a role of instances or pods: {names}.")
     document = trust_policy(cluster.region)
-    return Policy(
-        name=f"{grantee}-trust",
-        grantee=grantee,
-        purpose=f"the trust policy: {policies[0].purpose}",
-        managed_policies=(),
-        characters=policy_size(document),
-        document=document,
-    )
+    return printed_trust_policy(grantee, f"the trust policy: {policies[0].purpose}", document)
 
 
 def _selected_grants(all_grants: Sequence[Grant], name: str | None) -> list[Grant]:

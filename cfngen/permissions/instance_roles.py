@@ -182,8 +182,7 @@ def backup_key_statements(cluster: Cluster, references: References) -> list[Stat
     The encryption context is the ARN of the object or, with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost
     of SSE-KMS", Amazon S3 User Guide).
     """
-    backups = cluster.etcd.backups
-    if not backups.enabled or not (backups.bucket or backups.kms_key):
+    if not cluster.etcd.backups.may_need_key:
         return []
     only_this_bucket: Condition = {
         "StringEquals": via_service(cluster, references, "s3"),
@@ -198,7 +197,7 @@ def backup_key_statements(cluster: Cluster, references: References) -> list[Stat
         allow(
             sid="BackupsKey",
             actions="kms:Decrypt kms:GenerateDataKey",
-            resources=[backups.kms_key or arn(references, "kms", "key/*")],
+            resources=[cluster.etcd.backups.kms_key or arn(references, "kms", "key/*")],
             condition=only_this_bucket,
         )
     ]

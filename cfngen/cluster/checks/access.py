@@ -134,6 +134,9 @@ def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
             if instances.policy_statements:
                 reserved += 1
                 users.append("policyStatements")
+            if cluster.etcd.backups.may_need_key:
+                reserved += 1
+                users.append("the key of etcd's snapshots")
             count += reserved
             reserved_note = f", {reserved} of them reserved for {join_and(users)}"
         yield (*path, "additionalPolicies"), count, reserved_note

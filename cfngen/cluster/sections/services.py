@@ -50,6 +50,11 @@ class Backups(Model):
         """Whether a bucket is created for the snapshots."""
         return self.enabled and self.bucket is None
 
+    @property
+    def may_need_key(self) -> bool:
+        """Whether masters may need a KMS key for snapshots: the user's own bucket may have one, too."""
+        return self.enabled and bool(self.bucket or self.kms_key)
+
 
 class Etcd(Model):
     """The cluster's database, on the masters' data volumes."""

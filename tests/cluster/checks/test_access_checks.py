@@ -62,6 +62,13 @@ def test_how_many_policies_a_role_has(path: str, own: int, kept: str) -> None:
     assert refusals(of(21)) == [f"{key}: the role has 21 managed policies{kept}; IAM allows 20: combine some of them"]
 
 
+@pytest.mark.parametrize("backups", [{"bucket": "snapshots"}, {"kmsKey": "arn:aws:kms:us-west-2:123456789012:key/a1"}])
+def test_the_policy_for_the_key_of_snapshots_counts(backups: dict[str, str]) -> None:
+    file = {**at("controlPlane.additionalPolicies", policies(8)), "etcd": {"backups": backups}}
+    kept = "3 of them reserved for add-ons, the network plug-in and the key of etcd's snapshots"
+    assert [kept in text for text in warned(file)] == [True]
+
+
 PREFIX_LIST = {"id": "pl-01234567", "maxEntries": 1}
 
 

@@ -39,9 +39,11 @@ MAKING = re.compile(
 
 
 def test_who_makes_files_is_known() -> None:
-    sources = {str(path.relative_to(ROOT)): ast.unparse(ast.parse(path.read_text())) for path in ROOT.rglob("*.py")}
-    makers = {name for name, source in sources.items() if MAKING.search(source) and not name.startswith("boot/")}
-    assert makers == set(MAKERS)
+    sources = {str(path.relative_to(ROOT)): path.read_text() for path in ROOT.rglob("*.py")}
+    mentions = {name: source for name, source in sources.items() if MAKING.search(source)}
+    # What is still there without the comments.
+    makers = {name for name, source in mentions.items() if MAKING.search(ast.unparse(ast.parse(source)))}
+    assert {name for name in makers if not name.startswith("boot/")} == set(MAKERS)
 
 
 @pytest.fixture(autouse=True)

@@ -89,13 +89,18 @@ def merge_statements(statements: Sequence[Statement]) -> list[Statement]:
 
 def split_into_documents(statements: Sequence[Statement], limit: int = MANAGED_POLICY_LIMIT) -> list[PolicyDocument]:
     """Distribute statements over as few documents as the limit requires; one that exceeds it alone is divided."""
-    statements_by_document: list[list[Statement]] = [[]]
+    documents = [policy_document([])]
+    size = empty = policy_size(documents[0]) - 1  # each statement brings a comma, but one
     for statement in statements:
         for part in _divide(statement, limit):
-            if policy_size(policy_document([*statements_by_document[-1], part])) > limit:
-                statements_by_document.append([])
-            statements_by_document[-1].append(part)
-    return [policy_document(document_statements) for document_statements in statements_by_document]
+            document = policy_document([part])
+            added = policy_size(document) - empty
+            if documents[-1]["Statement"] and size + added > limit:
+                documents.append(policy_document([]))
+                size = empty
+            size += added
+            documents[-1]["Statement"] += document["Statement"]
+    return documents
 
 
 def _divide(statement: Statement, limit: int) -> Iterator[Statement]:

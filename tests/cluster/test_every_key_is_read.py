@@ -184,20 +184,21 @@ def templates(cluster_file: str) -> list[Any]:
     return [stack.document().body for stack in stacks(cast("Cluster", parsed(cluster_file)))]
 
 
-def policies(cluster: Cluster) -> list[Any]:
+def policies(cluster_file: str) -> list[Any]:
     """The policies that `cfngen permissions` prints."""
+    cluster = cast("Cluster", parsed(cluster_file))
     scope = scope_of(cluster, stack=cluster.name, account="123456789012")
     return [policy.document for grant in grants(cluster, scope) for policy in grant.policies]
 
 
 def makes_the_same(file: File, other: File) -> bool:
     """Whether the same is made of two valid files."""
-    cluster, other_cluster = cast("Cluster", valid(file)), cast("Cluster", valid(other))
-    if policies(cluster) != policies(other_cluster):
-        return False
-    bodies, other_stacks = templates(json.dumps(file)), stacks(other_cluster)
-    return len(bodies) == len(other_stacks) and all(
-        body == stack.document().body for body, stack in zip(bodies, other_stacks, strict=True)
+    before, after = json.dumps(file), json.dumps(other)
+    bodies, stacks_after = templates(before), stacks(cast("Cluster", parsed(after)))
+    return (
+        len(bodies) == len(stacks_after)
+        and all(body == stack.document().body for body, stack in zip(bodies, stacks_after, strict=True))
+        and policies(before) == policies(after)
     )
 
 

@@ -22,15 +22,8 @@ from cfngen.templates import generate
 
 # `scope="module"` below lets all tests of a case run one after the other, so that it is read and parsed once.
 OTHERS = [case for case in CASES if case != "default"]
-# Together these have nearly every type of resource; cfn-lint takes seconds for a case, so the others are drills.
-FIRST = (
-    "default",
-    "add-ons",
-    "capacity-reservations",
-    "existing-vpc-new-subnets",
-    "private-no-way-out",
-    "three-masters",
-)
+# Together these have most types of resources; cfn-lint takes seconds for a case, so the others are drills.
+FIRST = ("default", "add-ons")
 SOME_FIRST = [case if case in FIRST else pytest.param(case, marks=pytest.mark.drill) for case in CASES]
 EXPECTED = FOLDER / "default" / "expected"
 MASKS = {DIGEST: "[0-9a-f]{5,64}", LENGTH: "[0-9]+"}

@@ -1,8 +1,9 @@
-"""Calls of the boot program and of programs of others, and the statements of their roles: neither without the other.
+"""Calls of AWS and the policies of those who make them: neither without the other.
 
-`calls.json` has what each program calls in the releases that cfngen installs, from their sources. For every golden
-cluster, example and a few others, each call that its options can cause is allowed, with all conditions, to the role
-that makes it; and each action of each statement is called.
+`calls.json` has what the boot program and each program of others calls in the releases that cfngen installs, from their
+sources; and of operators, pipelines and CloudFormation a call for each statement. For every golden cluster, example and
+a few others, each call that its options can cause is allowed, with all conditions, to who makes it; and each action of
+each statement of instances and pods is called.
 """
 
 from __future__ import annotations
@@ -12,19 +13,7 @@ from pathlib import Path
 
 import pytest
 from botocore import xform_name
-from called_resources import (
-    CLUSTER,
-    CONTROLLERS,
-    OPTIONS,
-    Caller,
-    callers,
-    calls_of,
-    clusters,
-    is_allowed,
-    resources,
-    rows_of,
-)
-from called_resources import table as calls_table
+from call_table import CONTROLLERS, OPTIONS, Caller, callers, is_allowed, table
 
 from cfngen.permissions.explanations import component_version, explanation_table
 from cfngen.releases import patches_by_minor
@@ -33,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 # Statements that nothing in the table needs, with the reason why they are granted.
 NOT_CALLED: dict[str, str] = {}
 # Of these components cfngen installs no chart, image or package of a version of its own.
-WITHOUT_VERSION = ("boot program", "flow logs")
+WITHOUT_VERSION = ("boot program", "flow logs", "cfngen", "pipeline", "CloudFormation")
 
 
 def roles() -> list[Caller]:
@@ -41,12 +30,12 @@ def roles() -> list[Caller]:
     return [caller for caller in callers() if caller.name.startswith(("master", "nodes-", "pod-", "flow-log"))]
 
 
-def test_every_call_is_allowed_to_the_role_that_makes_it() -> None:
+def test_everybody_may_make_his_calls() -> None:
     refused = [
-        (role.cluster, role.name, call)
-        for role in roles()
-        for _, call in role.calls
-        if not is_allowed(role.statements, call)
+        (caller.cluster, caller.name, call)
+        for caller in callers()
+        for _, call in caller.calls
+        if not is_allowed(caller.statements, call)
     ]
     assert refused == []
 
@@ -63,34 +52,39 @@ def test_nothing_is_granted_that_is_not_called() -> None:
     assert unused == []
 
 
+def test_every_statement_of_those_who_deploy_is_for_a_call() -> None:
+    unused = [
+        (caller.cluster, caller.name, statement["Sid"])
+        for caller in callers()
+        for statement in caller.statements
+        if statement["Effect"] == "Allow" and not statement["Sid"].startswith("ClusterFile")
+        if not any(is_allowed([statement], call) for _, call in caller.calls)
+    ]
+    assert unused == []
+
+
 def test_what_programs_call_only_in_other_circumstances_is_refused() -> None:
-    allowed, left_out = [], []
-    for role in roles():
-        cluster = clusters()[role.cluster]
-        for component, row in rows_of(cluster, role.name, "left out"):
-            # On the masters' role another component may call it.
-            if role.name != "master":
-                left_out.append(component)
-                calls = calls_of(row, cluster, resources(cluster, CLUSTER))
-                allowed += [(role.name, call) for call in calls if is_allowed(role.statements, call)]
-    assert allowed == []
-    assert {*left_out} == CONTROLLERS.keys()
+    # On the masters' role another component may call it.
+    left_out = [(role, *each) for role in roles() if role.name != "master" for each in role.left_out]
+    assert [(role.name, call) for role, _, call in left_out if is_allowed(role.statements, call)] == []
+    assert {component for _, component, _ in left_out} == CONTROLLERS.keys()
 
 
 def test_every_row_is_a_call_of_some_cluster() -> None:
     used = {json.dumps(row) for caller in callers() for row, _ in caller.calls}
-    assert [row for entry in calls_table().values() for row in entry["calls"] if json.dumps(row) not in used] == []
+    assert [row for entry in table().values() for row in entry["calls"] if json.dumps(row) not in used] == []
 
 
 def test_options_are_those_of_rows() -> None:
-    named = {row["when"] for entry in calls_table().values() for row in entry["calls"] if "when" in row}
+    rows = [row for entry in table().values() for part in ("calls", "refused") for row in entry.get(part, ())]
+    named = {row["when"] for row in rows if "when" in row}
     assert named == OPTIONS.keys()
 
 
-@pytest.mark.parametrize("component", [*calls_table()])
+@pytest.mark.parametrize("component", [*table()])
 def test_the_table_is_of_the_releases_that_clusters_install(component: str) -> None:
     """Whoever raises a version reads what the release calls: its sources, and the difference to the former."""
-    entry = calls_table()[component]
+    entry = table()[component]
     if component in WITHOUT_VERSION:
         assert "versions" not in entry
     else:
@@ -99,13 +93,13 @@ def test_the_table_is_of_the_releases_that_clusters_install(component: str) -> N
 
 def test_every_component_of_an_explanation_is_in_the_table() -> None:
     explained = {row["component"] for row in explanation_table()["roles"].values()} - {"cluster file"}
-    assert explained <= calls_table().keys()
+    assert explained <= table().keys()
     assert CONTROLLERS.keys() <= explained
 
 
 def test_calls_of_the_boot_program_are_where_the_table_says() -> None:
     operations = {"s3:ListBucket": "list_objects_v2"}
-    for row in calls_table()["boot program"]["calls"]:
+    for row in table()["boot program"]["calls"]:
         if row["source"].startswith("cfngen/"):
             text = (ROOT / row["source"]).read_text()
             names = [

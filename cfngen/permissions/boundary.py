@@ -7,7 +7,7 @@ leaves conditions and, except for services that hold data, resources to the role
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from cfngen.permissions.statements import Condition, Expression, Statement, allow
 
@@ -40,9 +40,17 @@ def boundary_statements(role_statements: Iterable[Statement]) -> list[Statement]
             has_resources = action.partition(":")[0] in _WITH_RESOURCES
             resources = tuple(statement["Resource"]) if has_resources else ("*",)
             actions_by_resources.setdefault(resources, []).append(_abbreviated(action))
+    needed = {
+        resources: [
+            action for action in dict.fromkeys(actions) if not _is_among(action, resources, actions_by_resources)
+        ]
+        for resources, actions in actions_by_resources.items()
+    }
     statements = [
-        allow(f"Bound{number}", " ".join(dict.fromkeys(actions)), resources)
-        for number, (resources, actions) in enumerate(actions_by_resources.items(), start=1)
+        allow(f"Bound{number}", " ".join(actions), resources)
+        for number, (resources, actions) in enumerate(
+            ((resources, actions) for resources, actions in needed.items() if actions), start=1
+        )
     ]
     return [
         *statements,
@@ -51,6 +59,16 @@ def boundary_statements(role_statements: Iterable[Statement]) -> list[Statement]
             for number, (actions, resources, condition) in enumerate(own_statements, start=1)
         ),
     ]
+
+
+def _is_among(
+    action: str, resources: tuple[Expression, ...], actions_by_resources: Mapping[tuple[Expression, ...], Sequence[str]]
+) -> bool:
+    """Return whether an action is allowed on these resources and further ones, too."""
+    return any(
+        len(others) > len(resources) and action in actions and all(each in others for each in resources)
+        for others, actions in actions_by_resources.items()
+    )
 
 
 def _abbreviated(action: str) -> str:

@@ -114,7 +114,7 @@ def explained_statements(cluster: Cluster, grant: Grant) -> Iterator[ExplainedSt
             explanations=tuple(
                 Explanation(
                     component=table[sid]["component"],
-                    version=_version(table[sid]["component"], cluster.kubernetes_version),
+                    version=component_version(table[sid]["component"], cluster.kubernetes_version),
                     reason=table[sid]["reason"],
                     calls=tuple(table[sid]["calls"]),
                 )
@@ -155,6 +155,15 @@ def explained_sids(sid: str, table: Mapping[str, object]) -> tuple[str, ...]:
     raise KeyError(sid)
 
 
+def component_version(component: str, kubernetes_version: str) -> str:
+    """Return the version of a component of another project that a cluster has; empty for others."""
+    if component in _COMPONENTS_WITHOUT_VERSION:
+        return ""
+    if component in _SINGLE_VERSIONS:
+        return _SINGLE_VERSIONS[component]
+    return chart(_CHARTS.get(component, component), kubernetes_version).app_version
+
+
 def explanation_page() -> str:
     """Return the page with all explanations, as Markdown."""
     sections = [_PAGE_START]
@@ -165,15 +174,6 @@ def explanation_page() -> str:
         )
         sections.append(f"\n## {heading}\n\n| statement | component | reason | calls |\n|---|---|---|---|\n{rows}\n")
     return "".join(sections)
-
-
-def _version(component: str, kubernetes_version: str) -> str:
-    """Return the version of a component of another project; empty for others."""
-    if component in _COMPONENTS_WITHOUT_VERSION:
-        return ""
-    if component in _SINGLE_VERSIONS:
-        return _SINGLE_VERSIONS[component]
-    return chart(_CHARTS.get(component, component), kubernetes_version).app_version
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -34,7 +34,7 @@ from cfngen.permissions.network import (
     read_flow_log_statements,
     subnet_tag_statements,
 )
-from cfngen.permissions.node_groups import own_statements, read_target_group_statements, target_group_statements
+from cfngen.permissions.node_groups import own_statements, target_group_statements
 from cfngen.permissions.operations import pause_statements, replacement_statements, snapshot_statements
 from cfngen.permissions.operators import (
     SERVICE_ROLE,
@@ -269,7 +269,6 @@ def _operator_grant(cluster: Cluster, scope: Scope, service_role: str) -> Grant:
             *read_flow_log_statements(cluster, scope),
             *read_record_statements(cluster, scope),
             *subnet_tag_statements(cluster, scope),
-            *read_target_group_statements(cluster),
             *read_pod_role_statements(cluster, scope),
         ],
     )

@@ -1,8 +1,10 @@
 """IAM statements of the AWS Load Balancer Controller, on a role of its own or on the masters' role.
 
-The actions are from its documentation (aws-load-balancer-controller, docs/install/iam_policy.json), and changes are
-limited to resources with the cluster's tag. On the masters' role, many of them are among the statements of the cloud
-controller manager, which also creates load balancers: the functions with a `sid` are for both.
+The actions are from its documentation (aws-load-balancer-controller, docs/install/iam_policy.json), without those that
+nothing calls: ec2:DescribeTags, ec2:DescribeVpcPeeringConnections, elasticloadbalancing:DescribeSSLPolicies and
+iam:ListServerCertificates. Changes are limited to resources with the cluster's tag. On the masters' role, many of the
+actions are among the statements of the cloud controller manager, which also creates load balancers: the functions with
+a `sid` are for both.
 """
 
 from __future__ import annotations
@@ -93,13 +95,11 @@ def _read_statements(references: References) -> list[Statement]:
         allow(
             sid="LoadBalancersRead",
             actions="""
-                acm:ListCertificates ec2:DescribeCoipPools ec2:DescribeIpamPools
-                ec2:DescribeNetworkInterfaces ec2:DescribeTags ec2:DescribeVpcPeeringConnections
+                acm:ListCertificates ec2:DescribeCoipPools ec2:DescribeIpamPools ec2:DescribeNetworkInterfaces
                 ec2:GetCoipPoolUsage
                 elasticloadbalancing:DescribeCapacityReservation elasticloadbalancing:DescribeListenerAttributes
                 elasticloadbalancing:DescribeListenerCertificates elasticloadbalancing:DescribeRules
-                elasticloadbalancing:DescribeSSLPolicies elasticloadbalancing:DescribeTags
-                elasticloadbalancing:DescribeTrustStores iam:ListServerCertificates""",
+                elasticloadbalancing:DescribeTags elasticloadbalancing:DescribeTrustStores""",
         ),
         # An ingress can name certificates of ACM or IAM, and a Cognito user pool for logins.
         allow(

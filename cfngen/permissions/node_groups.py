@@ -37,7 +37,7 @@ def target_group_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
 
     Calls: permissions of the handler of AWS::AutoScaling::AutoScalingGroup in the CloudFormation registry.
     """
-    if not _has_target_groups(cluster):
+    if not any(group.target_groups for group in cluster.node_groups):
         return []
     return [
         allow(
@@ -46,14 +46,3 @@ def target_group_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
             resources=scope.auto_scaling_group_arns,
         )
     ]
-
-
-def read_target_group_statements(cluster: Cluster) -> list[Statement]:
-    """Return the statements of operators for target groups, which `deploy` describes; empty if there are none."""
-    if not _has_target_groups(cluster):
-        return []
-    return [allow(sid="ReadTargetGroups", actions="elasticloadbalancing:DescribeTargetGroups")]
-
-
-def _has_target_groups(cluster: Cluster) -> bool:
-    return any(group.target_groups for group in cluster.node_groups)

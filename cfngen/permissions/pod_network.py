@@ -91,7 +91,7 @@ def pod_address_statements(
     return [
         allow(
             sid="PodAddressesRead",
-            actions="ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces",
+            actions="ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces ec2:DescribeSubnets",
         ),
         *(
             _shared_role_statements(interfaces, instances, if_of_this_cluster)
@@ -160,13 +160,15 @@ def _security_group_statements(
 
 def _interface_tag_statements(cluster: Cluster, references: References, if_changeable: Condition) -> list[Statement]:
     interfaces = arn(references, "ec2", "network-interface/*")
-    # The plug-in adds tags with these keys to existing interfaces. The tags of roles are not among them.
+    # When it starts, the plug-in adds the tags that interfaces lack, such as new ones of the cluster file, and fails
+    # unless it may. The tags of roles are not among them.
     allowed_tag_keys = {
         "aws:TagKeys": [
             CLUSTER,
             f"kubernetes.io/cluster/{cluster.name}",
             "node.k8s.amazonaws.com/createdAt",
             "node.k8s.amazonaws.com/instance_id",
+            *cluster.tags,
         ]
     }
     return [

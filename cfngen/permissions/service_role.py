@@ -180,10 +180,12 @@ def _key_statements(scope: Scope) -> list[Statement]:
 
 
 def _backup_bucket_statements(scope: Scope) -> list[Statement]:
-    """Return the statements for the bucket of etcd's snapshots.
+    """Return the statements for the bucket of etcd's snapshots that CloudFormation creates; empty for the user's own.
 
-    CloudFormation creates the bucket. It deletes the bucket only if the stack's creation fails and the bucket is empty.
+    CloudFormation deletes the bucket only if the stack's creation fails and the bucket is empty.
     """
+    if scope.own_backup_bucket:
+        return []
     return [
         allow(
             sid="BackupBucket",

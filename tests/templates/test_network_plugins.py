@@ -122,7 +122,7 @@ def split(finding: Any, policy: dict[str, Any]) -> bool:
 
 
 def test_the_vpc_plugin_may_do_what_its_documentation_asks_for(templates: Any) -> None:
-    # amazon-vpc-cni-k8s, docs/iam-policy.md, less the calls of what is off: subnet discovery, custom security groups.
+    # amazon-vpc-cni-k8s, docs/iam-policy.md, less the calls of what is off: custom security groups.
     wanted = {
         "ec2:AssignPrivateIpAddresses",
         "ec2:AttachNetworkInterface",
@@ -132,6 +132,7 @@ def test_the_vpc_plugin_may_do_what_its_documentation_asks_for(templates: Any) -
         "ec2:DescribeInstanceTypes",
         "ec2:DescribeInstances",
         "ec2:DescribeNetworkInterfaces",
+        "ec2:DescribeSubnets",
         "ec2:DetachNetworkInterface",
         "ec2:ModifyNetworkInterfaceAttribute",
         "ec2:UnassignPrivateIpAddresses",

@@ -105,7 +105,7 @@ def test_writes_on_everything_are_bound_to_the_clusters_tag(templates: Any) -> N
 
 
 # What instances do with IAM and STS: Elastic Load Balancing's own role, and a certificate to look at.
-IAM_OF_INSTANCES = {"iam:CreateServiceLinkedRole", "iam:GetServerCertificate", "iam:ListServerCertificates"}
+IAM_OF_INSTANCES = {"iam:CreateServiceLinkedRole", "iam:GetServerCertificate"}
 
 
 @pytest.mark.parametrize("configuration", [*CONFIGURATIONS, CLUSTERS["full"]])

@@ -68,13 +68,6 @@ SHARED_WITH_CONTROLLER = [
     ),
 ]
 CERT_MANAGER = [
-    Request(
-        "",
-        "DnsChallengesRead",
-        "route53:ListResourceRecordSets",
-        ZONE,
-        others=("arn:aws:route53:::hostedzone/Z9",),
-    ),
     Request("", "DnsChanges", "route53:GetChange", "arn:aws:route53:::change/C2682N5HXP0BZ4", others=(ZONE,)),
     Request("", "DnsFindZones", "route53:ListHostedZonesByName"),
 ]

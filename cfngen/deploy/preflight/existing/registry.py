@@ -66,11 +66,11 @@ def find_push_problems(account: Account, cluster: Cluster, deployed: StackTree |
                 "the key, and the role trusts that one",
             )
         elif audiences is not None and audience not in audiences:
-            command = f"aws iam add-client-id-to-open-id-connect-provider --open-id-connect-provider-arn {arn}"
+            names = f"--open-id-connect-provider-arn {arn} --client-id {audience}"
             yield refusal(
                 key.rpartition(".")[0],
                 f"the OIDC provider for {issuer} does not accept the audience {audience} of the jobs' tokens; add it "
-                f"with `{command} --client-id {audience}`",
+                f"with `aws iam add-client-id-to-open-id-connect-provider {names}`",
             )
     for index, push in enumerate(cluster.registry.push):
         name = (push.role or "").rpartition("/")[2]

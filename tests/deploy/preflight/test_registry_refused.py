@@ -42,7 +42,7 @@ def test_a_repository_that_exists_is_taken_over_by_a_key(aws: Answers) -> None:
     assert "set existing: true to use it with its images" in problem
     assert told_of_repositories(aws, {"name": "base", "existing": True}, "base") == []
     [problem] = told_of_repositories(aws, {"name": "base", "existing": True})
-    assert problem.startswith("registry.repositories[1].existing: there is no repository base")
+    assert problem.startswith("registry.repositories[1].name: there is no repository base")
 
 
 def test_the_stacks_own_repository_is_in_nobodys_way_until_it_lets_go_of_it(aws: Answers) -> None:

@@ -22,6 +22,8 @@ from cfngen.deploy.preflight.findings import Finding, refusal
 
 def find_repository_problems(account: Account, cluster: Cluster, deployed: StackTree | None) -> Iterator[Finding]:
     """Yield a problem for each repository that is to be made and exists, or is said to exist and does not."""
+    if not cluster.registry.repositories:
+        return
     own_names = _own_ids(deployed, "Repository")
     for index, repository in enumerate(cluster.registry.repositories):
         key = dotted(("registry", "repositories", index))
@@ -31,7 +33,7 @@ def find_repository_problems(account: Account, cluster: Cluster, deployed: Stack
         where = f"in account {account.id} and {account.region}"
         if repository.existing and not exists:
             yield refusal(
-                f"{key}.existing", f"there is no repository {repository.name} {where}; remove the key, to have it made"
+                f"{key}.name", f"there is no repository {repository.name} {where}; remove existing, to have it made"
             )
         elif exists and not repository.existing:
             yield refusal(
@@ -46,6 +48,8 @@ def find_push_problems(account: Account, cluster: Cluster, deployed: StackTree |
 
     A provider that exists must accept the audience of the jobs' tokens.
     """
+    if not cluster.registry.push:
+        return
     own_arns = _own_ids(deployed, "OidcProvider")
     created = created_providers(cluster)
     for index, push in made_push_roles(cluster):

@@ -367,6 +367,17 @@ ORIGIN_ACCESS_DESCRIPTION = TextLimit(
 )
 ISSUER_URL = TextLimit("URL of an OIDC provider", _IAM % "CreateOpenIDConnectProvider", 255, _GRAPHIC, shortest=1)
 
+REPOSITORY_NAME = TextLimit(
+    "name of a repository of Amazon ECR",
+    f"{_DOCS}/AmazonECR/latest/APIReference/API_CreateRepository.html",
+    256,
+    _characters("lower-case letters, digits and . _ - /", string.ascii_lowercase + string.digits + "._-/"),
+    shortest=2,
+    form=r"[a-z0-9]+([._-][a-z0-9]+)*(/[a-z0-9]+([._-][a-z0-9]+)*)*",
+    form_in_words="has . _ - or / at an end or two together",
+    refusal="Invalid parameter at 'repositoryName' failed to satisfy constraint",
+)
+
 LOGICAL_ID = TextLimit(
     "logical id", _QUOTAS, 255, _ALPHANUMERIC, shortest=1, refusal="Resource name {text} is non alphanumeric."
 )
@@ -431,6 +442,7 @@ PROPERTY_LIMITS: Mapping[str, Mapping[Path, TextLimit]] = {
     "AWS::EC2::SecurityGroupEgress": {("Description",): RULE_DESCRIPTION},
     "AWS::EC2::SecurityGroupIngress": {("Description",): RULE_DESCRIPTION},
     "AWS::EC2::VPCEndpoint": {("ServiceName",): VPC_ENDPOINT_SERVICE},
+    "AWS::ECR::Repository": {("RepositoryName",): REPOSITORY_NAME},
     "AWS::ElasticLoadBalancingV2::LoadBalancer": {("Name",): LOAD_BALANCER_NAME},
     "AWS::ElasticLoadBalancingV2::TargetGroup": {("Name",): TARGET_GROUP_NAME, ("HealthCheckPath",): HEALTH_CHECK_PATH},
     "AWS::Events::Rule": {("Name",): EVENT_RULE_NAME, ("Description",): EVENT_RULE_DESCRIPTION},

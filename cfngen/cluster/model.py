@@ -46,6 +46,7 @@ from cfngen.cluster.sections.network import (
     SubnetSizes,
     Vpc,
 )
+from cfngen.cluster.sections.registry import Push, Registry, Repository
 from cfngen.cluster.sections.service_accounts import PolicyStatement, ServiceAccountIssuer, ServiceAccountRole
 from cfngen.cluster.sections.services import (
     Addon,
@@ -69,8 +70,8 @@ __all__ = [
     "ElasticIp", "Endpoints", "Etcd", "ExtraVolume", "FlowLogs", "Iam", "Image", "InstanceRequirements",
     "InstanceRole", "Instances", "InstancesDistribution", "Kubernetes", "Logging", "Machine", "Model", "Network",
     "NodeGroup", "NodeTerminationHandler", "Notifications", "Plugin", "PolicyStatement", "Proxy", "PublicSubnet",
-    "Route", "Secrets", "ServiceAccountIssuer", "ServiceAccountRole", "Slot", "Ssh", "Subnet", "SubnetSizes", "Taint",
-    "Unit", "Update", "Volume", "Vpc",
+    "Push", "Registry", "Repository", "Route", "Secrets", "ServiceAccountIssuer", "ServiceAccountRole", "Slot", "Ssh",
+    "Subnet", "SubnetSizes", "Taint", "Unit", "Update", "Volume", "Vpc",
 ]  # fmt: skip
 
 
@@ -113,6 +114,7 @@ class Cluster(Model):
         description="Lets AWS accept service-account tokens, so that pods can have IAM roles of their own. Default: "
         "tokens are for Kubernetes only.",
     )
+    registry: Registry = Field(default_factory=Registry, description="Repositories for images in Amazon ECR.")
     assets: Assets = Field(default_factory=Assets, description="Where instances fetch files from.")
     kubernetes: Kubernetes = Field(default_factory=Kubernetes, description="Kubernetes' own configuration.")
     tags: dict[str, str] = Field(default_factory=dict, description="Further tags for every resource that takes tags.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from cfngen.cluster.naming.logical_ids import RegistryId
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
 from cfngen.graph.grants import Grant, grants, phrases, policies_of
 from cfngen.graph.instances import InstanceGroup, instance_groups, names_of_groups
@@ -63,6 +64,9 @@ def _draw_stores(templates: ClusterTemplates, part: Part) -> None:
             if templates.find(policy.properties.get("Bucket")) is bucket
         ]
         part.box(Box(bucket.logical_id, "bucket", words(bucket.logical_id), ("S3 bucket",), REGION, tuple(ids)))
+    for repository in templates.of_type("AWS::ECR::Repository"):
+        name, box_id = templates.text(repository.properties.get("RepositoryName")), repository.logical_id
+        part.box(Box(box_id, "bucket", name, ("repository for images",), REGION, (box_id,)))
     for secret in templates.of_type("AWS::SecretsManager::Secret"):
         part.box(Box(secret.logical_id, "secret", words(secret.logical_id), ("secret",), REGION, (secret.logical_id,)))
     for key in templates.of_type("AWS::KMS::Key"):
@@ -171,7 +175,8 @@ def draw_issuer(templates: ClusterTemplates, part: Part, parent: str) -> None:
         _draw_distribution(templates, part, distribution)
     for provider in templates.of_type("AWS::IAM::OIDCProvider"):
         box_id = provider.logical_id
-        part.box(Box(box_id, "service", "OIDC provider", ("vouches for service accounts",), parent, (box_id,)))
+        bearers = "jobs that push images" if RegistryId.parse(box_id) else "service accounts"
+        part.box(Box(box_id, "service", "OIDC provider", (f"vouches for {bearers}",), parent, (box_id,)))
         url = provider.properties.get("Url")
         target = next((name for name in _referenced(url) if name in part.boxes), "")
         if not target:

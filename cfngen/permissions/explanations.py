@@ -26,7 +26,7 @@ from cfngen.releases.charts import chart
 SECTIONS = {
     "operators": "Operators",
     "execution": "CloudFormation's service role",
-    "roles": "Roles of instances, pods and flow logs",
+    "roles": "Roles of instances, pods, flow logs and who pushes images",
 }
 """The sections of the file, each with its heading on the page."""
 _PAGE = "permissions.md"
@@ -135,7 +135,8 @@ def section_of(grantee: str) -> str:
     """Return the section of a grantee, a key of `SECTIONS`."""
     if grantee == "execution":
         return grantee
-    return "roles" if grantee in ("master", "flow-log") or grantee.startswith(("nodes-", "pod-")) else "operators"
+    is_role = grantee in ("master", "flow-log") or grantee.startswith(("nodes-", "pod-", "push-"))
+    return "roles" if is_role else "operators"
 
 
 def explained_sids(sid: str, table: Mapping[str, object]) -> tuple[str, ...]:

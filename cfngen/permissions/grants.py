@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cfngen.cluster.iam.existing_roles import existing_roles, group_role, makes_instance_profiles, makes_roles
+from cfngen.cluster.iam.push_roles import made_push_roles
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.network.existing_parts import existing_group, groups_of_instances
@@ -15,6 +16,7 @@ from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.cluster.paths import Path
 from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.cluster.sections.references import known_id
+from cfngen.cluster.sections.registry import Push
 from cfngen.errors import CfngenError
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
@@ -23,6 +25,7 @@ from cfngen.permissions.ec2_resources import created_types, existing_parts
 from cfngen.permissions.instance_roles import (
     backup_key_statements,
     master_statements,
+    masters_pull_statements,
     node_statements,
     plugin_statements_of_masters,
 )
@@ -46,6 +49,7 @@ from cfngen.permissions.pipeline import pipeline_statements
 from cfngen.permissions.pod_roles import pod_role_statements, read_pod_role_statements
 from cfngen.permissions.records import read_record_statements, record_statements
 from cfngen.permissions.referenced_ids import read_output_statements, read_parameter_statements
+from cfngen.permissions.registry import push_statements, read_registry_statements, registry_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_accounts import grantee_name, made_roles
 from cfngen.permissions.service_role import (
@@ -63,7 +67,7 @@ class Grant:
 
     Attributes:
         name: name of the grantee: `operator`, `execution`, `bucket`, `pipeline`, `replace`, `etcd`, `master`,
-            `nodes-<group>`, `pod-<namespace>-<service account>`, or `flow-log`; `boundary` is nobody's.
+            `nodes-<group>`, `pod-<namespace>-<service account>`, `flow-log`, or `push-<name>`; `boundary` is nobody's.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the grantee has in addition.
     """
@@ -112,7 +116,7 @@ class Policy:
         name: the grantee's name; if the grantee's statements need several policies, with a number: `execution-1`. A
             role's trust policy is named `master-trust`.
         grantee: `operator`, `execution` (CloudFormation's service role), `bucket`, `pipeline`, `replace`, `etcd`,
-            `master`, `nodes-<group>`, `pod-<namespace>-<service account>`, `flow-log`, or `boundary`.
+            `master`, `nodes-<group>`, `pod-<namespace>-<service account>`, `flow-log`, `push-<name>`, or `boundary`.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the cluster file adds to the grantee.
         characters: size of the document as IAM counts it, at most 6,144.
@@ -167,6 +171,8 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         makes_roles=makes_roles(cluster),
         makes_instance_profiles=makes_instance_profiles(cluster),
         iam_path=cluster.iam.path,
+        has_registry=any(not repository.existing for repository in cluster.registry.repositories)
+        or any(made_push_roles(cluster)),
     )
 
 
@@ -211,16 +217,18 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
         *(_node_grant(cluster, group, scope) for group in cluster.node_groups),
         *_pod_grants(cluster, scope),
         *_flow_log_grants(cluster, scope),
+        *_push_grants(cluster, scope, cluster.registry.push),
     )
 
 
 def role_grants(cluster: Cluster, scope: Scope) -> tuple[Grant, ...]:
-    """Return the permissions of the roles that the stacks make: of instances, pods and flow logs."""
+    """Return the permissions of the roles that the stacks make: of instances, pods, flow logs and who pushes images."""
     return (
         *(() if cluster.iam.masters else (_master_grant(cluster, scope),)),
         *(_node_grant(cluster, group, scope) for group in cluster.node_groups if not group_role(cluster, group)),
         *_pod_grants(cluster, scope),
         *_flow_log_grants(cluster, scope),
+        *_push_grants(cluster, scope, [push for _, push in made_push_roles(cluster)]),
     )
 
 
@@ -270,6 +278,7 @@ def _operator_grant(cluster: Cluster, scope: Scope, service_role: str) -> Grant:
             *read_record_statements(cluster, scope),
             *subnet_tag_statements(cluster, scope),
             *read_pod_role_statements(cluster, scope),
+            *read_registry_statements(cluster, scope),
         ],
     )
 
@@ -291,6 +300,7 @@ def _service_role_grant(cluster: Cluster, scope: Scope, service_role: str) -> Gr
             *target_group_statements(cluster, scope),
             *capacity_reservation_statements(cluster, scope),
             *pod_role_statements(cluster, scope),
+            *registry_statements(cluster, scope),
         ],
     )
 
@@ -304,6 +314,7 @@ def _master_grant(cluster: Cluster, scope: Scope) -> Grant:
             *master_statements(cluster, scope),
             *plugin_statements_of_masters(cluster, scope),
             *backup_key_statements(cluster, scope),
+            *masters_pull_statements(cluster, scope),
             *addon_statements(cluster, scope),
             *own_statements(cluster.control_plane),
         ],
@@ -357,4 +368,15 @@ def _flow_log_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
             name="flow-log",
             purpose="the role with which AWS delivers the flow log, which the vpc stack creates",
             statements=flow_log_delivery_statements(scope.log_group_arns),
+        )
+
+
+def _push_grants(cluster: Cluster, scope: Scope, pushes: Sequence[Push]) -> Iterator[Grant]:
+    """Yield the permissions of each role by which somebody pushes images."""
+    for push in pushes:
+        made = f"the role by which {push.name} pushes images, which the registry stack creates"
+        yield Grant(
+            name=f"push-{push.name}",
+            purpose=f"{push.role}, the existing role by which {push.name} pushes images" if push.role else made,
+            statements=push_statements(cluster, push, scope),
         )

@@ -28,6 +28,7 @@ from cfngen.permissions.references import (
     unless_master,
     via_service,
 )
+from cfngen.permissions.registry import pull_statements
 from cfngen.permissions.statements import Condition, Expression, Statement, allow
 
 
@@ -35,8 +36,8 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
     """Return the statements of the masters' role, except those in separate managed policies.
 
     Separate are the statements of add-ons, those of a network plug-in that assigns addresses of network interfaces to
-    pods, and those for the key of the user's own bucket for snapshots. If add-ons have roles of their own, these are
-    what the boot program and the kubelet need.
+    pods, those for the key of the user's own bucket for snapshots, and those to pull from certain repositories only. If
+    add-ons have roles of their own, these are what the boot program and the kubelet need.
     """
     return [
         *(
@@ -52,8 +53,15 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
         *issuer_document_statements(cluster, references),
         *_quorum_statements(cluster, references),
         _own_stack_statement(_master_stack_arns(references)),
-        *_common_statements(cluster, references),
+        # An inline policy of masters has no room for the names of repositories.
+        *([] if cluster.registry.only else pull_statements(cluster, references)),
+        *_session_manager_statements(cluster, references),
     ]
+
+
+def masters_pull_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the permission of masters to pull from certain repositories only, in a managed policy; empty without."""
+    return pull_statements(cluster, references) if cluster.registry.only else []
 
 
 def node_statements(cluster: Cluster, references: References) -> list[Statement]:
@@ -69,7 +77,8 @@ def node_statements(cluster: Cluster, references: References) -> list[Statement]
         ),
         *([_termination_statement(references, "Drain", if_node_group)] if has_draining else []),
         _own_stack_statement(references.node_stack_arns),
-        *_common_statements(cluster, references),
+        *pull_statements(cluster, references),
+        *_session_manager_statements(cluster, references),
     ]
 
 
@@ -85,14 +94,6 @@ def plugin_statements_of_nodes(cluster: Cluster, references: References) -> list
     if not network_plugin(cluster).gives_pods_vpc_addresses:
         return []
     return pod_address_statements(cluster, references, "nodes")
-
-
-def _common_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return what masters and nodes share."""
-    return [
-        *_pull_image_statements(references),
-        *(_session_manager_statements(references) if cluster.ssh.session_manager else []),
-    ]
 
 
 def _secret_statements(
@@ -247,25 +248,15 @@ def _termination_statement(references: References, sid: str, condition: Conditio
     )
 
 
-def _pull_image_statements(references: References) -> list[Statement]:
-    """Return the permission to pull container images from ECR, including repositories shared by other accounts."""
-    return [
-        allow(sid="EcrToken", actions="ecr:GetAuthorizationToken"),
-        allow(
-            sid="EcrPull",
-            actions="ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetDownloadUrlForLayer",
-            resources=[arn(references, "ecr", "repository/*", region="*", account="*")],
-        ),
-    ]
-
-
-def _session_manager_statements(references: References) -> list[Statement]:
-    """Return the permissions that the SSM agent needs for Session Manager.
+def _session_manager_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the permissions that the SSM agent needs for Session Manager; empty if the file does without.
 
     They replace the managed policy AmazonSSMManagedInstanceCore, which would also let an instance read every SSM
     parameter of the account.
     Source: "Add Session Manager permissions to an existing IAM role", AWS Systems Manager User Guide.
     """
+    if not cluster.ssh.session_manager:
+        return []
     return [
         allow(
             sid="SessionManagerInstances",

@@ -9,6 +9,8 @@ cloudfront:CreateDistribution also is the permission for CreateDistributionWithT
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cfngen.cluster.iam.service_accounts import document_keys
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.endpoints import dns_suffix
@@ -26,7 +28,7 @@ def pod_role_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     return [
         # Nobody passes these roles: pods assume them with their tokens.
         *role_change_statements(scope, [_role_arns(cluster, scope)], sid_suffix="PodRoles"),
-        *_provider_statements(cluster, issuer, scope),
+        *provider_statements(scope, [_provider_arns(cluster, issuer, scope)], sid_suffix="Issuer"),
         *(_distribution_statements(scope) if issuer.discovery == "cloudFront" else []),
         *(_bucket_statements(scope) if issuer.discovery != "url" else []),
     ]
@@ -107,24 +109,23 @@ def _find_existing_roles_statements(cluster: Cluster) -> list[Statement]:
     return [allow(sid="FindPodRoles", actions="iam:GetRole", resources=list(roles))] if roles else []
 
 
-def _provider_statements(cluster: Cluster, issuer: ServiceAccountIssuer, scope: Scope) -> list[Statement]:
-    """Return the statements for IAM's OIDC provider; one that is being created has no tags yet."""
-    providers = [_provider_arns(cluster, issuer, scope)]
+def provider_statements(scope: Scope, providers: Sequence[str], *, sid_suffix: str) -> list[Statement]:
+    """Return the statements for OIDC providers of IAM, given by ARNs; one that is being created has no tags yet."""
     return [
         allow(
-            sid="NewIssuer",
+            sid=f"New{sid_suffix}",
             actions="""
                 iam:CreateOpenIDConnectProvider iam:GetOpenIDConnectProvider iam:ListOpenIDConnectProviderTags""",
             resources=providers,
         ),
         allow(
-            sid="TagNewIssuer",
+            sid=f"TagNew{sid_suffix}",
             actions="iam:TagOpenIDConnectProvider",
             resources=providers,
             condition=if_request_claims_untagged(scope),
         ),
         allow(
-            sid="OwnIssuer",
+            sid=f"Own{sid_suffix}",
             actions="""
                 iam:AddClientIDToOpenIDConnectProvider iam:DeleteOpenIDConnectProvider
                 iam:RemoveClientIDFromOpenIDConnectProvider iam:TagOpenIDConnectProvider

@@ -14,6 +14,7 @@ from cfngen.cluster.naming.logical_ids import (
     MASTER_POLICY,
     MASTER_ROLE,
     MASTER_STACK,
+    REGISTRY_STACK,
 )
 from cfngen.cluster.naming.names import CHANGE_SET_PREFIX, authority_copy_prefix, template_bucket
 from cfngen.cluster.naming.tag_keys import CLUSTER
@@ -34,6 +35,7 @@ _MAX_LOG_GROUP_NAME = 512
 # names consist of the root's name and the logical id of the resource.
 _NODE_GROUP = "NodeGroup"
 _IAM_STACK, _SECRETS_STACK, _VPC_STACK = "IamStack-", "SecretsStack-", "VpcStack-"
+_REGISTRY_STACK = f"{REGISTRY_STACK}-"
 _NESTED_STACKS = (
     *(f"{BASTION_STACK}-", f"{MASTER_STACK}-", "SecurityGroupsStack-"),
     *(_IAM_STACK, _NODE_GROUP, _SECRETS_STACK, _VPC_STACK),
@@ -48,6 +50,7 @@ _POLICIES = (
     "CloudControllerPolicy-",
     f"{MASTER_POLICY}-",
     "PodAddressesPolicy-",
+    "PullImagesPolicy-",
     "Node",
 )
 
@@ -86,6 +89,7 @@ class Scope:
         node_security_group_id: id of the existing security group of the nodes.
         security_groups_of_masters, security_groups_of_nodes: ids of the existing security groups that instances have.
         iam_path: path of roles, instance profiles and managed policies that CloudFormation creates.
+        has_registry: whether CloudFormation creates repositories for images, or roles of those who push them.
     """
 
     account: str = "*"
@@ -112,6 +116,7 @@ class Scope:
     security_groups_of_masters: tuple[str, ...] = ()
     security_groups_of_nodes: tuple[str, ...] = ()
     iam_path: str = "/"
+    has_registry: bool = True
 
     @property
     def root_stack_name(self) -> str:
@@ -129,7 +134,8 @@ class Scope:
     @property
     def nested_stack_arns(self) -> list[str]:
         """ARNs of the nested stacks, without the root stack."""
-        names = self._generated_names(_MAX_STACK_NAME, _NESTED_STACKS)
+        stacks = (*_NESTED_STACKS, *((_REGISTRY_STACK,) if self.has_registry else ()))
+        names = self._generated_names(_MAX_STACK_NAME, stacks)
         return [f"{self._arn('cloudformation', 'stack/')}{name}/*" for name in names]
 
     @property
@@ -161,6 +167,11 @@ class Scope:
     def flow_log_role_arns(self) -> list[str]:
         """ARNs of the role that CloudFormation creates to deliver flow logs."""
         return self._iam_arns("role", _MAX_ROLE_NAME, _FLOW_LOG_ROLE, nested_stack=_VPC_STACK)
+
+    @property
+    def push_role_arns(self) -> list[str]:
+        """ARNs of the roles that CloudFormation creates for those who push images."""
+        return self._iam_arns("role", _MAX_ROLE_NAME, ("Push",), nested_stack=_REGISTRY_STACK)
 
     @property
     def instance_profile_arns(self) -> list[str]:

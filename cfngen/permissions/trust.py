@@ -1,10 +1,10 @@
-"""The trust policies of roles: of existing roles of instances, and of roles of service accounts."""
+"""The trust policies of roles: of existing roles of instances, and of those of service accounts and jobs."""
 
 from __future__ import annotations
 
 from cfngen.cluster.iam.service_accounts import AUDIENCE, ServiceAccount
 from cfngen.cluster.network.endpoints import dns_suffix
-from cfngen.permissions.statements import PolicyDocument
+from cfngen.permissions.statements import Expression, PolicyDocument
 
 
 def ec2_principal(region: str) -> str:
@@ -29,10 +29,25 @@ def service_account_trust(account: ServiceAccount, *, provider: str, issuer: str
         provider: ARN of IAM's OIDC provider.
         issuer: the issuer of the tokens, without `https://`.
     """
+    return web_identity_trust(provider=provider, issuer=issuer, audience=AUDIENCE, subject=account.subject)
+
+
+def web_identity_trust(*, provider: Expression, issuer: str, audience: str, subject: str) -> PolicyDocument:
+    """Return the policy that lets bearers of an issuer's tokens assume a role, of one audience and one subject only.
+
+    Args:
+        provider: ARN of IAM's OIDC provider.
+        issuer: the issuer of the tokens, without `https://`.
+        subject: the `sub` of the tokens; an asterisk stands for any characters.
+    """
+    audience_key, subject_key = f"{issuer}:aud", f"{issuer}:sub"
+    condition: dict[str, dict[str, str]] = {"StringEquals": {audience_key: audience, subject_key: subject}}
+    if "*" in subject:
+        condition = {"StringEquals": {audience_key: audience}, "StringLike": {subject_key: subject}}
     statement: dict[str, object] = {
         "Effect": "Allow",
         "Principal": {"Federated": provider},
         "Action": "sts:AssumeRoleWithWebIdentity",
-        "Condition": {"StringEquals": {f"{issuer}:aud": AUDIENCE, f"{issuer}:sub": account.subject}},
+        "Condition": condition,
     }
     return {"Version": "2012-10-17", "Statement": [statement]}

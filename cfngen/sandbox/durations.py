@@ -75,6 +75,7 @@ TABLE_OF_DURATIONS = (
     Duration("AWS::EC2::VPCGatewayAttachment", 15, delete=10),
     # A deletion only starts the snapshot.
     Duration("AWS::EC2::Volume", 8, delete=15),
+    Duration("AWS::ECR::Repository", 3),
     Duration("AWS::ElasticLoadBalancingV2::Listener", 2),
     Duration("AWS::ElasticLoadBalancingV2::LoadBalancer", 135, "documented", LOAD_BALANCER_PAGE, delete=15),
     Duration("AWS::ElasticLoadBalancingV2::TargetGroup", 6),

@@ -48,7 +48,8 @@ def make_existing_parts(region: str, parts: JsonObject) -> list[str]:
         parts: `network`, this section of the cluster file, complete; `securityGroups`, by id their `tags` and the
             permissions `ingress` and `egress`; `roles`, by ARN their `trust` and `policies`, the documents by name;
             `instanceProfiles`, the ARNs of their roles by ARN; `boundaries`, `keys` and `topics`, ARNs; `buckets` of
-            logs, names. What belongs to other accounts is not made.
+            logs and `repositories` for images, names; `providers`, the audience of their tokens by URL. What belongs
+            to other accounts is not made.
     """
     made: list[str] = []
     if _is_id(parts["network"]["vpc"]["id"]):
@@ -65,6 +66,14 @@ def make_existing_parts(region: str, parts: JsonObject) -> list[str]:
                 with suppress(ClientError):  # it exists
                     make(region, name)
                     made.append(name)
+    for name in parts["repositories"]:
+        with suppress(ClientError):
+            client("ecr", region).create_repository(repositoryName=name)
+            made.append(name)
+    for url, audience in parts["providers"].items():
+        with suppress(ClientError):
+            provider = client("iam", region).create_open_id_connect_provider(Url=url, ClientIDList=[audience])
+            made.append(provider["OpenIDConnectProviderArn"])
     own_roles = [arn for arn in parts["roles"] if arn.split(":")[4] == ACCOUNT_ID]
     for arn in own_roles:
         with suppress(ClientError):  # such as that a role of this name exists, perhaps with another path

@@ -6,7 +6,7 @@ Generation is deterministic: it uses no network, clock or environment, and the s
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates import bastion, iam, master, nodes, root, secrets, security_groups, standalone, vpc
+from cfngen.templates import bastion, iam, master, nodes, registry, root, secrets, security_groups, standalone, vpc
 from cfngen.templates.document import Document
 from cfngen.templates.stack import Stack
 from cfngen.templates.wiring import wire
@@ -18,6 +18,7 @@ def stacks(cluster: Cluster) -> tuple[Stack, ...]:
     """Return the nested stacks, each after the stacks whose outputs it takes."""
     vpc_stack = vpc.build(cluster)
     iam_stack = iam.build(cluster)
+    registry_stack = registry.build(cluster)
     groups_stack = security_groups.build(cluster)
     return (
         *((vpc_stack,) if vpc_stack else ()),
@@ -25,6 +26,7 @@ def stacks(cluster: Cluster) -> tuple[Stack, ...]:
         *((groups_stack,) if groups_stack.resource_ids else ()),
         secrets.build(cluster),
         *((iam_stack,) if iam_stack else ()),
+        *((registry_stack,) if registry_stack else ()),
         master.build(cluster),
         *((bastion.build(cluster, cluster.bastion),) if cluster.bastion else ()),
         *(nodes.build(cluster, group) for group in cluster.node_groups),

@@ -98,6 +98,10 @@ _DECISIONS = (
         "CKV_AWS_21 NIST.800.53.R5-S3BucketVersioningEnabled NIST.800.53.R5-S3DefaultEncryptionKMS", _REWRITTEN,
         lambda logical_id, properties: logical_id == ISSUER_BUCKET,
     ),
+    _Decision(
+        "AWS::ECR::Repository", "CKV_AWS_136",
+        "ECR encrypts images with keys of its own; who may pull is decided by IAM policies alone.",
+    ),
     _Decision("AWS::CloudFront::Distribution", "CKV_AWS_68 AwsSolutions-CFR1 AwsSolutions-CFR2", _PUBLIC_DOCUMENTS),
     _Decision(
         "AWS::CloudFront::Distribution", "CKV_AWS_86 AwsSolutions-CFR3",
@@ -116,6 +120,7 @@ _WITHOUT_RESOURCE = re.compile(
 _WILDCARDS = (
     (r":stack/[<$].+\*", "CloudFormation appends random characters to the name."),
     (r":ecr:\*:\*:repository/\*", "It only reads; the repositories' own policies decide."),
+    (r":ecr:\*:602401143452:repository/\*", "It only reads AWS's own images of add-ons."),
     (r":s3:::[<$]\S+/etcd/\S*\*", "The snapshots are below the cluster's name."),
     (r":(ec2:\S+:instance|ssm:\S+:managed-instance)/\*", "The SSM agent names its instance itself."),
     (r":ec2:\S+:vpc/\*", "It takes a security group as well, whose statement has a condition."),

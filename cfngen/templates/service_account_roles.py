@@ -25,7 +25,8 @@ NAMESPACE_TAG, NAME_TAG = "kubernetes-namespace", "kubernetes-service-account"
 
 # SHA-1 thumbprint of Starfield Services Root Certificate Authority - G2, which signs Amazon's authorities, and so the
 # certificates of CloudFront and S3.
-_THUMBPRINT = "9e99a48a9960b14926bb7f3b02e22da2b0ab7280"
+UNUSED_THUMBPRINT = "9e99a48a9960b14926bb7f3b02e22da2b0ab7280"
+"""The thumbprint of every OIDC provider that is made, which IAM compares for no certificate of a known authority."""
 
 
 def add_service_account_roles(stack: Stack, cluster: Cluster, references: References) -> None:
@@ -56,7 +57,7 @@ def _add_provider(stack: Stack, cluster: Cluster, url: PropertyValue) -> iam.OID
             OIDC_PROVIDER,
             ClientIdList=[AUDIENCE],
             Tags=tags(cluster, f"{cluster.name}-issuer"),
-            ThumbprintList=[_THUMBPRINT],
+            ThumbprintList=[UNUSED_THUMBPRINT],
             Url=url,
         )
     )

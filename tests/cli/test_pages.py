@@ -48,6 +48,10 @@ OTHER_BLOCKS = (
     "new CfnInclude(",  # this and the next: tests/sandbox/test_pipelines.py
     "cdk deploy ",
     'resource "aws_cloudformation_stack"',
+    "commit ─► job",
+    "name: deploy",  # this and the next two: tests/permissions/test_registry_page.py
+    "variables: {IMAGE",
+    "pipeline {",
 )
 # Commands that a sentence gives of a cluster that is there.
 OF_A_CLUSTER = {

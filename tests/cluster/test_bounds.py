@@ -68,6 +68,8 @@ BOUNDS = {
     "etcd.backups.interval": (5, 1440),
     "etcd.backups.hourlyDays": (1, 3650),
     "etcd.backups.dailyDays": (1, 3650),
+    "registry.repositories[0].keepImages": (1, 100000),
+    "registry.repositories[0].keepDays": (1, 36500),
 }
 
 

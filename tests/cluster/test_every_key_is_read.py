@@ -45,6 +45,7 @@ NOTHING_MADE: Mapping[str, str] = {
     "network.dnsServiceIp": "what a file says is refused if it is not the tenth address, which kubeadm takes",
     "network.quotas.securityGroupsPerInterface": "a file whose interfaces have more groups is refused",
     "bastion.allowedPrefixLists[].maxEntries": "a file whose lists have more entries than a group may is refused",
+    "registry.push[].role": "what is printed for it is the same for every role",
     "controlPlane.image.architecture": "what a file says is refused if the instance type has another",
 }
 # Where a key makes a difference, if that is in no golden case: a cluster file, by the key or a section of it.

@@ -12,7 +12,7 @@ from cfngen.templates import generate
 from cfngen.text_limits import of_property
 
 # Languages of their own, which parliament and the lint rules judge.
-POLICIES = {"PolicyDocument", "AssumeRolePolicyDocument", "KeyPolicy"}
+POLICIES = {"PolicyDocument", "AssumeRolePolicyDocument", "KeyPolicy", "RepositoryPolicyText"}
 # Words that a service knows beforehand, numbers, addresses and ids: what is wrong with them is no matter of characters.
 NO_TEXTS = {
     "AWS::AutoScaling::AutoScalingGroup": {
@@ -106,6 +106,11 @@ NO_TEXTS = {
     "AWS::EC2::VPCDHCPOptionsAssociation": {"DhcpOptionsId"},
     "AWS::EC2::VPCEndpoint": {"VpcEndpointType"},
     "AWS::EC2::Volume": {"KmsKeyId", "VolumeType"},
+    "AWS::ECR::Repository": {
+        "EncryptionConfiguration/EncryptionType",
+        "ImageTagMutability",
+        "LifecyclePolicy/LifecyclePolicyText",
+    },
     "AWS::ElasticLoadBalancingV2::Listener": {"DefaultActions/*/Type", "Protocol"},
     "AWS::ElasticLoadBalancingV2::LoadBalancer": {
         "IpAddressType",
@@ -196,8 +201,9 @@ FIXED_NAMES = {
     ("AWS::CloudFront::OriginAccessControl", "OriginAccessControlConfig/Name"): "services.find_access_control_problems",
     ("AWS::S3::Bucket", "LoggingConfiguration/DestinationBucketName"): "names an existing one, which a plan looks for",
     ("AWS::EC2::KeyPair", "KeyName"): "has a digest of the key: only what the cluster left itself has the name",
+    ("AWS::ECR::Repository", "RepositoryName"): "registry.find_repository_problems",
     ("AWS::ElasticLoadBalancingV2::LoadBalancer", "Name"): "services.find_load_balancer_problems",
-    ("AWS::IAM::OIDCProvider", "Url"): "roles.find_pod_role_problems",
+    ("AWS::IAM::OIDCProvider", "Url"): "roles.find_pod_role_problems, registry.find_push_problems",
     ("AWS::IAM::Role", "RoleName"): "roles.find_pod_role_problems",
     ("AWS::Route53::HostedZone", "Name"): "services.find_private_zone_problems; several public ones may have one name",
     ("AWS::Route53::RecordSet", "Name"): "services.find_record_problems",

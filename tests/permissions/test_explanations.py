@@ -44,11 +44,18 @@ OTHERS: list[dict[str, Any]] = [
         "network": {"plugin": "amazon-vpc"},
         "controlPlane": {"additionalSecurityGroups": ["sg-0123456789abcdef0"]},
     },
+    {
+        "iam": {"permissionsBoundary": "arn:aws:iam::123456789012:policy/boundary"},
+        "registry": {
+            "repositories": [{"name": "web"}],
+            "push": [{"name": "web", "provider": "github", "project": "example/web"}],
+        },
+    },
 ]
 # Together they have a resource of each type.
 CASES_OF_ALL_TYPES = (
     *("three-masters", "private-single-nat", "api-dns-public", "capacity-reservations", "flow-logs-cloudwatch"),
-    *("pod-roles", "references"),
+    *("pod-roles", "references", "registry"),
 )
 CASE_NAMES = sorted(path.parent.name for path in CASES.glob("*/cluster.yaml"))
 # Who makes one call needs these as well: another service asks for them, or they have no operation of their own.

@@ -12,7 +12,7 @@ from clusters import CASES, golden, templates_of
 
 from cfngen.cluster.iam.existing_roles import has_own_role
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import ServiceAccountRoleId, node_group_prefix
+from cfngen.cluster.naming.logical_ids import PushRoleId, ServiceAccountRoleId, node_group_prefix
 from cfngen.permissions.grants import role_grants, scope_of
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_accounts import grantee_name, made_roles
@@ -23,7 +23,7 @@ from cfngen.templates.role_statements import statements_by_role
 ACCOUNT = "123456789012"
 CASE_NAMES = sorted(path.parent.name for path in CASES.glob("*/cluster.yaml"))
 # Their roles are not in the stack for IAM alone.
-WITH_OTHER_STACKS = ("extra-policies", "flow-logs-cloudwatch", "own-permissions")
+WITH_OTHER_STACKS = ("extra-policies", "flow-logs-cloudwatch", "own-permissions", "registry")
 
 
 def printed_values(cluster: Cluster, scope: Scope) -> Mapping[str, str | list[str]]:
@@ -96,6 +96,8 @@ def roles_of_grants(cluster: Cluster, scope: Scope) -> dict[str, str]:
     roles = {"master": "MasterRole", "flow-log": "FlowLogRole"}
     for group in cluster.node_groups:
         roles[f"nodes-{group.name}"] = f"{node_group_prefix(group.name) if has_own_role(group) else 'Node'}Role"
+    for push in cluster.registry.push:
+        roles[f"push-{push.name}"] = str(PushRoleId(push.name))
     for made in made_roles(cluster, scope):
         account = made.account
         roles[grantee_name(cluster, account)] = str(ServiceAccountRoleId.of(*account, account.digest))

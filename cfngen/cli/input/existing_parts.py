@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cfngen.cluster.checks.access import arns_of_services
 from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.iam.existing_roles import account_of_existing_roles
+from cfngen.cluster.iam.push_roles import created_providers, made_push_roles, push_audience, push_issuer
 from cfngen.cluster.network.existing_parts import existing_groups
 from cfngen.cluster.security_groups.needed_rules import needed_rules
 from cfngen.deploy.aws.tags import cluster_tag
@@ -22,6 +23,7 @@ def existing_parts(cluster: Cluster, stack: str) -> Mapping[str, Any]:
     """Return what a cluster file names as existing, with what the cluster needs of security groups and roles."""
     flow_logs = cluster.network.flow_logs
     roles: dict[str, Any] = {account.role: {} for account in cluster.iam.service_accounts if account.role}
+    roles |= {push.role: {} for push in cluster.registry.push if push.role}
     profiles: dict[str, str] = {}
     scope = scope_of(cluster, stack=stack, account=account_of_existing_roles(cluster))
     for _, existing, grant in grants_of_existing_roles(cluster, scope):
@@ -38,7 +40,19 @@ def existing_parts(cluster: Cluster, stack: str) -> Mapping[str, Any]:
         "boundaries": list(filter(None, [cluster.iam.permissions_boundary])),
         "keys": sorted({arn for _, arn in arns_of_services(cluster) if arn.split(":")[2] == "kms"}),
         "topics": list(filter(None, [cluster.notifications.topic])),
+        "repositories": [repository.name for repository in cluster.registry.repositories if repository.existing],
+        "providers": _existing_providers(cluster),
         "buckets": sorted({*filter(None, [cluster.logging.bucket, flow_logs.bucket if flow_logs else None])}),
+    }
+
+
+def _existing_providers(cluster: Cluster) -> dict[str, str]:
+    """Return the audience of each OIDC provider that jobs need and the stack does not make, by its URL."""
+    created = created_providers(cluster)
+    return {
+        f"https://{push_issuer(push)}": push_audience(push)
+        for _, push in made_push_roles(cluster)
+        if push_issuer(push) not in created
     }
 
 

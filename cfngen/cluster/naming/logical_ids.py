@@ -52,6 +52,7 @@ FLOW_LOG_ROLE = "FlowLogRole"
 ISSUER_BUCKET = "IssuerBucket"
 ISSUER_DISTRIBUTION = "IssuerDistribution"
 OIDC_PROVIDER = "OidcProvider"
+REGISTRY_STACK = "RegistryStack"
 BASTION_STACK = "BastionStack"
 BASTION_PREFIX = "Bastion"
 BASTION_NETWORK_INTERFACE = "BastionNetworkInterface"
@@ -65,7 +66,7 @@ MachineRole = Literal["Master", "Node", "Bastion"]
 SINGLE_IDS = frozenset(
     {
         # Nested stacks
-        BASTION_STACK, "IamStack", MASTER_STACK, "SecretsStack", "SecurityGroupsStack", "VpcStack",
+        BASTION_STACK, "IamStack", MASTER_STACK, REGISTRY_STACK, "SecretsStack", "SecurityGroupsStack", "VpcStack",
         # Network
         FLOW_LOG_ROLE, "FlowLog", "FlowLogGroup",
         "DhcpOptions", "DhcpOptionsAssociation", "InternetGateway", "InternetGatewayAttachment", "InternetGatewayId",
@@ -84,6 +85,7 @@ SINGLE_IDS = frozenset(
         "AddonsPolicy", "BackupsKeyPolicy", "MasterExistingRoleProfile", "MasterInstanceProfile",
         "MasterInstanceProfileArn", MASTER_POLICY, MASTER_ROLE, "NodeExistingRoleProfile", "NodeInstanceProfile",
         "NodeInstanceProfileArn", "NodePodAddressesPolicy", "NodeRole", "NodeStackNames", "PodAddressesPolicy",
+        "PullImagesPolicy",
         # Secrets and backups
         "BackupBucket", "BackupBucketName", "BackupBucketPolicy", "CaSecret", "CaSecretArn", "JoinSecret",
         "JoinSecretArn", "KeyName", "SecretsKey", "SecretsKeyArn", "SshKeyPair",
@@ -201,6 +203,45 @@ class ServiceAccountRoleId(IdForm):
 
 
 @dataclass(frozen=True)
+class RegistryId(IdForm):
+    """A repository for images, or the OIDC provider of those who push them, e.g. `RepositoryShopWeb1d7fb0a3`.
+
+    Attributes:
+        words: its name in PascalCase, cut if it is long; a provider's is the issuer without `https://`.
+        digest: eight hexadecimal digits, different for each name.
+    """
+
+    kind: Literal["Repository", "OidcProvider"]
+    words: str
+    digest: str
+
+    _PATTERN: ClassVar = re.compile(
+        r"(?P<kind>Repository|OidcProvider)(?P<words>[A-Z0-9][A-Za-z0-9]*)(?P<digest>[0-9a-f]{8})"
+    )
+
+    def __str__(self) -> str:
+        return f"{self.kind}{self.words}{self.digest}"
+
+    @classmethod
+    def of(cls, kind: Literal["Repository", "OidcProvider"], name: str) -> RegistryId:
+        """Return the id of a repository or provider."""
+        return cls(kind, pascal(name)[:200], hashlib.sha256(name.encode()).hexdigest()[:8])
+
+
+@dataclass(frozen=True)
+class PushRoleId(IdForm):
+    """The role of those who push images, or the output with its ARN, e.g. `PushWebRole`, `PushWebRoleArn`."""
+
+    name: str
+    part: Literal["Role", "RoleArn"] = "Role"
+
+    _PATTERN: ClassVar = re.compile(r"Push(?P<name>[A-Z0-9][A-Za-z0-9]*?)(?P<part>Role|RoleArn)")
+
+    def __str__(self) -> str:
+        return f"Push{pascal(self.name)}{self.part}"
+
+
+@dataclass(frozen=True)
 class EndpointId(IdForm):
     """A VPC endpoint, e.g. `EndpointS3`, `EndpointEcrApi`."""
 
@@ -303,6 +344,8 @@ LogicalId = (
     | VpcRangeId
     | RouteId
     | ServiceAccountRoleId
+    | RegistryId
+    | PushRoleId
     | EndpointId
     | ZoneId
     | RuleId

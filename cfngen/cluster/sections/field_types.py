@@ -20,7 +20,7 @@ from cfngen.cluster.sections.field_validation import (
     refuse_unreadable_issuer,
     refuse_unusable_proxy,
 )
-from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME
+from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME, REPOSITORY_NAME
 
 NAME_PATTERN = r"[a-z]([a-z0-9-]*[a-z0-9])?"
 """Pattern of the names of clusters and of node groups."""
@@ -301,6 +301,28 @@ ImageReference = Annotated[
         rf"({_HOST_NAME_PATTERN}:[0-9]{{1,5}}|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+)(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)+"
         r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})",
         "an image with its registry and a tag or digest such as docker.io/library/nginx:1.29",
+    ),
+]
+RepositoryName = Annotated[
+    str,
+    TextPattern(
+        REPOSITORY_NAME.form,
+        "the name of a repository of Amazon ECR such as shop/web: lower-case letters and digits, with single dots, "
+        "hyphens, underscores or slashes between them",
+        limit=REPOSITORY_NAME,
+    ),
+]
+AccountNumber = Annotated[str, TextPattern(r"[0-9]{12}", 'an account number such as "123456789012"')]
+ProjectName = Annotated[
+    str,
+    TextPattern(
+        r"[A-Za-z0-9_.-]+(@[0-9]+)?(/[A-Za-z0-9_.-]+(@[0-9]+)?)+", "a project with its owner such as example/shop"
+    ),
+]
+GitRef = Annotated[
+    str,
+    TextPattern(
+        r"refs/(heads|tags)/[A-Za-z0-9_.+*/@-]+", "a branch such as refs/heads/main, or a tag such as refs/tags/v*"
     ),
 ]
 AbsolutePath = Annotated[str, TextPattern(r"(/[A-Za-z0-9_.@+,:-]+)+", "an absolute path such as /etc/motd")]

@@ -56,11 +56,10 @@ def find_instance_profile(account: Account, name: str) -> InstanceProfileView | 
     return InstanceProfileView(profile["Arn"], next((role["Arn"] for role in profile["Roles"]), ""))
 
 
-def has_provider(account: Account, arn: str) -> bool:
-    """Return whether the account has an OIDC provider."""
-    return (
-        account.read("iam.get_open_id_connect_provider", absent=(_MISSING,), OpenIDConnectProviderArn=arn) is not None
-    )
+def find_provider_audiences(account: Account, arn: str) -> tuple[str, ...] | None:
+    """Return the audiences that an OIDC provider accepts; None if the account has no such provider."""
+    provider = account.read("iam.get_open_id_connect_provider", absent=(_MISSING,), OpenIDConnectProviderArn=arn)
+    return None if provider is None else tuple(provider.get("ClientIDList", ()))
 
 
 def removal_command(account: Account, role: str) -> str:

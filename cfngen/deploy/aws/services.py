@@ -123,6 +123,12 @@ def is_bucket_missing(account: Account, bucket: str) -> bool:
         return False
 
 
+def has_repository(account: Account, name: str) -> bool:
+    """Return whether the account has a repository of ECR in the region."""
+    absent = ("RepositoryNotFoundException",)
+    return account.read("ecr.describe_repositories", absent=absent, repositoryNames=[name]) is not None
+
+
 def is_topic_missing(account: Account, arn: str) -> bool:
     """Return whether there is no such topic of SNS."""
     return account.read("sns.get_topic_attributes", absent=("NotFound",), TopicArn=arn) is None

@@ -189,9 +189,17 @@ class _StackPlanner:
             child: the nested stack's change set; None if there is none.
         """
         removed = list(child.resource_changes.values()) if child else []
+        deployed = self._comparison.deployed.get(path[-1])
+        definitions = deployed.resources if deployed else {}
         # CloudFormation may have created no change set for it.
         removed = removed or [
-            ResourceChange("Remove", resource.logical_id, resource.physical_id, resource.type)
+            ResourceChange(
+                "Remove",
+                resource.logical_id,
+                resource.physical_id,
+                resource.type,
+                before=definitions.get(resource.logical_id, {}),
+            )
             for resource in self._comparison.resources_of(stack_change.physical_id)
         ]
         impact = self._impacts.of_stack(path, "delete")

@@ -66,6 +66,7 @@ SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     "AWS::EC2::VPCGatewayAttachment": UsualSeconds(create=15, update=10, delete=15),
     # Deletion first takes a snapshot, which needs minutes for each of the first gigabytes.
     "AWS::EC2::Volume": UsualSeconds(create=15, update=60, delete=180),
+    "AWS::ECR::Repository": UsualSeconds(create=5, update=5, delete=5),
     "AWS::ElasticLoadBalancingV2::Listener": UsualSeconds(create=10, update=10, delete=5),
     "AWS::ElasticLoadBalancingV2::LoadBalancer": UsualSeconds(create=180, update=20, delete=30),
     "AWS::ElasticLoadBalancingV2::TargetGroup": UsualSeconds(create=15, update=15, delete=10),

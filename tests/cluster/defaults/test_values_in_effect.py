@@ -90,6 +90,7 @@ IN_EFFECT: dict[str, Any] = {
     "addons.podIdentityWebhook.enabled": False,
     "iam.addonRoles": False,
     "iam.path": "/",
+    "registry.only": False,
     "addons.headlamp.enabled": False,
     "addons.fluentBit.enabled": False,
     "addons.prometheus.enabled": False,
@@ -216,6 +217,8 @@ EMPTY = [
     "addons.charts",
     *(f"iam.{key}" for key in ("permissionsBoundary", "masters", "nodes", "serviceAccounts")),
     "serviceAccountIssuer",
+    "registry.repositories",
+    "registry.push",
     "assets.mirror",
     "kubernetes.clusterConfiguration",
     "kubernetes.kubeletConfiguration",
@@ -272,6 +275,39 @@ ITEMS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
         {"nodeGroups": [{"rootVolume": {"type": "gp2"}}]},
         "nodeGroups[0].rootVolume",
         {"size": 32, "type": "gp2", "iops": None, "throughput": None, "kmsKey": None},
+    ),
+    (
+        {"registry": {"repositories": [{"name": "web"}]}},
+        "registry.repositories[0]",
+        {
+            "name": "web",
+            "existing": False,
+            "immutableTags": True,
+            "scanOnPush": True,
+            "keepImages": None,
+            "keepDays": None,
+            "pullAccounts": [],
+            "deleteWithCluster": False,
+        },
+    ),
+    (
+        {
+            "registry": {
+                "repositories": [{"name": "web"}],
+                "push": [{"name": "web", "provider": "github", "project": "example/web"}],
+            }
+        },
+        "registry.push[0]",
+        {
+            "name": "web",
+            "provider": "github",
+            "url": None,
+            "project": "example/web",
+            "ref": "refs/heads/main",
+            "createProvider": False,
+            "role": None,
+            "repositories": [],
+        },
     ),
     (
         {"controlPlane": {"volume": {"type": "gp2"}}},

@@ -44,6 +44,7 @@ NAMES_IN_AWS = (
     field_types.PeeringConnectionId,
     field_types.PolicyArn,
     field_types.PrefixListId,
+    field_types.RepositoryName,
     field_types.ResourceGroupArn,
     field_types.RouteDestination,  # a prefix list, or a range
     field_types.RoleArn,
@@ -60,6 +61,7 @@ NAMES_IN_AWS = (
 )
 NOTHING_IN_AWS = (
     field_types.AbsolutePath,
+    field_types.AccountNumber,  # of others, who may pull
     field_types.ClusterName,
     field_types.Command,
     field_types.DeviceName,
@@ -68,6 +70,7 @@ NOTHING_IN_AWS = (
     field_types.ExtraDeviceName,
     field_types.FileMode,
     field_types.Fraction,
+    field_types.GitRef,
     field_types.GroupName,
     field_types.IamAction,
     field_types.IamPath,  # made with the roles below it
@@ -85,6 +88,7 @@ NOTHING_IN_AWS = (
     field_types.NamespaceName,
     field_types.Price,
     field_types.Priority,
+    field_types.ProjectName,
     field_types.ProxyUrl,
     field_types.PublicKey,
     field_types.Quantity,
@@ -398,6 +402,19 @@ TABLE: Mapping[str, Named] = {
     "iam.serviceAccounts[].role": Named(
         "any account", {"pods' role that is not there": "there is no role own in account 123456789012"}
     ),
+    "registry.repositories[].name": Named(
+        "region", {"repository that is not there": "there is no repository web in account 123456789012 and us-west-2"}
+    ),
+    "registry.push[].repositories[]": Named(
+        "region",
+        {
+            "registry: {repositories: [{name: web}], push: [{name: a, role: 'arn:aws:iam::123456789012:role/a', "
+            "repositories: [api]}]}": "api is none of registry.repositories; add it there, with existing: true"
+        },
+    ),
+    "registry.push[].role": Named(
+        "any account", {"role of who pushes that is not there": "there is no role own in account 123456789012"}
+    ),
     "iam.permissionsBoundary": Named(
         "account",
         {
@@ -684,6 +701,10 @@ def with_pod_role(here: Landlord, **keys: Any) -> None:
     here.file.update(serviceAccountIssuer={}, iam={"serviceAccounts": [{"namespace": "shop", "name": "web", **keys}]})
 
 
+def with_registry(here: Landlord, push: Any = (), **keys: Any) -> None:
+    here.file.update(registry={"repositories": [{"name": "web", **keys}], "push": list(push)})
+
+
 def has_profile_of_another_role(here: Landlord) -> None:
     role(here, "other")
     has_profile(here, held="other")
@@ -740,6 +761,10 @@ SCENARIOS: Mapping[str, Any] = {
     "pods' policy of another account": lambda here: with_pod_role(here, additionalPolicies=[FOREIGN_POLICY]),
     "pods' boundary of another account": lambda here: with_pod_role(here, permissionsBoundary=FOREIGN_POLICY),
     "pods' role that is not there": lambda here: with_pod_role(here, role="arn:aws:iam::123456789012:role/own"),
+    "repository that is not there": lambda here: with_registry(here, existing=True),
+    "role of who pushes that is not there": lambda here: with_registry(
+        here, push=[{"name": "web", "role": "arn:aws:iam::123456789012:role/own"}]
+    ),
     "zone that is not there": lambda here: zoned(here, "publicZone", "Z1"),
     "private zone that is not there": lambda here: zoned(here, "privateZone", "Z2"),
     "group older than the VPC": older,

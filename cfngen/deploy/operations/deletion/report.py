@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from cfngen.cluster.naming.logical_ids import RegistryId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.existing_resources import RESOURCE_KINDS
@@ -161,11 +162,15 @@ class Deleted(Message):
 
 
 def count_deleted_resources(account: Account, inventory: Inventory) -> tuple[DeletionCount, ...]:
-    """Return, by kind, how many resources of a cluster's stacks are deleted and which still exist."""
+    """Return, by kind, how many resources of a cluster's stacks are deleted and which still exist.
+
+    OIDC providers of who pushes images stay, and are not among them.
+    """
+    kept = {resource.view.physical_id for resource in inventory.resources if RegistryId.parse(resource.view.logical_id)}
     return tuple(
         _count_kind(account, resource_kind, ids)
         for resource_kind in RESOURCE_KINDS
-        if (ids := sorted(inventory.ids(resource_kind.type)))
+        if (ids := sorted(inventory.ids(resource_kind.type) - kept))
     )
 
 

@@ -13,6 +13,7 @@ from cfngen.cluster.naming.logical_ids import (
     BASTION_ELASTIC_IP,
     BASTION_PREFIX,
     ISSUER_BUCKET,
+    RegistryId,
     auto_scaling_group_id,
     launch_template_id,
     master_prefix,
@@ -36,6 +37,7 @@ _BASTION_ELASTIC_IP = "Elastic IP of the bastion"
 _PUBLIC_SUBNET, _PRIVATE_SUBNET = "public subnet", "private subnet"
 _GATEWAY_ENDPOINT, _INTERFACE_ENDPOINT = "gateway endpoint", "interface endpoint"
 _ISSUER_BUCKET = "bucket of the issuer's documents"
+_REPOSITORY, _PUSH_PROVIDER = "AWS::ECR::Repository", "OIDC provider of jobs"
 _RESERVATION = "AWS::EC2::CapacityReservation"
 # Resources that are listed by their CloudFormation type, or kind of component, in this order, and what they are called.
 _COMPONENT_LABELS = {
@@ -61,6 +63,8 @@ _COMPONENT_LABELS = {
     _ISSUER_BUCKET: "bucket of the documents by which AWS checks service-account tokens",
     "AWS::CloudFront::Distribution": "CloudFront distribution of these documents",
     "AWS::IAM::OIDCProvider": "OIDC provider for service-account tokens",
+    _REPOSITORY: "repository for images",
+    _PUSH_PROVIDER: "OIDC provider of who pushes images",
     "AWS::EC2::FlowLog": "flow log of the VPC",
     "AWS::Logs::LogGroup": "log group of the flow log",
     "AWS::Route53::HostedZone": "hosted zone of the API's name",
@@ -68,6 +72,8 @@ _COMPONENT_LABELS = {
 }
 _COMPONENT_DETAILS = {
     _RESERVATION: "for its instances only",
+    _REPOSITORY: "each GB of images is billed",
+    _PUSH_PROVIDER: "stays when the cluster is deleted",
     "AWS::Logs::LogGroup": "stays when the cluster is deleted",
     "AWS::S3::Bucket": "stays when the cluster is deleted",
     "AWS::CloudFront::Distribution": "no charge by the hour; the few requests are billed",
@@ -175,6 +181,8 @@ def _component_kind(cluster: Cluster, resources: Mapping[str, TemplatePart], log
         return _PUBLIC_SUBNET if subnet and subnet.is_public else _PRIVATE_SUBNET
     if logical_id == ISSUER_BUCKET:
         return _ISSUER_BUCKET
+    if resource_type == "AWS::IAM::OIDCProvider" and RegistryId.parse(logical_id):
+        return _PUSH_PROVIDER
     if resource_type == VPC_ENDPOINT:
         is_interface = _properties(resources, logical_id).get("VpcEndpointType") == "Interface"
         return _INTERFACE_ENDPOINT if is_interface else _GATEWAY_ENDPOINT

@@ -14,7 +14,11 @@ from cfngen.deploy.aws.inventory import Inventory, read_inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, find_last_deleted, find_stack
 from cfngen.deploy.aws.templates import TemplateObjects, find_live_stacks
-from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs, remaining_resources
+from cfngen.deploy.plan.deletion import (
+    remaining_buckets_keys_and_logs,
+    remaining_resources,
+    remaining_volumes_and_orphans,
+)
 from cfngen.deploy.plan.deletion.plan import DeletedResources, DeletionPlan, DeletionRequest, PreparedDeletion
 from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, find_remaining_resources
 from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
@@ -50,7 +54,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         region=account.region,
         by_console=by_console,
         protected=bool(stack and stack.protected),
-        deleted_parts=tuple(_resources_deleted_with_stack(inventory)) if stack else (),
+        deleted_parts=tuple(_resources_deleted_with_stack(account, inventory)) if stack else (),
         delete_volumes=request.delete_volumes,
         delete_snapshots=request.delete_snapshots,
         authorities=tuple(
@@ -206,11 +210,12 @@ def _list_without_commands(account: Account, request: DeletionRequest, named: _N
         yield RetainedResource(kind=log.kind, id=log.id, why=log.why)
 
 
-def _resources_deleted_with_stack(inventory: Inventory) -> Iterator[DeletedResources]:
+def _resources_deleted_with_stack(account: Account, inventory: Inventory) -> Iterator[DeletedResources]:
+    kept = {resource.id for resource in remaining_volumes_and_orphans.find_kept_registry(account, inventory.resources)}
     if instance_ids := sorted(inventory.instances.keys() - inventory.unmanaged_instances):
         yield DeletedResources(kind="instances", ids=tuple(instance_ids))
     for kind, type_name in DELETED_RESOURCE_TYPES:
-        if ids := inventory.existing_ids(type_name):
+        if ids := tuple(id_ for id_ in inventory.existing_ids(type_name) if id_ not in kept):
             yield DeletedResources(kind=kind, ids=ids)
     listed_types = {
         *remaining_buckets_keys_and_logs.RETAINED_TYPES,
@@ -243,6 +248,7 @@ DELETED_RESOURCE_TYPES = (
     ("KMS keys", "AWS::KMS::Key"),
     ("roles", "AWS::IAM::Role"),
     ("OIDC providers", "AWS::IAM::OIDCProvider"),
+    ("repositories, with all images", remaining_volumes_and_orphans.REPOSITORY_TYPE),
     ("CloudFront distributions", "AWS::CloudFront::Distribution"),
     ("key pairs", "AWS::EC2::KeyPair"),
 )

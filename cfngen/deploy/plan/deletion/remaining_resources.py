@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from cfngen.cluster.naming.logical_ids import RegistryId
 from cfngen.cluster.naming.tag_keys import SUBNET_ROLES, added_tags_note
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
@@ -88,6 +89,7 @@ def _find_undeleted(cluster: DeletedCluster) -> Iterable[RetainedResource]:
         resource
         for resource in cluster.resources
         if resource.view.type not in remaining_buckets_keys_and_logs.RETAINED_TYPES
+        and not (RegistryId.parse(resource.view.logical_id) and resource.view.status == "DELETE_SKIPPED")
     ]
     undeleted = remaining_volumes_and_orphans.find_undeleted_resources(cluster.account, deletable_resources)
     if not cluster.is_name_unique:
@@ -199,6 +201,10 @@ _FINDERS: tuple[tuple[Callable[[DeletedCluster], Iterable[RetainedResource]], tu
     ),
     (
         lambda cluster: remaining_buckets_keys_and_logs.find_flow_log_groups(cluster.account, cluster.stack_name),
+        _AT_ANY_TIME,
+    ),
+    (
+        lambda cluster: remaining_volumes_and_orphans.find_kept_registry(cluster.account, cluster.resources),
         _AT_ANY_TIME,
     ),
     (_describe_volumes, _WITH_A_DELETION),

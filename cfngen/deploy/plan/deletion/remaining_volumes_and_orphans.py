@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cfngen.cluster.naming.logical_ids import EndpointId
+from cfngen.cluster.naming.logical_ids import EndpointId, RegistryId
 from cfngen.cluster.naming.network_ids import ZonalId, is_subnet_parameter
 from cfngen.cluster.network import endpoints
 from cfngen.cluster.network.existing_parts import GROUP_ROLES, group_parameter
@@ -19,14 +19,16 @@ from cfngen.deploy.aws.addresses import read_allocation_ids
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.roles import removal_command
-from cfngen.deploy.aws.stacks import NESTED_STACK, StackResource
+from cfngen.deploy.aws.stacks import NESTED_STACK, StackResource, read_template
 from cfngen.deploy.aws.templates import TemplateObjects
+from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.aws.volumes import find_stack_volumes, read_snapshots
 from cfngen.hints import CommandText, Hint, suggest
 from cfngen.text import pluralize
 
 UNDELETED_STATUSES = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
 _ELASTIC_IP_TYPE = "AWS::EC2::EIP"
+REPOSITORY_TYPE = "AWS::ECR::Repository"
 _ROLE_TYPE = "AWS::IAM::Role"
 # Elastic IPs, subnets and security groups are in use as long as these exist, so their commands come first.
 _DELETED_FIRST = ("AWS::EC2::NatGateway", "AWS::EC2::VPCEndpoint")
@@ -101,6 +103,35 @@ def find_undeleted_resources(account: Account, resources: Sequence[StackResource
             )
         )
     return tuple(retained)
+
+
+def find_kept_registry(account: Account, resources: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
+    """Return the repositories and OIDC providers that a deletion of the stacks has left, or will leave."""
+    templates: dict[str, AwsObject] = {}
+    kept = []
+    for resource in resources:
+        view = resource.view
+        if not resource.exists or not RegistryId.parse(view.logical_id):
+            continue
+        if view.status != "DELETE_SKIPPED":
+            if resource.stack_id not in templates:
+                templates[resource.stack_id] = read_template(account, resource.stack_id)
+            definition = templates[resource.stack_id]["Resources"].get(view.logical_id, {})
+            if definition.get("DeletionPolicy") == "Delete":
+                continue
+        is_repository = view.type == REPOSITORY_TYPE
+        kept.append(
+            RetainedResource(
+                kind="repository for images" if is_repository else "OIDC provider",
+                id=view.physical_id,
+                why="its images stay; a new cluster uses it with `existing: true` in its cluster file"
+                if is_repository
+                else "an account has one for a URL, which others may use by now",
+                cost=_cost(resource),
+                command=_delete_command(resource, account.region, {}),
+            )
+        )
+    return tuple(kept)
 
 
 def _cost(resource: StackResource) -> str:
@@ -220,6 +251,7 @@ COST_BY_RESOURCE_TYPE = {
     "AWS::EC2::EIP": "public IPv4 address, billed per hour whether it is used or not",
     "AWS::EC2::Volume": "EBS volume, billed per GiB and month",
     "AWS::EC2::NatGateway": "NAT gateway, billed per hour",
+    REPOSITORY_TYPE: "ECR storage, billed per GB and month",
     "AWS::EC2::VPCEndpoint": "interface endpoint, billed per hour and zone",
     "AWS::ElasticLoadBalancingV2::LoadBalancer": "load balancer, billed per hour",
     "AWS::KMS::Key": "KMS key, billed per month",
@@ -260,6 +292,7 @@ DELETE_COMMAND_BY_RESOURCE_TYPE = {
     "AWS::EC2::VPC": "ec2 delete-vpc --vpc-id",
     "AWS::EC2::VPCEndpoint": "ec2 delete-vpc-endpoints --vpc-endpoint-ids",
     "AWS::EC2::Volume": "ec2 delete-volume --volume-id",
+    REPOSITORY_TYPE: "ecr delete-repository --force --repository-name",
     "AWS::ElasticLoadBalancingV2::LoadBalancer": "elbv2 delete-load-balancer --load-balancer-arn",
     "AWS::ElasticLoadBalancingV2::TargetGroup": "elbv2 delete-target-group --target-group-arn",
     "AWS::IAM::InstanceProfile": "iam delete-instance-profile --instance-profile-name",

@@ -1,11 +1,11 @@
-"""The impact of changes of roles for pods and their tokens, of secrets, of backups, and of boot programs."""
+"""The impact of changes of roles for pods and jobs, of repositories, secrets, backups, and boot programs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from cfngen.cluster.iam.service_accounts import ACCOUNTS_OF_COMPONENTS
-from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET, ServiceAccountRoleId
+from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET, PushRoleId, RegistryId, ServiceAccountRoleId
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact import instances
 from cfngen.deploy.plan.impact.context import ChangeContext
@@ -19,6 +19,8 @@ _LOSS = "pods with roles of their own get no new credentials, and lose those the
 def _role_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change of a service account's role; of other roles, what it is for instances."""
     role_id = ServiceAccountRoleId.parse(context.change.logical_id)
+    if push_id := PushRoleId.parse(context.change.logical_id):
+        return _push_role_impact(context, push_id)
     if role_id is None:
         return instances.IMPACT_BY_TYPE[_ROLE](context)
     name = context.change.physical_id or context.after("RoleName") or "the role"
@@ -33,6 +35,45 @@ def _role_impact(context: ChangeContext) -> Impact | None:
         return Impact(f"permissions: which service account may assume the role {name} changes", Danger.DISRUPTIVE)
     if context.touches("Policies", "ManagedPolicyArns", "PermissionsBoundary", "Tags"):
         return Impact(f"permissions of the pods with the role {name} change at once; nothing is restarted")
+    return None
+
+
+def _push_role_impact(context: ChangeContext, push_id: PushRoleId) -> Impact | None:
+    who = f"the role Push{push_id.name}Role"
+    if context.disappears:
+        return Impact(f"images: {who} {context.verb}, and its jobs can push no more", Danger.DISRUPTIVE)
+    if context.change.action == "add":
+        return Impact(f"images: jobs can push by {who}; the stack's output Push{push_id.name}RoleArn is its ARN")
+    if context.touches("AssumeRolePolicyDocument"):
+        return Impact(f"images: which jobs may assume {who} changes", Danger.DISRUPTIVE)
+    if context.touches("Policies", "PermissionsBoundary"):
+        return Impact(f"images: to which repositories {who} may push changes at once")
+    return None
+
+
+def _repository_impact(context: ChangeContext) -> Impact | None:
+    name = context.before("RepositoryName") or context.change.physical_id or context.after("RepositoryName")
+    if context.disappears:
+        if context.before("EmptyOnDelete") is not None:
+            return Impact(f"images: the repository {name} {context.verb} with all images in it", Danger.DANGEROUS)
+        return Impact(f"images: the repository {name} no longer belongs to the cluster; it is kept with its images")
+    if context.change.action == "add":
+        return Impact(f"a repository {name} for images")
+    if context.touches("EmptyOnDelete"):
+        if context.after("EmptyOnDelete") is not None:
+            return Impact(
+                f"images: the repository {name} will be deleted with all images when the cluster is deleted",
+                Danger.DISRUPTIVE,
+            )
+        return Impact(f"images: the repository {name} will stay when the cluster is deleted")
+    if context.touches("LifecyclePolicy"):
+        return Impact(
+            f"images: how many images of {name} stay, or for how long, changes; ECR deletes the others within a day, "
+            "also those that pods use",
+            Danger.DISRUPTIVE,
+        )
+    if context.touches("RepositoryPolicyText"):
+        return Impact(f"images: which accounts may pull from {name} changes at once")
     return None
 
 
@@ -68,6 +109,12 @@ def _distribution_impact(context: ChangeContext) -> Impact | None:
 
 
 def _provider_impact(context: ChangeContext) -> Impact | None:
+    if RegistryId.parse(context.change.logical_id):
+        if context.change.action == "remove":
+            return Impact("permissions: the OIDC provider no longer belongs to the cluster; it is kept")
+        if context.touches("ClientIdList"):
+            return Impact("permissions: for which audiences AWS STS accepts tokens of jobs changes")
+        return None
     if context.disappears:
         return Impact(f"permissions: the OIDC provider {context.verb}; {_LOSS}", Danger.DISRUPTIVE)
     if context.touches("ClientIdList"):
@@ -123,6 +170,7 @@ def _program_impact(context: ChangeContext) -> Impact:
 IMPACT_BY_TYPE: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
     "AWS::CloudFormation::WaitConditionHandle": _program_impact,
     "AWS::CloudFront::Distribution": _distribution_impact,
+    "AWS::ECR::Repository": _repository_impact,
     "AWS::IAM::OIDCProvider": _provider_impact,
     "AWS::KMS::Key": _key_impact,
     "AWS::S3::BucketPolicy": _bucket_policy_impact,

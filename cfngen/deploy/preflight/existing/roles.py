@@ -21,8 +21,8 @@ from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.roles import (
     RoleView,
     find_instance_profile,
+    find_provider_audiences,
     find_role,
-    has_provider,
     is_of_cluster,
     removal_command,
 )
@@ -89,7 +89,7 @@ def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) 
     """Yield a problem if the account has a provider for the issuer's URL that is not the stack's."""
     name = url.removeprefix("https://")
     arn = f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{name}"
-    if arn in own_ids or not has_provider(account, arn):
+    if arn in own_ids or find_provider_audiences(account, arn) is None:
         return
     yield refusal(
         "serviceAccountIssuer.url",

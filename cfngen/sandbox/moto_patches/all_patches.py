@@ -13,6 +13,7 @@ from cfngen.sandbox.services import (  # noqa: F401
     flow_logs,
     launch_templates,
     nat_gateways,
+    object_locks,
     policy_simulation,
     scaling_notifications,
     scaling_patches,

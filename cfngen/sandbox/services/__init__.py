@@ -20,6 +20,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing a module registe
     nat_gateways,
     network_interfaces,
     networks,
+    object_locks,
     policy_simulation,
     resource_tags,
     scaling_groups,

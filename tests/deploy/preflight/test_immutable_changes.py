@@ -56,6 +56,20 @@ def test_a_private_cluster_does_not_become_public():
     assert "create a new cluster" in raised.value.hint
 
 
+LOCKED = {"backups": {"objectLock": {"mode": "compliance", "days": 7}}}
+
+
+def test_object_lock_of_the_stacks_bucket_is_never_turned_off():
+    with pytest.raises(
+        ImmutableSettingError, match=r"^etcd\.backups\.objectLock: cannot be removed, as S3 never turns"
+    ):
+        setting_impacts(root(etcd=LOCKED), parse(ONE))
+    # Mode and days are those of the next snapshots; another bucket, or none, has what it has.
+    for backups in ({"objectLock": {"mode": "governance", "days": 1}}, {"bucket": "mine"}, {"enabled": False}):
+        assert setting_impacts(root(etcd=LOCKED), parse({**ONE, "etcd": {"backups": backups}})) == ()
+    assert setting_impacts(root(), parse({**ONE, "etcd": LOCKED})) == ()
+
+
 def test_a_single_private_master_with_a_public_api_keeps_its_load_balancer():
     zones = {"topology": "private", "subnets": [{"zone": f"us-west-2{letter}"} for letter in "abc"]}
     three = {"network": zones, "controlPlane": {"count": 3}}

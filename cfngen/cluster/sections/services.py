@@ -280,7 +280,6 @@ class Iam(Model):
     )
     path: IamPath = Field(
         "/",
-        max_length=512,
         description="Path of every role, instance profile and managed policy that is created, for policies of your "
         "organisation that are about a path. It cannot change: AWS would replace all of them, and so all instances.",
     )

@@ -17,6 +17,7 @@ from cfngen.sandbox.services import (  # noqa: F401
     policy_simulation,
     scaling_notifications,
     scaling_patches,
+    tag_limits,
     volumes,
     vpc_endpoints,
     web_identity,

@@ -26,6 +26,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing a module registe
     scaling_groups,
     secrets,
     security_groups,
+    tag_limits,
     volumes,
     vpc_endpoints,
     web_identity,

@@ -143,6 +143,22 @@ def test_a_refused_change_leaves_everything_as_it_is(operator: Operator):
     assert inventory(operator.cloud.cluster.region) == before
 
 
+def test_the_bucket_of_an_existing_cluster_is_locked_in_place_and_stays_so(operator: Operator):
+    operator.deploy(ONE)
+    s3 = operator.cloud.client("s3")
+    [bucket] = [each["Name"] for each in s3.list_buckets()["Buckets"] if "backupbucket" in each["Name"]]
+    s3.put_object(Bucket=bucket, Key="one/etcd/hourly/2026-01-01T000000Z.db", Body=b"", IfNoneMatch="*")
+    plan = operator.plan({**ONE, "etcd": LOCKED})
+    said = [change.impact.text for stack in plan.stacks for change in stack.changes if change.impact]
+    assert [text for text in said if "S3 Object Lock is turned on for the bucket, and can never be turned off" in text]
+    operator.deploy({**ONE, "etcd": LOCKED})
+    assert s3.get_object_lock_configuration(Bucket=bucket)["ObjectLockConfiguration"] == {
+        "ObjectLockEnabled": "Enabled"
+    }
+    with pytest.raises(ImmutableSettingError, match=r"^etcd\.backups\.objectLock: cannot be removed"):
+        operator.deploy(ONE)
+
+
 def test_a_missing_parameter_is_said_before_anything_is_sent(operator: Operator):
     with pytest.raises(MissingParameterError):
         operator.deploy(ONE, flags={})

@@ -98,7 +98,7 @@ def example_lines(*, numbered: bool = False) -> list[str]:
     epilog=examples_epilog(
         "cfngen init",
         "cfngen init --from production --name blue --region eu-west-1",
-        "cfngen init --from hardened --iam-path /kubernetes/",
+        "cfngen init hardened.yaml --from hardened --iam-path /kubernetes/",
         "cfngen init staging.yaml && cfngen templates -f staging.yaml --output-dir staging/",
     ),
 )

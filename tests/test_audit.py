@@ -92,6 +92,13 @@ def test_what_was_decided_stands_where_a_checker_would_find_something() -> None:
     assert {str(each["Properties"]["IpProtocol"]) for each in rules if acknowledged(each)} == {"-1"}
 
 
+def test_only_volumes_that_are_backed_up_are_said_to_be() -> None:
+    rule = "NIST.800.53.R5-EC2EBSInBackupPlan"
+    assert acknowledged(resources()["MasterAVolume"])[rule].startswith("Masters back up the etcd on it themselves")
+    without = acknowledged(resources(etcd={"backups": {"enabled": False}})["MasterAVolume"])[rule]
+    assert "etcd.backups.enabled: false, so nothing backs up the etcd on it" in without
+
+
 def test_access_logs_notifications_and_the_key_are_where_they_were_asked_for() -> None:
     key = "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     topic = "arn:aws:sns:us-west-2:123456789012:scaling"

@@ -210,11 +210,23 @@ class MountedVolume(TypedDict):
     fileSystem: str
 
 
-class Backups(TypedDict):
+class ObjectLock(TypedDict):
+    """The lock of snapshots: its mode, `GOVERNANCE` or `COMPLIANCE`, and its days by the snapshot's folder."""
+
+    mode: str
+    days: Dict[str, int]
+
+
+class _OptionalBackups(TypedDict, total=False):
+    lock: ObjectLock
+
+
+class Backups(_OptionalBackups):
     """When masters take snapshots of etcd.
 
     Attributes:
         interval: minutes between two snapshots.
+        lock: how they are locked, if they are.
     """
 
     interval: int

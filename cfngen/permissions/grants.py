@@ -24,6 +24,7 @@ from cfngen.permissions.boundary import boundary_statements
 from cfngen.permissions.ec2_resources import created_types, existing_parts
 from cfngen.permissions.instance_roles import (
     backup_key_statements,
+    backup_lock_statements,
     master_statements,
     masters_pull_statements,
     node_statements,
@@ -147,6 +148,7 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         partition=aws_partition(cluster.region),
         stack=stack,
         own_backup_bucket=cluster.etcd.backups.bucket or "",
+        locks_snapshots=cluster.etcd.backups.object_lock is not None,
         own_issuer_bucket=(issuer.bucket or "") if issuer else "",
         vpc_id=known_id(cluster.network.vpc.id) or "*",
         route_table_id=known_id(cluster.network.route_table) or "*",
@@ -315,6 +317,7 @@ def _master_grant(cluster: Cluster, scope: Scope) -> Grant:
             *plugin_statements_of_masters(cluster, scope),
             *backup_key_statements(cluster, scope),
             *masters_pull_statements(cluster, scope),
+            *backup_lock_statements(cluster, scope),
             *addon_statements(cluster, scope),
             *own_statements(cluster.control_plane),
         ],

@@ -36,8 +36,8 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
     """Return the statements of the masters' role, except those in separate managed policies.
 
     Separate are the statements of add-ons, those of a network plug-in that assigns addresses of network interfaces to
-    pods, those for the key of the user's own bucket for snapshots, and those to pull from certain repositories only. If
-    add-ons have roles of their own, these are what the boot program and the kubelet need.
+    pods, those for the key and the lock of snapshots, and those to pull from certain repositories only. If add-ons have
+    roles of their own, these are what the boot program and the kubelet need.
     """
     return [
         *(
@@ -164,7 +164,7 @@ def _backup_statements(cluster: Cluster, references: References) -> list[Stateme
         allow(
             sid="BackupsNew",
             actions="s3:PutObject",
-            resources=[_arn_in_backup_bucket(references, f"/{prefix}*") for prefix in snapshot_prefixes(cluster.name)],
+            resources=_snapshot_arns(cluster, references),
             # S3 refuses a request with the header If-None-Match if the object exists.
             condition={"Null": {"s3:if-none-match": "false"}},
         ),
@@ -202,6 +202,35 @@ def backup_key_statements(cluster: Cluster, references: References) -> list[Stat
             condition=only_this_bucket,
         )
     ]
+
+
+def backup_lock_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the permission of masters to lock snapshots, in the cluster file's mode and for its days; empty without.
+
+    S3 asks for it when an object is put with a lock ("Object Lock considerations", Amazon S3 User Guide). It also lets
+    masters extend the lock of an existing snapshot, but not shorten or end it, which no condition has to prevent.
+    """
+    backups = cluster.etcd.backups
+    if not backups.enabled or backups.object_lock is None:
+        return []
+    return [
+        allow(
+            sid="BackupsLock",
+            actions="s3:PutObjectRetention",
+            resources=_snapshot_arns(cluster, references),
+            condition={
+                "StringEqualsIfExists": {"s3:object-lock-mode": backups.object_lock.mode.upper()},
+                # One day more: S3 does not say how it rounds the time that remains.
+                "NumericLessThanEqualsIfExists": {
+                    "s3:object-lock-remaining-retention-days": str(backups.object_lock.days + 1)
+                },
+            },
+        )
+    ]
+
+
+def _snapshot_arns(cluster: Cluster, references: References) -> list[Expression]:
+    return [_arn_in_backup_bucket(references, f"/{prefix}*") for prefix in snapshot_prefixes(cluster.name)]
 
 
 def _arn_in_backup_bucket(references: References, path: str) -> Expression:

@@ -7,6 +7,7 @@ Service Authorization Reference; "Tags for security", Amazon EC2 Auto Scaling Us
 
 from __future__ import annotations
 
+from cfngen.cluster.naming.names import snapshot_prefixes
 from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.permissions.role_changes import if_passed_to
 from cfngen.permissions.scope import Scope, if_resource_has_tag
@@ -22,10 +23,19 @@ def read_bucket_statements(scope: Scope) -> list[Statement]:
             actions="s3:Get*Configuration s3:GetBucket* s3:GetObject s3:ListBucket s3:ListTagsForResource",
             resources=[*scope.backup_bucket_arns, f"{scope.backup_bucket_arn}/{scope.cluster}/etcd/restore.json"],
         ),
+        *_lock_statements(scope),
         *_bucket_key_statements(scope, "ReadBackupsKey", "kms:Decrypt"),
         # A plan looks whether the key exists and can encrypt.
         *([allow(sid="CheckBackupKey", actions="kms:DescribeKey", resources=[key])] if key else []),
     ]
+
+
+def _lock_statements(scope: Scope) -> list[Statement]:
+    """Return the permission to read how long snapshots are locked, which a deletion says; empty if they are not."""
+    if not scope.locks_snapshots:
+        return []
+    snapshots = [f"{scope.backup_bucket_arn}/{prefix}*" for prefix in snapshot_prefixes(scope.cluster)]
+    return [allow(sid="ReadLocks", actions="s3:GetObjectRetention", resources=snapshots)]
 
 
 def _bucket_key_statements(scope: Scope, sid: str, actions: str) -> list[Statement]:

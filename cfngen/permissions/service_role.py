@@ -186,11 +186,12 @@ def _backup_bucket_statements(scope: Scope) -> list[Statement]:
     """
     if scope.own_backup_bucket:
         return []
+    if_locked = "s3:PutBucketObjectLockConfiguration" if scope.locks_snapshots else ""
     return [
         allow(
             sid="BackupBucket",
-            actions="""
-                s3:CreateBucket s3:DeleteBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket
+            actions=f"""
+                {if_locked} s3:CreateBucket s3:DeleteBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket
                 s3:ListTagsForResource s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
                 s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration
                 s3:TagResource s3:UntagResource""",

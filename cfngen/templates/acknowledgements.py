@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,10 +71,6 @@ _DECISIONS = (
         lambda logical_id, properties: logical_id == "CaSecret",
     ),
     _Decision(
-        "AWS::EC2::Volume", "NIST.800.53.R5-EC2EBSInBackupPlan",
-        "Masters back up the etcd on it themselves, consistently, to S3; a snapshot is kept when it is deleted.",
-    ),
-    _Decision(
         "AWS::EC2::VPC", "NIST.800.53.R5-VPCDefaultSecurityGroupClosed",
         "CloudFormation cannot change a VPC's default security group; nothing of the cluster is in it.",
     ),
@@ -110,6 +106,16 @@ _DECISIONS = (
     _Decision("AWS::CloudFront::Distribution", "CKV_AWS_174 AwsSolutions-CFR4", _DEFAULT_CERTIFICATE),
 )  # fmt: skip
 
+_IN_BACKUP_PLAN = "NIST.800.53.R5-EC2EBSInBackupPlan"
+_BACKED_UP = _Decision(
+    "AWS::EC2::Volume", _IN_BACKUP_PLAN,
+    "Masters back up the etcd on it themselves, consistently, to S3; a snapshot is kept when it is deleted.",
+)  # fmt: skip
+_NOT_BACKED_UP = _Decision(
+    "AWS::EC2::Volume", _IN_BACKUP_PLAN,
+    "The cluster file has etcd.backups.enabled: false, so nothing backs up the etcd on it; a snapshot is kept when it "
+    "is deleted.",
+)  # fmt: skip
 _WILDCARD_RULE = "AwsSolutions-IAM5"
 _OF_CLUSTER_FILE = "ClusterFile"  # as the ids of statements begin that the user has written
 # Actions that AWS allows on every resource or none (Service Authorization Reference), or that only read.
@@ -130,12 +136,17 @@ _WILDCARDS = (
 )
 
 
-def acknowledge(resources: Mapping[str, dict[str, Any]]) -> None:
-    """Write the acknowledgements of the resources of a template into their metadata, in place of earlier ones."""
+def acknowledge(resources: Mapping[str, dict[str, Any]], *, is_backed_up: bool) -> None:
+    """Write the acknowledgements of the resources of a template into their metadata, in place of earlier ones.
+
+    Args:
+        is_backed_up: whether masters take snapshots of etcd.
+    """
+    decisions = (*_DECISIONS, _BACKED_UP if is_backed_up else _NOT_BACKED_UP)
     for logical_id, resource in resources.items():
         skipped: list[dict[str, object]] = []
         suppressed: list[dict[str, object]] = []
-        for rule, reason in _acknowledged(logical_id, resource):
+        for rule, reason in _acknowledged(logical_id, resource, decisions):
             if rule.startswith("CKV"):
                 skipped.append({"id": rule, "comment": reason})
             else:
@@ -153,9 +164,11 @@ def acknowledge(resources: Mapping[str, dict[str, Any]]) -> None:
             resource["Metadata"] = metadata
 
 
-def _acknowledged(logical_id: str, resource: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _acknowledged(
+    logical_id: str, resource: Mapping[str, Any], decisions: Iterable[_Decision]
+) -> Iterator[tuple[str, str]]:
     """Yield the rules whose findings on a resource are meant to be so, each with the reason."""
-    for decision in _DECISIONS:
+    for decision in decisions:
         if decision.type == resource["Type"] and decision.when(logical_id, resource.get("Properties", {})):
             for rule in decision.rules.split():
                 yield rule, decision.reason

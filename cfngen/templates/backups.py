@@ -64,6 +64,8 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
             PublicAccessBlockConfiguration=s3.PublicAccessBlockConfiguration(
                 BlockPublicAcls=True, BlockPublicPolicy=True, IgnorePublicAcls=True, RestrictPublicBuckets=True
             ),
+            # Without a default lock: masters lock the snapshots, and requests beside them have to be deleted.
+            **({"ObjectLockEnabled": True} if backups.object_lock else {}),
             Tags=tags(cluster, f"{cluster.name}-etcd-backups"),
             VersioningConfiguration=s3.VersioningConfiguration(Status="Enabled"),
             **access_log_property(cluster, "etcd-backups"),
@@ -115,17 +117,15 @@ def _lifecycle_rules(cluster: Cluster) -> list[s3.LifecycleRule]:
     Other objects in the bucket, such as operators' requests, are kept. An expired snapshot becomes a noncurrent version
     below a delete marker; S3 removes the marker after the version.
     """
-    backups = cluster.etcd.backups
-    retention_days_by_schedule = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
     return [
         *(
             s3.LifecycleRule(
-                Id=f"{schedule}Snapshots",
+                Id=f"{period.title()}Snapshots",
                 Status="Enabled",
-                Prefix=f"{cluster.name}/etcd/{schedule.lower()}/",
+                Prefix=f"{cluster.name}/etcd/{period}/",
                 ExpirationInDays=days,
             )
-            for schedule, days in retention_days_by_schedule.items()
+            for period, days in cluster.etcd.backups.days_by_period.items()
         ),
         s3.LifecycleRule(
             Id="NoncurrentVersions",

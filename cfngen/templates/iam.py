@@ -28,6 +28,7 @@ from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.cloud_controller import cloud_controller_statements
 from cfngen.permissions.instance_roles import (
     backup_key_statements,
+    backup_lock_statements,
     master_statements,
     masters_pull_statements,
     node_statements,
@@ -250,6 +251,7 @@ def _add_policies_of_masters(stack: Stack, cluster: Cluster, references: StackRe
         MASTER_POLICY: ("statements of the cluster file", own_statements(cluster.control_plane)),
         "BackupsKeyPolicy": ("key of etcd's snapshots", backup_key_statements(cluster, references)),
         "PullImagesPolicy": ("container images", masters_pull_statements(cluster, references)),
+        "BackupsLockPolicy": ("lock of etcd's snapshots", backup_lock_statements(cluster, references)),
     }
     if keeps_statements_in_policies(cluster):
         statements_of_controller = cloud_controller_statements(cluster, references)

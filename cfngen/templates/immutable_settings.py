@@ -21,6 +21,7 @@ MASTER_COUNT_KEY = "controlPlane.count"
 # The value of this setting is the zone of each master, in order: `us-west-2a us-west-2b us-west-2c`.
 MASTER_ZONES_KEY = "controlPlane.zones"
 NETWORK_PLUGIN_KEY = "network.plugin"
+OBJECT_LOCK_KEY = "etcd.backups.objectLock"
 _TOPOLOGY_KEY = "network.topology"
 _SECRETS_KEY_KEY = "secrets.kmsKey"
 _IAM_PATH_KEY = "iam.path"
@@ -62,15 +63,16 @@ def settings_to_record(cluster: Cluster) -> dict[str, str]:
     """Return the settings to record in the root template, by their keys in the cluster file.
 
     The topology of a public cluster is left out: a template that records none is one of a public cluster. So is the
-    key of the secrets if it is made with the cluster, and IAM's own path. The issuer of tokens is recorded where there
-    is one.
+    key of the secrets if it is made with the cluster, and IAM's own path. The issuer of tokens, and the Object Lock of
+    the created bucket, are recorded where there is one.
     """
     settings = {
         key: value
         for key, value in immutable_settings(cluster).items()
         if key not in _RECORDED_IF_OTHER or value != _UNRECORDED[key]
     }
-    return {**settings, **state_to_record(cluster)}
+    lock = {OBJECT_LOCK_KEY: "on"} if cluster.etcd.backups.locks_own_bucket else {}
+    return {**settings, **lock, **state_to_record(cluster)}
 
 
 def recorded_settings(template: Mapping[str, Any]) -> Mapping[str, str]:

@@ -327,7 +327,7 @@ def complete_template(
     for resource in body.get("Resources", {}).values():
         if "Properties" in resource:
             resource["Properties"] = protect_placeholders(resource["Properties"])
-    acknowledge(body.get("Resources", {}))
+    acknowledge(body.get("Resources", {}), is_backed_up=cluster.etcd.backups.enabled)
     body["Rules"] = {"Region": {"Assertions": [_region_assertion(cluster.region)]}}
     return body
 

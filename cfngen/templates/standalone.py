@@ -63,7 +63,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], documents: Sequence[Documen
                 }
     body = _body_without_resources(cluster, wiring)
     # Findings name what a statement refers to, which is no longer a parameter.
-    acknowledge(resources)
+    acknowledge(resources, is_backed_up=cluster.etcd.backups.enabled)
     body["Resources"] = resources
     body["Outputs"] = {**outputs, **{output.title: as_json(output) for output in reference_outputs(cluster)}}
     if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=2)) > MAX_BYTES:

@@ -43,7 +43,7 @@ TOPICS: Mapping[str, str] = {
     "join": "the registration of nodes",
     "apiHost": "the API's name",
     "assets": "what is downloaded",
-    "backups": "the interval of etcd's snapshots",
+    "backups": "the interval and lock of etcd's snapshots",
     "before": "the list of commands before everything else (preBootCommands)",
     "cloudConfig": "the cloud-config",
     "cluster": "the cluster's name",

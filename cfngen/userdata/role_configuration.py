@@ -10,6 +10,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import auto_scaling_group_id, master_prefix, node_group_prefix, wait_condition_id
 from cfngen.cluster.naming.names import api_host
 from cfngen.cluster.sections.instances import Instances, NodeGroup, Slot
+from cfngen.cluster.sections.services import Backups
 from cfngen.releases import PAUSE_IMAGE, exact_version
 from cfngen.releases import Asset as PinnedAsset
 from cfngen.userdata import (
@@ -33,6 +34,7 @@ from cfngen.userdata.steps import drain_minutes, first_stage_steps, rebalance_ac
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import Asset, Config, JsonObject, MasterConfig, NodeConfig
+    from cfngen.boot.contract import Backups as BackupSchedule
 
 
 # Programs that a distribution's image may lack, each with the names of its package for apt and for dnf. kubeadm, the
@@ -120,8 +122,17 @@ def _master_config(cluster: Cluster) -> MasterConfig:
     if cluster.addons.pod_identity_webhook.enabled:
         config["podIdentityWebhook"] = pod_identity_webhook.configuration(cluster)
     if cluster.etcd.backups.enabled:
-        config["backups"] = {"interval": cluster.etcd.backups.interval}
+        config["backups"] = _backup_schedule(cluster.etcd.backups)
     return config
+
+
+def _backup_schedule(backups: Backups) -> BackupSchedule:
+    """Return when masters take snapshots of etcd, and how long each is locked: no longer than it is kept."""
+    schedule: BackupSchedule = {"interval": backups.interval}
+    if lock := backups.object_lock:
+        days = {period: min(lock.days, kept_days) for period, kept_days in backups.days_by_period.items()}
+        schedule["lock"] = {"mode": lock.mode.upper(), "days": days}
+    return schedule
 
 
 def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -> UserData:

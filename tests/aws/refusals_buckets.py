@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from refusal import Creation, Refusal, ServiceCall, Update
@@ -11,6 +12,7 @@ from refusals_identity import ACCOUNT, document, refused
 from small_stacks import REGION
 
 from cfngen.sandbox.cloudformation import CloudFormation, client
+from cfngen.sandbox.services.rules import CLOCK_START
 
 API = "https://docs.aws.amazon.com/AmazonS3/latest/API"
 GUIDE = "https://docs.aws.amazon.com/AmazonS3/latest/userguide"
@@ -82,6 +84,37 @@ def _put_again(cloud: CloudFormation) -> None:
         s3.put_object(Bucket="mine", Key="a", Body=body, IfNoneMatch="*")
 
 
+def _locked(method: str, mode: str = "GOVERNANCE", **arguments: Any) -> ServiceCall:
+    """A call about a version that is locked, in a bucket that got Object Lock when it was not empty."""
+
+    def attempt(cloud: CloudFormation) -> None:
+        s3 = _mine()
+        s3.put_bucket_versioning(Bucket="mine", VersioningConfiguration={"Status": "Enabled"})
+        s3.put_object(Bucket="mine", Key="b", Body=b"")
+        s3.put_object_lock_configuration(Bucket="mine", ObjectLockConfiguration={"ObjectLockEnabled": "Enabled"})
+        lock = {"ObjectLockMode": mode, "ObjectLockRetainUntilDate": LATER}
+        version = s3.put_object(Bucket="mine", Key="a", Body=b"", **lock)["VersionId"]
+        longer = {"Mode": mode, "RetainUntilDate": LATER + timedelta(days=1)}
+        s3.put_object_retention(Bucket="mine", Key="a", VersionId=version, Retention=longer)
+        of_version = {} if method.endswith("versioning") else {"Key": "a", "VersionId": version}
+        getattr(s3, method)(Bucket="mine", **of_version, **arguments)
+
+    return ServiceCall(attempt)
+
+
+def _put_locked(versioned: bool, **lock: Any) -> ServiceCall:
+    def attempt(cloud: CloudFormation) -> None:
+        s3 = client("s3", REGION)
+        s3.create_bucket(Bucket="mine", CreateBucketConfiguration=HERE, ObjectLockEnabledForBucket=versioned)
+        s3.put_object(Bucket="mine", Key="a", Body=b"", **lock)
+
+    return ServiceCall(attempt)
+
+
+def _lock_unversioned(cloud: CloudFormation) -> None:
+    _mine().put_object_lock_configuration(Bucket="mine", ObjectLockConfiguration={"ObjectLockEnabled": "Enabled"})
+
+
 def _only_new(method: str, **arguments: Any) -> ServiceCall:
     """A write without a condition into a bucket whose policy demands If-None-Match."""
 
@@ -107,6 +140,11 @@ def encrypted(**default: str) -> dict[str, Any]:
     return bucket(BucketEncryption={"ServerSideEncryptionConfiguration": [rule]})
 
 
+LATER = CLOCK_START + timedelta(days=7)
+LOCKING = (
+    f"S3 user guide: [Object Lock]({GUIDE}/object-lock.html), [configuring it]({GUIDE}/object-lock-configure.html)"
+)
+PROTECTED = "object protected by object lock"
 POLICIES = f"S3 user guide: [bucket policies]({GUIDE}/bucket-policies.html)"
 PUBLIC = "because public policies are prevented by the BlockPublicPolicy setting in S3 Block Public Access"
 BLOCKING = (
@@ -244,6 +282,33 @@ ROWS = [
         for method, attempt in (
             ("PutObject", _only_new("put_object", Body=b"")),
             ("CopyObject", _only_new("copy_object", CopySource="mine/a")),
+        )
+    ),
+    *(
+        Refusal(f"s3:{call}", condition, words, LOCKING, "condition documented", attempt)
+        for call, condition, words, attempt in (
+            ("DeleteObject", "a version in governance mode", "AccessDenied", _locked("delete_object")),
+            ("DeleteObject", "a version in compliance mode, with the bypass", "AccessDenied",
+             _locked("delete_object", "COMPLIANCE", BypassGovernanceRetention=True)),
+            ("PutObjectRetention", "a shorter lock", PROTECTED,
+             _locked("put_object_retention", Retention={"Mode": "GOVERNANCE", "RetainUntilDate": LATER})),
+            ("PutObjectRetention", "a shorter lock in compliance mode, with the bypass", PROTECTED,
+             _locked("put_object_retention", "COMPLIANCE", BypassGovernanceRetention=True,
+                     Retention={"Mode": "COMPLIANCE", "RetainUntilDate": LATER})),
+            ("PutObjectRetention", "governance mode instead of compliance mode", PROTECTED,
+             _locked("put_object_retention", "COMPLIANCE",
+                     Retention={"Mode": "GOVERNANCE", "RetainUntilDate": LATER + timedelta(days=9)})),
+            ("PutBucketVersioning", "no more versions in a bucket with Object Lock",
+             "the versioning state cannot be changed",
+             _locked("put_bucket_versioning", VersioningConfiguration={"Status": "Suspended"})),
+            ("PutObjectLockConfiguration", "a bucket without versions", "Versioning must be 'Enabled'",
+             ServiceCall(_lock_unversioned)),
+            ("PutObject", "a lock in a bucket without Object Lock", "Bucket is missing ObjectLockConfiguration",
+             _put_locked(False, ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=LATER)),
+            ("PutObject", "a lock that has ended", "The retain until date must be in the future",
+             _put_locked(True, ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=CLOCK_START)),
+            ("PutObject", "a lock without its end", "must both be supplied",
+             _put_locked(True, ObjectLockMode="GOVERNANCE")),
         )
     ),
     policy("resources of another partition", "Policy has invalid resource", POLICIES, "condition documented",

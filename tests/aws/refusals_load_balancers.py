@@ -120,6 +120,12 @@ def _too_full(elbv2: Any, network: str, where: str) -> None:
     _made(elbv2, small)
 
 
+def _twice(elbv2: Any, network: str, where: str) -> None:
+    key = "load_balancing.cross_zone.enabled"
+    attributes = [*attribute(key, "true"), *attribute(key, "false")]
+    elbv2.modify_load_balancer_attributes(LoadBalancerArn=_made(elbv2, where), Attributes=attributes)
+
+
 def _fifty_one(elbv2: Any, network: str, where: str) -> None:
     for number in range(51):
         _made(elbv2, where, f"n{number}")
@@ -144,6 +150,9 @@ ROWS = [
             "ELB requires at least 8 free IP addresses in each subnet",
             f"[aws-load-balancer-controller#1233]({CONTROLLER}/1233), user guide of network load balancers: "
             f"[Availability Zones]({GUIDE}/availability-zones.html)", "seen", call(_too_full)),
+    Refusal("elasticloadbalancing:ModifyLoadBalancerAttributes", "one attribute twice",
+            "'load_balancing.cross_zone.enabled' is specified more than once",
+            f"[ModifyLoadBalancerAttributes]({API}/API_ModifyLoadBalancerAttributes.html)", "assumed", call(_twice)),
     row("LoadBalancer", "internet-facing in a VPC without an internet gateway", "has no internet gateway",
         f"{CREATE}: InvalidSubnet", TOLD, refused(balancer(Scheme="internet-facing"))),
     row("LoadBalancer", "scheme that does not exist", "is not a valid enum value", CREATE, TOLD,

@@ -18,7 +18,7 @@ from ec2_parts import (
     subnet,
     table,
 )
-from refusal import Creation, Refusal, Resources, ServiceCall
+from refusal import Creation, Refusal, Resources, ServiceCall, Update
 
 from cfngen.sandbox.cloudformation import CloudFormation
 
@@ -27,6 +27,10 @@ def _sixth_vpc() -> Resources:
     for _ in range(4):  # with the default one there are five then
         ec2().create_vpc(CidrBlock="10.0.0.0/16")
     return {"Vpc": VPC}
+
+
+def _named_vpc(**properties: object) -> Resources:
+    return resource("VPC", CidrBlock="10.0.0.0/16", EnableDnsHostnames=True, **properties)
 
 
 def _vpc_with_a_subnet(_: CloudFormation) -> None:
@@ -87,6 +91,11 @@ ROWS = [
         "AWS::EC2::VPC", "DNS host names without DNS support", "can only be enabled if DNS support is enabled",
         operation("ModifyVpcAttribute", "EnableDnsHostnames"), CONDITION,
         only(Vpc=resource("VPC", CidrBlock="10.0.0.0/16", EnableDnsSupport=False, EnableDnsHostnames=True)),
+    ),
+    Refusal(
+        "AWS::EC2::VPC", "no more DNS support, with DNS host names", "can only be enabled if DNS support is enabled",
+        operation("ModifyVpcAttribute", "EnableDnsHostnames"), "assumed",
+        Update(lambda: {"Vpc": _named_vpc()}, lambda first: {"Vpc": _named_vpc(EnableDnsSupport=False)}, "Vpc"),
     ),
     Refusal(
         "AWS::EC2::VPCCidrBlock", "larger than /16", "The CIDR '100.64.0.0/10' is invalid", FURTHER_RANGES, CONDITION,

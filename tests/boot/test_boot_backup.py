@@ -382,6 +382,23 @@ def test_old_boto3_sends_a_digest_of_its_own(
     ] * 2
 
 
+def test_snapshots_are_locked_as_long_as_the_configuration_says(leader: Leader) -> None:
+    lock = {"mode": "GOVERNANCE", "days": {"hourly": 7, "daily": 30}}
+    backup.backup(leader, boot_of({**CONFIG, "backups": {"interval": 15, "lock": lock}}))
+    uploads = [arguments for name, arguments in leader.calls if name == "s3.put_object"]
+    assert {uploaded["Key"]: uploaded["ObjectLockRetainUntilDate"] for uploaded in uploads} == {
+        FIRST: "2026-09-08T12:00:00Z",
+        DAY: "2026-10-01T12:00:00Z",
+    }
+    assert {uploaded["ObjectLockMode"] for uploaded in uploads} == {"GOVERNANCE"}
+
+
+def test_without_a_lock_none_is_asked_for(leader: Leader) -> None:
+    leader.comes_by()
+    sent = {key for name, arguments in leader.calls if name == "s3.put_object" for key in arguments}
+    assert not {key for key in sent if key.startswith("ObjectLock")}
+
+
 def test_a_snapshot_whose_answer_was_lost_is_there(leader: Leader) -> None:
     leader.storage.put(FIRST, "snapshot at 0.0")
     assert leader.comes_by().startswith(f"s3://{BUCKET}/{FIRST}: ")

@@ -371,6 +371,9 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ),
         ("Describe the cluster", "cfngen init [FILE]"): Typed(fill={"[FILE]": "another.yaml"}),
         ("Describe the cluster", "cfngen init --from NAME"): Typed(before=no_cluster_file, fill={"NAME": "production"}),
+        ("Describe the cluster", "cfngen init --iam-path PATH"): Typed(
+            before=no_cluster_file, fill={"PATH": "/kubernetes/"}
+        ),
         ("Describe the cluster", "cfngen config"): Typed(before=example_file),
         ("Generate and review", "cfngen lint [FILES]"): Typed(fill={"[FILES]": ("", "output/cluster.json")}),
         ("Generate and review", "cfngen userdata [ROLE]"): Typed(fill={"[ROLE]": ("", *ROLES)}),

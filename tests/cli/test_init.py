@@ -202,6 +202,15 @@ def test_an_example_goes_to_another_region_under_another_name(cfngen, directory,
     assert text.replace("name: blue", f"name: {example.name}") == f"{SCHEMA_LINE}\n{expected}"
 
 
+@pytest.mark.parametrize("name", ["kube-up", "hardened", "existing-everything"])
+def test_an_example_gets_the_path_of_its_roles(cfngen, name):
+    assert cfngen("init", "--from", name, "--iam-path", "/team/kubernetes/").code == 0
+    loaded = load(Path("cluster.yaml"), environ={}).cluster
+    assert loaded.iam.path == "/team/kubernetes/"
+    example = load(Path(examples.__file__).parents[2] / "examples" / f"{name}.yaml", environ={}).cluster
+    assert loaded.iam.permissions_boundary == example.iam.permissions_boundary
+
+
 def test_ranges_for_documentation_are_no_answer_to_who_may_reach_the_api(cfngen):
     assert cfngen("init", "--from", "production").code == 0
     assert load(Path("cluster.yaml"), environ={}).cluster.api.allowed_cidrs == ()
@@ -228,6 +237,11 @@ def test_what_a_region_lacks_for_good_is_to_be_changed_in_the_file(cfngen, direc
         (("--from", "prod"), "there is no example 'prod'; did you mean 'production'?"),
         (("--from", "xyzzy"), "there is no example 'xyzzy'; there are existing-everything, existing-vpc,"),
         (("--name", "Blue"), "name: 'Blue' is not a cluster name"),
+        (
+            ("--iam-path", "kubernetes"),
+            "iam.path: 'kubernetes' is not a path of IAM names between slashes such as /kuber",
+        ),
+        (("--iam-path", f"/{'a' * 511}/"), "it has 513 characters; 512 fit"),
         (("--region", "us-wets-2"), "region: AWS has no region us-wets-2; did you mean us-west-2"),
         (("cluster.schema.json",), "cluster.schema.json is the name of the schema; choose another name"),
     ],

@@ -59,7 +59,10 @@ CASES_OF_ALL_TYPES = (
 )
 CASE_NAMES = sorted(path.parent.name for path in CASES.glob("*/cluster.yaml"))
 # Who makes one call needs these as well: another service asks for them, or they have no operation of their own.
-DEPENDENT = ("iam:PassRole", "ec2:RunInstances", "ec2:CreateTags", "kms:", "s3:List", "s3:GetAccountPublicAccessBlock")
+DEPENDENT = (
+    *("iam:PassRole", "ec2:RunInstances", "ec2:CreateTags", "kms:", "s3:List", "s3:GetAccountPublicAccessBlock"),
+    "s3:PutObjectRetention",
+)
 DRIFT = "cfngen/deploy/aws/drift.py"
 
 

@@ -10,7 +10,9 @@ import pytest
 from botocore.exceptions import ClientError
 from sandboxed import MASTERS, Place, place, said
 
+from cfngen.cluster.load import parse
 from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.emulated_account import open_emulated_account
 from cfngen.sandbox.services import checking_rules
 from cfngen.sandbox.services.policy_simulation import role_decision
 
@@ -166,6 +168,59 @@ def test_the_bucket_lets_nobody_replace_a_snapshot_and_gives_back_what_was_delet
     assert keys(where, "hourly") == []
     s3(where).delete_object(**put, VersionId=marker)
     assert s3(where).get_object(**put)["Body"].read() == before
+
+
+LOCK = {"etcd": {"backups": {"objectLock": {"mode": "governance", "days": 30}}}}
+
+
+@pytest.fixture
+def locked() -> Iterator[Place]:
+    cluster = parse(LOCK)
+    with open_emulated_account(cluster.region) as account, checking_rules():
+        made = Place(account, cluster)
+        assert made.create().status == "CREATE_COMPLETE"
+        account.advance(60)
+        yield made
+
+
+def test_a_locked_snapshot_is_deleted_by_nobody_until_its_lock_ends(locked: Place) -> None:
+    name = bucket(locked)
+    versions = {
+        kind: {"Bucket": name, "Key": key, "VersionId": s3(locked).head_object(Bucket=name, Key=key)["VersionId"]}
+        for kind in ("hourly", "daily")
+        for key in keys(locked, kind)
+    }
+    modes = [s3(locked).get_object_retention(**version)["Retention"]["Mode"] for version in versions.values()]
+    assert modes == ["GOVERNANCE", "GOVERNANCE"]
+    marker = s3(locked).delete_object(Bucket=name, Key=versions["daily"]["Key"])["VersionId"]
+    assert refused(s3(locked).delete_object, **versions["daily"]) == "AccessDenied"
+    s3(locked).delete_object(Bucket=name, Key=versions["daily"]["Key"], VersionId=marker)
+    assert keys(locked, "daily")
+    request = {"Bucket": name, "Key": f"{ETCD}restore.json"}
+    version = s3(locked).put_object(**request, Body=b"{}")["VersionId"]
+    s3(locked).delete_object(**request, VersionId=version)  # an operator's request is not locked
+    locked.account.advance(8 * 24 * 3600)
+    s3(locked).delete_object(**versions["hourly"])  # kept for seven days, and so locked for seven
+    assert refused(s3(locked).delete_object, **versions["daily"]) == "AccessDenied"
+    locked.account.advance(23 * 24 * 3600)
+    s3(locked).delete_object(**versions["daily"])
+
+
+def test_a_thief_with_the_role_of_a_master_cannot_lock_for_longer_than_the_cluster_file_says(locked: Place) -> None:
+    roles = client("iam", locked.account.region).list_roles()["Roles"]
+    [role] = [each["Arn"] for each in roles if "MasterRole" in each["RoleName"]]
+
+    def allowed(action: str, key: str, mode: str = "GOVERNANCE", days: str = "30") -> bool:
+        arn = f"arn:aws:s3:::{bucket(locked)}/{ETCD}{key}"
+        context = {"s3:object-lock-mode": [mode], "s3:object-lock-remaining-retention-days": [days]}
+        return role_decision(locked.account.region, role, f"s3:{action}", arn, context) == "allowed"
+
+    assert allowed("PutObjectRetention", "hourly/new")
+    assert not allowed("PutObjectRetention", "hourly/new", days="3650")
+    assert not allowed("PutObjectRetention", "hourly/new", mode="COMPLIANCE")
+    assert not allowed("PutObjectRetention", "restore.json")
+    for action in ("BypassGovernanceRetention", "DeleteObjectVersion", "PutObjectLegalHold"):
+        assert not allowed(action, "hourly/new"), action
 
 
 def test_the_bucket_stays_when_the_stack_is_deleted(where: Place) -> None:

@@ -138,7 +138,7 @@ CAPACITY = tuple(f"nodeGroups[].{key}" for key in CAPACITY_KEYS)
 # Sections whose keys hang on each other, drawn as a whole.
 WHOLE = (
     "update", "image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam", "flowLogs", "autoscaler",
-    "serviceAccountIssuer",
+    "serviceAccountIssuer", "objectLock",
 )  # fmt: skip
 
 
@@ -430,6 +430,8 @@ def _possible(key: str, design: Design) -> bool:
         "nodeGroups[].iam": lambda: not design.lived,
         "secrets.kmsKey": lambda: not design.lived,
         "etcd.backups.kmsKey": lambda: not design.lived,
+        # Taken away, it is refused, and what a rollback does with it is not known.
+        "etcd.backups.objectLock": lambda: not design.lived,
         "logging.bucket": lambda: not design.lived,
         "notifications.topic": lambda: not design.lived,
         # The way on and off takes several updates, which tests of their own live.
@@ -489,6 +491,7 @@ def settled(file: File, design: Design) -> File:
     if get(file, "etcd.backups.bucket") or get(file, "etcd.backups.enabled") is False:
         drop(file, "etcd.backups.kmsKey")
         drop(file, "logging.bucket")
+    _settle_lock(file)
     addresses = get(file, "controlPlane.addresses")
     if addresses is not None and len(addresses) != design.count:
         drop(file, "controlPlane.addresses")
@@ -533,6 +536,15 @@ def _settle_autoscaler(file: File) -> None:
         if "maxPods" in section:
             drop(section, "kubeletConfiguration.maxPods")
             drop(section, "autoscaler.resources.pods")
+
+
+def _settle_lock(file: File) -> None:
+    """Lock snapshots only where there are some, and for no longer than one is kept."""
+    lock = get(file, "etcd.backups.objectLock")
+    if get(file, "etcd.backups.enabled") is False:
+        drop(file, "etcd.backups.objectLock")
+    elif lock:
+        lock["days"] = min(lock["days"], get(file, "etcd.backups.dailyDays", 90))
 
 
 def _settle_bastion(file: File) -> None:

@@ -22,7 +22,7 @@ CLUSTERS: dict[str, dict[str, Any]] = {
         "controlPlane": {"volume": {"kmsKey": KMS_KEY}, "additionalSecurityGroups": [GROUP_OF_MASTERS]},
         "nodeGroups": [{"name": "nodes", "additionalSecurityGroups": [GROUP_OF_NODES]}],
         "certificateAuthority": {"secret": AUTHORITY},
-        "etcd": {"backups": {"bucket": "my-backups"}},
+        "etcd": {"backups": {"bucket": "my-backups", "objectLock": {"mode": "governance", "days": 7}}},
         "addons": {
             "clusterAutoscaler": {"enabled": True},
             "awsLoadBalancerController": {"enabled": True},
@@ -320,6 +320,14 @@ FULL = [
             },
         )
         for action, place in (("kms:Decrypt", ""), ("kms:GenerateDataKey", "/blue/etcd/hourly/a"))
+    ),
+    # Its lock; tests/sandbox/test_sandbox_backups.py has the bounds, which are of requests with such keys only.
+    Request(
+        M,
+        "BackupsLock",
+        "s3:PutObjectRetention",
+        "arn:aws:s3:::my-backups/blue/etcd/daily/a",
+        others=("arn:aws:s3:::my-backups/blue/etcd/restore.json", "arn:aws:s3:::my-backups/green/etcd/daily/a"),
     ),
     # cluster-autoscaler: groups that are marked for it.
     Request(M, "AutoscalerRead", "ec2:DescribeLaunchTemplateVersions"),

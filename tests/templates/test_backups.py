@@ -105,6 +105,34 @@ def test_masters_add_and_read_under_the_clusters_name_and_delete_nothing(templat
     assert "s3:" not in json.dumps(statements(templates, {"name": "one"}, "NodeRole"))
 
 
+LOCK: dict[str, Any] = {"objectLock": {"mode": "compliance", "days": 30}}
+
+
+@pytest.mark.parametrize("bucket", [{}, OWN["etcd"]["backups"]], ids=["made", "own"])
+def test_masters_lock_snapshots_and_what_else_is_in_the_bucket_is_not_locked(
+    templates: Any, bucket: dict[str, Any]
+) -> None:
+    configuration = {"name": "one", "etcd": {"backups": {**LOCK, **bucket}}}
+    made = templates(configuration)
+    for resource in made.of_type("AWS::S3::Bucket").values():
+        assert resource["Properties"]["ObjectLockEnabled"] is True
+        assert "ObjectLockConfiguration" not in resource["Properties"], "operators' requests would be locked, too"
+    [statement] = made.properties("BackupsLockPolicy")["PolicyDocument"]["Statement"]
+    assert statement["Action"] == ["s3:PutObjectRetention"]
+    assert json.dumps(statement["Resource"]).count("/one/etcd/") == 2
+    assert statement["Condition"]["StringEqualsIfExists"] == {"s3:object-lock-mode": "COMPLIANCE"}
+    most = statement["Condition"]["NumericLessThanEqualsIfExists"]
+    assert most == {"s3:object-lock-remaining-retention-days": "31"}
+    assert "Bypass" not in json.dumps(made["standalone"])
+    lock = {"mode": "COMPLIANCE", "days": {"hourly": 7, "daily": 30}}
+    assert json.loads(of_master(configuration).files["role.json"])["backups"] == {"interval": 15, "lock": lock}
+
+
+def test_without_a_lock_nothing_says_so(templates: Any) -> None:
+    assert "ObjectLock" not in json.dumps(templates({})["standalone"]["Resources"]["BackupBucket"])
+    assert "BackupsLockPolicy" not in templates({})["standalone"]["Resources"]
+
+
 def test_a_bucket_of_ones_own_is_used_as_it_is(templates: Any) -> None:
     made = templates(OWN)
     assert made.of_type("AWS::S3::Bucket") == {}

@@ -115,16 +115,24 @@ def _take_snapshot(machine: Machine, boot: MasterBoot, request_id: str) -> str:
         size = int(machine.run("stat", "-c", "%s", SNAPSHOT_FILE)[1])
         summary = {"revision": str(status.get("revision", "")), "keys": str(status["totalKey"])}
         object_metadata = {**summary, "instance": facts["instanceId"], "request": request_id}
-        key, day = bucket.key(boot, f"hourly/{timestamp}.db"), timestamp[: len("2026-09-01")]
-        objects.upload(machine, facts["bucket"], key, SNAPSHOT_FILE, object_metadata)
+        key, day = _upload(machine, boot, "hourly", timestamp, object_metadata), timestamp[: len("2026-09-01")]
         daily_note = ""
         if not bucket.list_objects(machine, boot, f"daily/{day}"):
-            daily_key = bucket.key(boot, f"daily/{timestamp}.db")
-            objects.upload(machine, facts["bucket"], daily_key, SNAPSHOT_FILE, object_metadata)
+            _upload(machine, boot, "daily", timestamp, object_metadata)
             daily_note = ", also uploaded as the day's snapshot"
     finally:
         machine.remove(SNAPSHOT_FOLDER + "/*")
     return f"s3://{facts['bucket']}/{key}: {size / 2**20:.1f} MiB, {status['totalKey']} keys{daily_note}"
+
+
+def _upload(machine: Machine, boot: MasterBoot, period: str, timestamp: str, object_metadata: dict[str, str]) -> str:
+    """Upload the snapshot to the folder of a period, locked if the configuration says so; return its key."""
+    key, lock, retention = bucket.key(boot, f"{period}/{timestamp}.db"), boot.config["backups"].get("lock"), {}
+    if lock:
+        until = machine.time(lock["days"][period] * 24 * 3600)
+        retention = {"ObjectLockMode": lock["mode"], "ObjectLockRetainUntilDate": until}
+    objects.upload(machine, boot.facts["bucket"], key, SNAPSHOT_FILE, object_metadata, retention)
+    return key
 
 
 def _parse_json(text: str, expected_type: type[Json]) -> Json:

@@ -13,7 +13,9 @@ from ..machine import BootError, Machine, Pending
 BOTOCORE_WITH_CHECKSUMS = (1, 27)
 
 
-def upload(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
+def upload(
+    machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, str], retention: dict[str, str]
+) -> None:
     """Upload a file to S3 as a new object, and check what is there then.
 
     An object that exists is not replaced. If it has the file's digest, an earlier attempt has uploaded it whose answer
@@ -21,6 +23,7 @@ def upload(machine: Machine, bucket: str, key: str, path: str, metadata: dict[st
 
     Args:
         metadata: the object's metadata, to which the file's SHA-256 is added as `sha256`.
+        retention: mode and end of the object's lock, as parameters of `put_object`; empty for no lock.
 
     Raises:
         BootError: another object has this key, S3 denies the upload, or it cannot be reached.
@@ -44,6 +47,7 @@ def upload(machine: Machine, bucket: str, key: str, path: str, metadata: dict[st
             Body=file,
             Metadata={**metadata, "sha256": digest},
             **checksum,
+            **retention,
         )
         size = file.seek(0, io.SEEK_END)
     response = machine.aws("s3", "head_object", Bucket=bucket, Key=key)

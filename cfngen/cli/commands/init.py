@@ -98,6 +98,7 @@ def example_lines(*, numbered: bool = False) -> list[str]:
     epilog=examples_epilog(
         "cfngen init",
         "cfngen init --from production --name blue --region eu-west-1",
+        "cfngen init hardened.yaml --from hardened --iam-path /kubernetes/",
         "cfngen init staging.yaml && cfngen templates -f staging.yaml --output-dir staging/",
     ),
 )
@@ -113,17 +114,25 @@ def example_lines(*, numbered: bool = False) -> list[str]:
 )
 @click.option("--name", metavar="NAME", default="", help="Name of the cluster. Default: that of the example.")
 @click.option("--region", metavar="REGION", default="", help="AWS region. Default: that of the example.")
-def command(file: Path, example: str, name: str, region: str) -> None:  # noqa: D103 - the help stands above
+@click.option(
+    "--iam-path",
+    metavar="PATH",
+    default="",
+    help="IAM path of roles and policies, such as /kubernetes/, which cannot change once they exist. Default: that of "
+    "the example.",
+)
+def command(file: Path, example: str, name: str, region: str, iam_path: str) -> None:  # noqa: D103 - see the help above
     # Before any question.
     if file.name == SCHEMA_FILE:
         raise click.UsageError(f"{SCHEMA_FILE} is the name of the schema; choose another name for the cluster file.")
     if os.path.lexists(file):
         raise FileExistsAlreadyError(file)
-    if not (example or name or region) and sys.stdin and sys.stdin.isatty():
+    if not (example or name or region or iam_path) and sys.stdin and sys.stdin.isatty():
         text = ask_for_cluster_file()
     else:
         text = examples.without_placeholders(examples.text_of(example or examples.DEFAULT))
         text = examples.with_name(text, name) if name else text
+        text = examples.with_iam_path(text, iam_path) if iam_path else text
         examples.cluster_of(text)
         if region:
             for instance_type, similar_type in examples.replaced_types(text, region).items():

@@ -137,6 +137,9 @@ def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
             if cluster.etcd.backups.may_need_key:
                 reserved += 1
                 users.append("the key of etcd's snapshots")
+            if cluster.etcd.backups.enabled and cluster.etcd.backups.object_lock:
+                reserved += 1
+                users.append("the lock of etcd's snapshots")
             count += reserved
             reserved_note = f", {reserved} of them reserved for {join_and(users)}"
         yield (*path, "additionalPolicies"), count, reserved_note

@@ -1,4 +1,4 @@
-"""Checks of the settings of buckets that are created: their key, and where their access logs go."""
+"""Checks of the settings of buckets: their key, the lock of snapshots, and where their access logs go."""
 
 from __future__ import annotations
 
@@ -19,6 +19,22 @@ PROBLEM_CHECKS = (
         message="is for a bucket that is created; remove it, and give {cluster.etcd.backups.bucket} the key as its "
         "default encryption",
         related=("etcd.backups.bucket",),
+    ),
+    KeyCheck(
+        "etcd.backups.objectLock",
+        when=lambda cluster: cluster.etcd.backups.object_lock and not cluster.etcd.backups.enabled,
+        message="there are no snapshots to lock; remove the key",
+        related=("etcd.backups.enabled",),
+    ),
+    KeyCheck(
+        "etcd.backups.objectLock.days",
+        when=lambda cluster: (
+            cluster.etcd.backups.object_lock
+            and cluster.etcd.backups.object_lock.days > max(cluster.etcd.backups.days_by_period.values())
+        ),
+        message="no snapshot is kept for {cluster.etcd.backups.object_lock.days} days; lock them for fewer days, or "
+        "increase etcd.backups.dailyDays",
+        related=("etcd.backups.hourlyDays", "etcd.backups.dailyDays"),
     ),
     KeyCheck(
         "logging.bucket",

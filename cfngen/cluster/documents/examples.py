@@ -119,6 +119,11 @@ def with_name(text: str, name: str) -> str:
     return text if cluster_of(text).name == name else _set_key(text, ("name",), name)
 
 
+def with_iam_path(text: str, path: str) -> str:
+    """Return the text of an example for another path of the roles, instance profiles and policies that are created."""
+    return text if cluster_of(text).iam.path == path else _set_key(text, ("iam", "path"), path)
+
+
 def with_allowed_cidrs(text: str, cidrs: Sequence[str]) -> str:
     """Return the text of an example for other address ranges that may reach the API."""
     current_cidrs = [str(cidr) for cidr in cluster_of(text).api.allowed_cidrs]

@@ -82,10 +82,10 @@ SINGLE_IDS = frozenset(
         "BastionElasticIpAllocationId", BASTION_GROUP, "BastionInstanceType", BASTION_LAUNCH_TEMPLATE,
         BASTION_NETWORK_INTERFACE, "BastionRootVolumeSize", BASTION_SECURITY_GROUP,
         # Permissions
-        "AddonsPolicy", "BackupsKeyPolicy", "MasterExistingRoleProfile", "MasterInstanceProfile",
-        "MasterInstanceProfileArn", MASTER_POLICY, MASTER_ROLE, "NodeExistingRoleProfile", "NodeInstanceProfile",
-        "NodeInstanceProfileArn", "NodePodAddressesPolicy", "NodeRole", "NodeStackNames", "PodAddressesPolicy",
-        "PullImagesPolicy",
+        "AddonsPolicy", "BackupsKeyPolicy", "BackupsLockPolicy", "MasterExistingRoleProfile",
+        "MasterInstanceProfile", "MasterInstanceProfileArn", MASTER_POLICY, MASTER_ROLE, "NodeExistingRoleProfile",
+        "NodeInstanceProfile", "NodeInstanceProfileArn", "NodePodAddressesPolicy", "NodeRole", "NodeStackNames",
+        "PodAddressesPolicy", "PullImagesPolicy",
         # Secrets and backups
         "BackupBucket", "BackupBucketName", "BackupBucketPolicy", "CaSecret", "CaSecretArn", "JoinSecret",
         "JoinSecretArn", "KeyName", "SecretsKey", "SecretsKeyArn", "SshKeyPair",

@@ -20,7 +20,7 @@ from cfngen.cluster.sections.field_validation import (
     refuse_unreadable_issuer,
     refuse_unusable_proxy,
 )
-from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME, REPOSITORY_NAME
+from cfngen.text_limits import BUCKET_NAME, IAM_PATH, KEY_PAIR_NAME, REPOSITORY_NAME
 
 NAME_PATTERN = r"[a-z]([a-z0-9-]*[a-z0-9])?"
 """Pattern of the names of clusters and of node groups."""
@@ -171,10 +171,11 @@ PolicyArn = Annotated[
 IamPath = Annotated[
     str,
     TextPattern(
-        # CreateRole, IAM API Reference: one slash, or printable characters between slashes; 512 at most. An asterisk
-        # would be a pattern in policies, and `${` a variable.
-        r"/([A-Za-z0-9_+=,.@-]+/){0,20}",
+        # CreateRole, IAM API Reference: one slash, or printable characters between slashes. An asterisk would be a
+        # pattern in policies, and `${` a variable.
+        r"/([A-Za-z0-9_+=,.@-]+/)*",
         "a path of IAM names between slashes such as /kubernetes/",
+        limit=IAM_PATH,
     ),
 ]
 IamAction = Annotated[

@@ -27,6 +27,21 @@ from cfngen.cluster.sections.instances import InstanceRole
 from cfngen.cluster.sections.service_accounts import ServiceAccountRole
 
 
+class ObjectLock(Model):
+    """S3 Object Lock of etcd's snapshots: what is locked cannot be deleted."""
+
+    mode: Literal["governance", "compliance"] = Field(
+        description="Who can delete a locked snapshot: with governance, whoever has `s3:BypassGovernanceRetention`; "
+        "with compliance nobody, not even the account's root user."
+    )
+    days: int = Field(
+        ge=1,
+        le=3650,
+        description="Days that a snapshot is locked; a frequent one no longer than hourlyDays, that of a day no longer "
+        "than dailyDays.",
+    )
+
+
 class Backups(Model):
     """Snapshots of etcd in an S3 bucket."""
 
@@ -44,6 +59,12 @@ class Backups(Model):
         description="ARN of an existing symmetric KMS key that encrypts the new bucket. It has to outlive the cluster, "
         "as the snapshots do. Default: S3's own key.",
     )
+    object_lock: ObjectLock | None = Field(
+        None,
+        description="Locks each new snapshot with S3 Object Lock, which is turned on for the bucket that is created, "
+        "also for an existing cluster's, and can never be turned off again. An existing bucket must have it. Default: "
+        "no lock.",
+    )
 
     @property
     def creates_bucket(self) -> bool:
@@ -54,6 +75,16 @@ class Backups(Model):
     def may_need_key(self) -> bool:
         """Whether masters may need a KMS key for snapshots: the user's own bucket may have one, too."""
         return self.enabled and bool(self.bucket or self.kms_key)
+
+    @property
+    def locks_own_bucket(self) -> bool:
+        """Whether the bucket that is created has S3 Object Lock."""
+        return self.creates_bucket and self.object_lock is not None
+
+    @property
+    def days_by_period(self) -> dict[str, int]:
+        """Days that snapshots are kept, by their folder in the bucket."""
+        return {"hourly": self.hourly_days, "daily": self.daily_days}
 
 
 class Etcd(Model):
@@ -249,7 +280,6 @@ class Iam(Model):
     )
     path: IamPath = Field(
         "/",
-        max_length=512,
         description="Path of every role, instance profile and managed policy that is created, for policies of your "
         "organisation that are about a path. It cannot change: AWS would replace all of them, and so all instances.",
     )

@@ -134,6 +134,13 @@ def is_topic_missing(account: Account, arn: str) -> bool:
     return account.read("sns.get_topic_attributes", absent=("NotFound",), TopicArn=arn) is None
 
 
+def has_object_lock(account: Account, bucket: str) -> bool:
+    """Return whether a bucket has S3 Object Lock; one that does not exist has none."""
+    absent = {"ObjectLockConfigurationNotFoundError", *BUCKET_MISSING_CODES}
+    answer = account.read("s3.get_object_lock_configuration", absent=absent, Bucket=bucket) or {}
+    return bool(answer.get("ObjectLockConfiguration", {}).get("ObjectLockEnabled") == "Enabled")
+
+
 def blocks_public_buckets(account: Account) -> bool:
     """Return whether the account's Block Public Access refuses the policy of a public bucket, or what it allows."""
     # Where nothing is blocked there is no configuration.

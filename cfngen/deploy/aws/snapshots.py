@@ -23,6 +23,7 @@ from cfngen.hints import CommandText, suggest
 BUCKET_OUTPUT = "BackupBucketName"  # output of the stack
 LATEST_SNAPSHOT = "latest"
 _SNAPSHOT_KEY_PATTERN = re.compile(r"(?P<period>hourly|daily)/(?P<time>\d{4}-\d\d-\d\dT\d{6}Z)\.db")
+_NO_LOCK_CODES = frozenset({"NoSuchObjectLockConfiguration", "NoSuchKey"})
 _NO_BUCKET_CODES = frozenset({"NoSuchBucket", "404"})
 
 
@@ -64,6 +65,19 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
+class ObjectLockView:
+    """The lock of an object by S3 Object Lock.
+
+    Attributes:
+        mode: `governance` or `compliance`.
+        until: when the lock ends or has ended.
+    """
+
+    mode: str
+    until: datetime
+
+
+@dataclass(frozen=True)
 class Snapshots(Message):
     """The snapshots of a cluster in its bucket.
 
@@ -99,6 +113,19 @@ class SnapshotStore:
     def prefix(self) -> str:
         """The prefix of the keys."""
         return f"{self.cluster}/etcd/"
+
+    def read_lock(self, key: str) -> ObjectLockView | None:
+        """Return the lock of the current version of an object in a bucket with Object Lock; None without one.
+
+        Raises:
+            DeniedError: the caller may not read locks.
+        """
+        with translate_aws_errors():
+            answer = self.account.read("s3.get_object_retention", absent=_NO_LOCK_CODES, Bucket=self.bucket, Key=key)
+        retention = answer["Retention"] if answer else {}
+        if "RetainUntilDate" not in retention:
+            return None
+        return ObjectLockView(retention["Mode"].lower(), retention["RetainUntilDate"])
 
     def snapshots(self) -> tuple[Snapshot, ...]:
         """Return the snapshots, newest first.

@@ -14,6 +14,7 @@ from cfngen.cluster.iam.issuer_stages import OFF, IssuerState, issuer_stages, is
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.network_ids import SubnetId, ZoneId
 from cfngen.cluster.network.topology import is_private
+from cfngen.cluster.sections.services import Backups
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preflight.findings import Finding, FindingsError, refusal
@@ -21,6 +22,7 @@ from cfngen.hints import CommandText, suggest
 from cfngen.templates.immutable_settings import (
     MASTER_COUNT_KEY,
     MASTER_ZONES_KEY,
+    OBJECT_LOCK_KEY,
     VERSION_KEY,
     immutable_settings,
     recorded_settings,
@@ -79,6 +81,7 @@ def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> t
         for key in changed_keys
     ]
     old, new = recorded.get(VERSION_KEY, requested[VERSION_KEY]), requested[VERSION_KEY]
+    problems += _lock_problems(recorded, cluster.etcd.backups)
     problems += _master_problems(recorded, requested)
     problems += _version_problems(old, new)
     if problems:
@@ -153,6 +156,16 @@ def _restoring_step(key: str, recorded_value: str) -> str:
     if " " in recorded_value:
         return f"remove {key}"
     return f"write `{name}: {recorded_value}` below `{section}`"
+
+
+def _lock_problems(recorded: Mapping[str, str], backups: Backups) -> Iterator[Finding]:
+    """Yield a problem if snapshots are no longer locked in the stack's own bucket, which keeps S3 Object Lock."""
+    if OBJECT_LOCK_KEY in recorded and backups.creates_bucket and not backups.object_lock:
+        yield refusal(
+            OBJECT_LOCK_KEY,
+            "cannot be removed, as S3 never turns Object Lock off for a bucket; `{mode: governance, days: 1}` locks "
+            "least",
+        )
 
 
 def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) -> list[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import timedelta
 
 from botocore.exceptions import ClientError
 
@@ -32,12 +33,12 @@ class Backups:
         self._restored_request = ""  # id of the last restore request that was carried out
         self._restored_volumes: dict[str, str] = {}  # by volume: id of the restore request that was applied to it
 
-    def take_due_snapshot(self, bucket: str, interval_minutes: int, instance_id: str) -> None:
+    def take_due_snapshot(self, bucket: str, schedule: JsonObject, instance_id: str) -> None:
         """Take a snapshot if one is due or requested; do nothing if called again within a simulated minute.
 
         Args:
             bucket: name of the cluster's bucket.
-            interval_minutes: minutes between snapshots.
+            schedule: the masters' configuration: minutes between snapshots (`interval`), and their `lock`, if any.
             instance_id: id of the master on which etcd's leader runs.
         """
         minute = int(self._state.now().timestamp() // 60)
@@ -47,8 +48,8 @@ class Backups:
         try:
             request_id = str(self._read_document(bucket, BACKUP_REQUEST).get("id", ""))
             if minute >= self._next_minute or request_id != self._answered_request:
-                self._take_snapshot(bucket, instance_id, request_id)
-                self._next_minute = (minute // interval_minutes + 1) * interval_minutes
+                self._take_snapshot(bucket, instance_id, request_id, schedule.get("lock", {}))
+                self._next_minute = (minute // schedule["interval"] + 1) * schedule["interval"]
                 self._answered_request = request_id
         except ClientError:
             return  # the next refresh retries it
@@ -76,7 +77,7 @@ class Backups:
             self._restored_request = request["id"]
         self._restored_volumes[volume] = request["id"]
 
-    def _take_snapshot(self, bucket: str, instance_id: str, request_id: str) -> None:
+    def _take_snapshot(self, bucket: str, instance_id: str, request_id: str, lock: JsonObject) -> None:
         """Put the cluster's objects into the bucket as an hourly snapshot; the first of a day is also a daily one."""
         s3, body = client("s3", self._region), self._state.dump().encode()
         timestamp = self._state.time().replace(":", "")
@@ -86,11 +87,16 @@ class Backups:
             "revision": self._state.resource_version,
             "sha256": hashlib.sha256(body).hexdigest(),
         }
-        names = [f"hourly/{timestamp}.db"]
+        periods = ["hourly"]
         if not s3.list_objects_v2(Bucket=bucket, Prefix=f"{self._prefix}daily/{timestamp[:10]}").get("Contents"):
-            names.append(f"daily/{timestamp}.db")
-        for name in names:
-            s3.put_object(Bucket=bucket, Key=self._prefix + name, Body=body, Metadata=metadata, IfNoneMatch="*")
+            periods.append("daily")
+        for period in periods:
+            retention: JsonDict = {}
+            if lock:
+                until = self._state.now() + timedelta(days=lock["days"][period])
+                retention = {"ObjectLockMode": lock["mode"], "ObjectLockRetainUntilDate": until}
+            key = f"{self._prefix}{period}/{timestamp}.db"
+            s3.put_object(Bucket=bucket, Key=key, Body=body, Metadata=metadata, IfNoneMatch="*", **retention)
 
     def _read_document(self, bucket: str, name: str) -> JsonDict:
         """Return a JSON document of the bucket; empty if it does not exist."""

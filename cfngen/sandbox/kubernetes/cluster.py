@@ -98,7 +98,7 @@ class KubernetesCluster:
         self.members[references["volumeId"]] = instance_id
         self.references = dict(references)
         self.state.version = self._versions[references["volumeId"]] = _kubernetes_version(configuration)
-        self._backup_interval_minutes = configuration.get("backups", {}).get("interval", 0)
+        self._backup_schedule = configuration.get("backups", {})
         self._addresses = _master_addresses(configuration)
         previous_names = self._names
         self._names = list(dict.fromkeys([*previous_names, *_certificate_names(configuration)]))
@@ -175,9 +175,9 @@ class KubernetesCluster:
 
     def back_up(self) -> None:
         """Take a snapshot if one is due or requested, once the cluster has published its join information."""
-        if self._backup_interval_minutes and self.expires:
+        if self._backup_schedule and self.expires:
             leader = next(iter(self.members.values()))  # the first master counts as the one with etcd's leader
-            self.backups.take_due_snapshot(self.references["bucket"], self._backup_interval_minutes, leader)
+            self.backups.take_due_snapshot(self.references["bucket"], self._backup_schedule, leader)
 
     def close(self) -> None:
         """Stop the API's server, if it listens."""

@@ -110,6 +110,14 @@ def check_security_groups(call: PendingCall) -> None:
             raise Refused(INVALID_CONFIGURATION, f"Security group '{group_id}' does not belong to VPC '{vpc_id}'")
 
 
+@rule("elbv2", "ModifyLoadBalancerAttributes")
+def check_attributes(call: PendingCall) -> None:
+    """Refuse an attribute that stands twice (assumed: the API names no order in which both would be set)."""
+    keys = [attribute["Key"] for attribute in call.get("Attributes") or []]
+    if repeated := sorted(key for key in set(keys) if keys.count(key) > 1):
+        raise validation_error(f"The load balancer attribute '{repeated[0]}' is specified more than once")
+
+
 @rule("elbv2", "DeleteLoadBalancer")
 def check_deletion_protection(call: PendingCall) -> None:
     """Refuse to delete a protected load balancer."""

@@ -133,7 +133,7 @@ MODELLED: Mapping[str, frozenset[str]] = {
         """,
         "elbv2.RegisterTargets": "TargetGroupArn Targets.Id Targets.Port",
         "elbv2.SetSubnets": "LoadBalancerArn Subnets",
-        "s3.CreateBucket": "Bucket CreateBucketConfiguration ObjectOwnership",
+        "s3.CreateBucket": "Bucket CreateBucketConfiguration ObjectLockEnabledForBucket ObjectOwnership",
         "s3.PutBucketAcl": "Bucket",
         "s3.PutBucketLifecycleConfiguration": "Bucket " + within(
             "LifecycleConfiguration.Rules",

@@ -63,9 +63,10 @@ def check_further_range_of_a_vpc(call: PendingCall) -> None:
 
 @rule("ec2", "ModifyVpcAttribute")
 def check_host_names_need_dns_support(call: PendingCall) -> None:
-    """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""
+    """Refuse DNS host names without DNS support (API: ModifyVpcAttribute), whichever of both is changed."""
     vpc = call.backend.get_vpc(call.get("VpcId"))
-    if (call.get("EnableDnsHostnames") or {}).get("Value") and not is_true(vpc.enable_dns_support):
+    has_support = (call.get("EnableDnsSupport") or {}).get("Value", is_true(vpc.enable_dns_support))
+    if (call.get("EnableDnsHostnames") or {}).get("Value", is_true(vpc.enable_dns_hostnames)) and not has_support:
         raise invalid_value(f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled")
 
 

@@ -141,6 +141,7 @@ _COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
     "StringLike": _matches,
     "ArnEquals": _matches,
     "ArnLike": _matches,
+    "NumericLessThanEquals": lambda value, expected: float(value) <= float(expected),
     "Bool": lambda value, expected: value.lower() == expected.lower(),
 }
 """For each operator, the function that compares a value of the request with a value of the policy."""

@@ -86,7 +86,7 @@ def check_not_scheduled_for_deletion(call: PendingCall) -> None:
         )
 
 
-@rule("secretsmanager", "CreateSecret", "TagResource")
+@rule("secretsmanager", "CreateSecret")
 def check_tags(call: PendingCall) -> None:
     """Refuse more tags than a secret can have."""
     if len(call.get("Tags") or []) > MAX_TAGS:

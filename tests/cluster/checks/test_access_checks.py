@@ -62,10 +62,17 @@ def test_how_many_policies_a_role_has(path: str, own: int, kept: str) -> None:
     assert refusals(of(21)) == [f"{key}: the role has 21 managed policies{kept}; IAM allows 20: combine some of them"]
 
 
-@pytest.mark.parametrize("backups", [{"bucket": "snapshots"}, {"kmsKey": "arn:aws:kms:us-west-2:123456789012:key/a1"}])
-def test_the_policy_for_the_key_of_snapshots_counts(backups: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("backups", "user"),
+    [
+        ({"bucket": "snapshots"}, "key"),
+        ({"kmsKey": "arn:aws:kms:us-west-2:123456789012:key/a1"}, "key"),
+        ({"objectLock": {"mode": "governance", "days": 7}}, "lock"),
+    ],
+)
+def test_the_policies_for_the_key_and_the_lock_of_snapshots_count(backups: dict[str, str], user: str) -> None:
     file = {**at("controlPlane.additionalPolicies", policies(8)), "etcd": {"backups": backups}}
-    kept = "3 of them reserved for add-ons, the network plug-in and the key of etcd's snapshots"
+    kept = f"3 of them reserved for add-ons, the network plug-in and the {user} of etcd's snapshots"
     assert [kept in text for text in warned(file)] == [True]
 
 

@@ -194,6 +194,7 @@ EMPTY = [
     *(f"nodeGroups[0].{key}" for key in ("maxInstanceLifetime", "capacityReservation")),
     "etcd.backups.bucket",
     "etcd.backups.kmsKey",
+    "etcd.backups.objectLock",
     "certificateAuthority.secret",
     "secrets.kmsKey",
     *(
@@ -269,7 +270,13 @@ ITEMS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     (
         {"etcd": {"backups": {"interval": 30}}},
         "etcd.backups",
-        {"enabled": True, "interval": 30, "hourlyDays": 7, "dailyDays": 90, "bucket": None, "kmsKey": None},
+        {
+            "enabled": True,
+            "interval": 30,
+            "hourlyDays": 7,
+            "dailyDays": 90,
+            **dict.fromkeys(("bucket", "kmsKey", "objectLock")),
+        },
     ),
     (
         {"nodeGroups": [{"rootVolume": {"type": "gp2"}}]},

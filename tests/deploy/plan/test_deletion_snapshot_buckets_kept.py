@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -68,3 +70,39 @@ def test_a_cluster_without_a_bucket_has_none(aws: Answers) -> None:
         == ()
     )
     assert aws.calls == []
+
+
+LOCKED = "s3:GetObjectLockConfiguration"
+RETENTION = "s3:GetObjectRetention"
+ENABLED = {"ObjectLockConfiguration": {"ObjectLockEnabled": "Enabled"}}
+FROM_DELETING = "delete locked snapshots, the newest until 2026-01-30"
+DAILY = {**HOURLY, "Key": "one/etcd/daily/2025-12-31T235900Z.db"}
+
+
+def _until(mode: str) -> Callable[..., dict[str, Any]]:
+    days = {HOURLY["Key"]: datetime(2026, 1, 7, tzinfo=UTC), DAILY["Key"]: datetime(2026, 1, 30, tzinfo=UTC)}
+    return lambda arguments: {"Retention": {"Mode": mode, "RetainUntilDate": days[arguments["Key"]]}}
+
+
+@pytest.mark.parametrize("bucket", ["bucket-1", "mine"])
+@pytest.mark.parametrize(
+    ("lock", "retention", "says"),
+    [
+        (ENABLED, _until("COMPLIANCE"), f"; S3 Object Lock lets nobody {FROM_DELETING}"),
+        (ENABLED, _until("GOVERNANCE"),
+         f"; S3 Object Lock lets only those with `s3:BypassGovernanceRetention` {FROM_DELETING}"),
+        (ENABLED, RefusedError("NoSuchObjectLockConfiguration"), ""),
+        (ENABLED, RefusedError("AccessDenied"), ""),
+        (RefusedError("ObjectLockConfigurationNotFoundError"), RefusedError("InvalidRequest"), ""),
+        (RefusedError("AccessDenied"), RefusedError("AccessDenied"), ""),
+    ],
+)  # fmt: skip
+def test_a_locked_bucket_is_told_with_the_end_of_its_lock(
+    aws: Answers, bucket: str, lock: Any, retention: Any, says: str
+) -> None:
+    older = {**HOURLY, "Key": "one/etcd/daily/2025-12-01T000000Z.db"}
+    aws.given |= {LIST: {"Contents": [HOURLY, DAILY, older]}, LOCKED: lock, RETENTION: retention}
+    scope = Inventory("one", (resource("bucket-1", "DELETE_SKIPPED"),) if bucket == "bucket-1" else ())
+    [found] = remaining_buckets_keys_and_logs.find_snapshot_buckets(aws.account, scope, {"BackupBucketName": bucket})
+    ends = f"`etcd.backups.bucket` in its cluster file names it{says}", f"in your own bucket{says}"
+    assert found.why.endswith(ends)

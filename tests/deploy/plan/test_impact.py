@@ -517,6 +517,9 @@ MEANINGS: list[tuple[Changed, Danger, str]] = [
       "replaced master would start")),
     (of("BackupBucket", BUCKET, ("LifecycleConfiguration/Rules/0/ExpirationInDays", "7", "3")), NONE,
      "backups: the retention of snapshots changes, also for existing snapshots"),
+    (of("BackupBucket", BUCKET, touched("ObjectLockEnabled")), DISRUPTIVE,
+     ("backups: S3 Object Lock is turned on for the bucket, and can never be turned off again, not even by a "
+      "rollback; masters lock each new snapshot, existing ones stay without a lock")),
     (of("EtcdBackupBucket", BUCKET, replacement=WILL), DISRUPTIVE,
      ("backups: the bucket id no longer belongs to the cluster; it is kept with all its snapshots, but `cfngen "
       "etcd` no longer finds them")),

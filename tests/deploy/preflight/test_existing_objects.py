@@ -367,7 +367,10 @@ TABLE: Mapping[str, Named] = {
             "topic that is not there": "there is no topic arn:aws:sns:us-west-2:123456789012:scaling; create it",
         },
     ),
-    "etcd.backups.bucket": Named("region", silence="S3 tells clients where a bucket is, and boto3 follows"),
+    "etcd.backups.bucket": Named(
+        "region; clients are told where it is, and boto3 follows",
+        {"snapshots' bucket without a lock": "the bucket example-snapshots has no S3 Object Lock, so S3 would refuse"},
+    ),
     "certificateAuthority.secret": Named(
         "region", {f"certificateAuthority: {{secret: '{SECRET}'}}": "the secret is in eu-central-1"}
     ),
@@ -716,6 +719,13 @@ def key_of(here: Landlord, **settings: str) -> str:
     return str(made.rpartition("/")[2])
 
 
+def unlocked(here: Landlord) -> None:
+    place = {"LocationConstraint": REGION}
+    here.account.client("s3").create_bucket(Bucket="example-snapshots", CreateBucketConfiguration=place)
+    here.names("example-snapshots")
+    here.file["etcd"]["backups"]["objectLock"] = {"mode": "governance", "days": 7}
+
+
 SCENARIOS: Mapping[str, Any] = {
     "role of another account": lambda here: has_role(here, "arn:aws:iam::210987654321:role/own"),
     "role that is not there": lambda here: has_role(here, f"{OWN}:role/gone"),
@@ -753,6 +763,7 @@ SCENARIOS: Mapping[str, Any] = {
     "interface of another VPC": lambda here: routed(here, interface(here, here.vpc())),
     "snapshots' key that signs": lambda here: key_of(here, KeyUsage="SIGN_VERIFY", KeySpec="RSA_2048"),
     "log bucket that is not there": lambda here: here.names("example-logs"),
+    "snapshots' bucket without a lock": unlocked,
     "topic that is not there": lambda here: here.names("arn:aws:sns:us-west-2:123456789012:scaling"),
     "bucket that is not there": lambda here: recorded(here, "example-flow-logs"),
     "issuer's bucket that is not there": lambda here: here.file.update(

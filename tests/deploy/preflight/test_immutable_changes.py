@@ -56,6 +56,20 @@ def test_a_private_cluster_does_not_become_public():
     assert "create a new cluster" in raised.value.hint
 
 
+LOCKED = {"backups": {"objectLock": {"mode": "compliance", "days": 7}}}
+
+
+def test_object_lock_of_the_stacks_bucket_is_never_turned_off():
+    with pytest.raises(
+        ImmutableSettingError, match=r"^etcd\.backups\.objectLock: cannot be removed, as S3 never turns"
+    ):
+        setting_impacts(root(etcd=LOCKED), parse(ONE))
+    # Mode and days are those of the next snapshots; another bucket, or none, has what it has.
+    for backups in ({"objectLock": {"mode": "governance", "days": 1}}, {"bucket": "mine"}, {"enabled": False}):
+        assert setting_impacts(root(etcd=LOCKED), parse({**ONE, "etcd": {"backups": backups}})) == ()
+    assert setting_impacts(root(), parse({**ONE, "etcd": LOCKED})) == ()
+
+
 def test_a_single_private_master_with_a_public_api_keeps_its_load_balancer():
     zones = {"topology": "private", "subnets": [{"zone": f"us-west-2{letter}"} for letter in "abc"]}
     three = {"network": zones, "controlPlane": {"count": 3}}
@@ -127,6 +141,22 @@ def test_a_refused_change_leaves_everything_as_it_is(operator: Operator):
     with pytest.raises(ImmutableSettingError):
         operator.deploy({**ONE, "api": {"port": 6443}})
     assert inventory(operator.cloud.cluster.region) == before
+
+
+def test_the_bucket_of_an_existing_cluster_is_locked_in_place_and_stays_so(operator: Operator):
+    operator.deploy(ONE)
+    s3 = operator.cloud.client("s3")
+    [bucket] = [each["Name"] for each in s3.list_buckets()["Buckets"] if "backupbucket" in each["Name"]]
+    s3.put_object(Bucket=bucket, Key="one/etcd/hourly/2026-01-01T000000Z.db", Body=b"", IfNoneMatch="*")
+    plan = operator.plan({**ONE, "etcd": LOCKED})
+    said = [change.impact.text for stack in plan.stacks for change in stack.changes if change.impact]
+    assert [text for text in said if "S3 Object Lock is turned on for the bucket, and can never be turned off" in text]
+    operator.deploy({**ONE, "etcd": LOCKED})
+    assert s3.get_object_lock_configuration(Bucket=bucket)["ObjectLockConfiguration"] == {
+        "ObjectLockEnabled": "Enabled"
+    }
+    with pytest.raises(ImmutableSettingError, match=r"^etcd\.backups\.objectLock: cannot be removed"):
+        operator.deploy(ONE)
 
 
 def test_a_missing_parameter_is_said_before_anything_is_sent(operator: Operator):

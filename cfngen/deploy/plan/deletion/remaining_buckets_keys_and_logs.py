@@ -7,13 +7,13 @@ name is the prefix of their keys, so a new cluster of the same name can be resto
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET
 from cfngen.cluster.naming.names import authority_copy_prefix
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import DeniedError
+from cfngen.deploy.aws.errors import DeniedError, translate_aws_errors
 from cfngen.deploy.aws.existing_resources import (
     LogGroup,
     bucket_exists,
@@ -24,7 +24,8 @@ from cfngen.deploy.aws.existing_resources import (
 )
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.roles import find_roles_of_cluster, removal_command
-from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT, NoBackupBucketError, SnapshotStore
+from cfngen.deploy.aws.services import has_object_lock
+from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT, NoBackupBucketError, Snapshot, SnapshotStore
 from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import COST_BY_RESOURCE_TYPE, RetainedResource
 from cfngen.text import pluralize
 
@@ -57,13 +58,14 @@ def find_snapshot_buckets(
 
 
 def _find_stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
-    contents = _describe_snapshots(SnapshotStore(account, bucket, cluster))
-    if contents is None:
+    described = _describe_snapshots(SnapshotStore(account, bucket, cluster))
+    if described is None:
         return None
+    contents, lock = described
     return RetainedResource(
         kind="bucket of etcd's snapshots",
         id=bucket,
-        why=f"{contents}; a new cluster {cluster} uses it if `etcd.backups.bucket` in its cluster file names it",
+        why=f"{contents}; a new cluster {cluster} uses it if `etcd.backups.bucket` in its cluster file names it{lock}",
         cost=COST_BY_RESOURCE_TYPE[BUCKET_TYPE],
         command=versioned_bucket_removal(account, bucket),
     )
@@ -78,28 +80,49 @@ def versioned_bucket_removal(account: Account, bucket: str) -> str:
 def _find_operator_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
     """Return the snapshots in a bucket of the operator; None if there are none."""
     store = SnapshotStore(account, bucket, cluster)
-    contents = _describe_snapshots(store)
-    if contents in (None, _count_and_size(0, 0)):
+    contents, lock = _describe_snapshots(store) or (_count_and_size(0, 0), "")
+    if contents == _count_and_size(0, 0):
         return None
     uri = f"s3://{bucket}/{store.prefix}"
     return RetainedResource(
         "etcd's snapshots",
         uri,
-        f"{contents}, in your own bucket",
+        f"{contents}, in your own bucket{lock}",
         COST_BY_RESOURCE_TYPE[BUCKET_TYPE],
         f"aws s3 rm --recursive {uri}",
     )
 
 
-def _describe_snapshots(store: SnapshotStore) -> str | None:
-    """Return the number and size of the cluster's snapshots, in words; None if the bucket does not exist."""
+def _describe_snapshots(store: SnapshotStore) -> tuple[str, str] | None:
+    """Return the number and size of the cluster's snapshots, and their lock, in words; None if there is no bucket."""
     try:
-        sizes = [snapshot.size for snapshot in store.snapshots()]
+        snapshots = store.snapshots()
     except NoBackupBucketError:
         return None
     except DeniedError:
-        return "snapshots that you have no permission to list"
-    return _count_and_size(len(sizes), sum(sizes))
+        return "snapshots that you have no permission to list", ""
+    return _count_and_size(len(snapshots), sum(each.size for each in snapshots)), _describe_lock(store, snapshots)
+
+
+def _describe_lock(store: SnapshotStore, snapshots: Sequence[Snapshot]) -> str:
+    """Return until when S3 keeps locked snapshots, as the end of a sentence; empty if the newest ones have no lock.
+
+    Args:
+        snapshots: all snapshots, the newest first; the newest of each period is locked the longest.
+    """
+    try:
+        with translate_aws_errors():
+            if not has_object_lock(store.account, store.bucket):
+                return ""
+        newest_by_period = {snapshot.period: snapshot for snapshot in reversed(snapshots)}
+        locks = [lock for snapshot in newest_by_period.values() if (lock := store.read_lock(snapshot.key))]
+    except DeniedError:
+        return ""
+    if not locks:
+        return ""
+    last = max(locks, key=lambda lock: lock.until)
+    who = "only those with `s3:BypassGovernanceRetention`" if last.mode == "governance" else "nobody"
+    return f"; S3 Object Lock lets {who} delete locked snapshots, the newest until {last.until:%Y-%m-%d}"
 
 
 def _count_and_size(count: int, size: int) -> str:

@@ -155,6 +155,12 @@ def _backup_bucket_impact(context: ChangeContext) -> Impact | None:
             f"its snapshots, but `{suggest('etcd')}` no longer finds them",
             Danger.DISRUPTIVE,
         )
+    if context.touches("ObjectLockEnabled"):
+        return Impact(
+            "backups: S3 Object Lock is turned on for the bucket, and can never be turned off again, not even by a "
+            "rollback; masters lock each new snapshot, existing ones stay without a lock",
+            Danger.DISRUPTIVE,
+        )
     if context.touches("LifecycleConfiguration"):
         return Impact("backups: the retention of snapshots changes, also for existing snapshots")
     return None

@@ -210,7 +210,8 @@ def _context_entries(condition: Condition) -> list[AwsObject]:
         is_list = operator.startswith("ForAllValues:")
         for key, value in values.items():
             texts = [str(text) for text in value] if isinstance(value, (list, tuple)) else [str(value)]
-            kind = "boolean" if operator == "Bool" else "stringList" if is_list else "string"
+            kind = "numeric" if operator.startswith("Numeric") else "stringList" if is_list else "string"
+            kind = "boolean" if operator == "Bool" else kind
             # A key that is not multivalued has one value in a request.
             values_by_key[key] = (kind, texts if is_list else texts[:1])
     return [

@@ -33,6 +33,7 @@ from cfngen.deploy.aws.services import (
     find_hosted_zone,
     find_key,
     find_origin_access_control,
+    has_object_lock,
     has_record,
     is_bucket_missing,
     is_topic_missing,
@@ -278,7 +279,7 @@ def find_private_zone_problems(
 
 def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem if there is no such bucket. A bucket that the caller may not look at exists."""
-    flow_logs, issuer = cluster.network.flow_logs, cluster.service_account_issuer
+    flow_logs, issuer, backups = cluster.network.flow_logs, cluster.service_account_issuer, cluster.etcd.backups
     log_bucket = cluster.logging.bucket
     if log_bucket and is_bucket_missing(account, log_bucket):
         yield refusal(
@@ -297,6 +298,27 @@ def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding
             "serviceAccountIssuer.bucket",
             f"there is no bucket {issuer.bucket}; enter the bucket that the web server "
             "reads, or remove the key and publish the documents yourself",
+        )
+    if backups.object_lock and backups.bucket:
+        yield from _find_lock_problem(account, backups.bucket)
+
+
+def _find_lock_problem(account: Account, bucket: str) -> Iterator[Finding]:
+    """Yield a problem if snapshots cannot be locked in the user's own bucket: S3 would refuse every one."""
+    key = "etcd.backups.bucket"
+    try:
+        with translate_aws_errors():
+            is_possible = has_object_lock(account, bucket)
+    except AwsError as error:
+        yield unread(f"whether the bucket {bucket} has S3 Object Lock", error, key)
+        return
+    if not is_possible:
+        command = f"aws s3api put-object-lock-configuration --bucket {bucket} --region {account.region}"
+        yield refusal(
+            key,
+            f"the bucket {bucket} has no S3 Object Lock, so S3 would refuse every snapshot; turn it on for good with "
+            f"`{command} --object-lock-configuration ObjectLockEnabled=Enabled`, which asks for a versioned bucket, or "
+            "remove etcd.backups.objectLock",
         )
 
 

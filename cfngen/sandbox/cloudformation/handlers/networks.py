@@ -49,16 +49,22 @@ class Vpc(Handler):
     def create(self, call: HandlerCall) -> CreatedResource:
         vpc = call.ec2.create_vpc(CidrBlock=call["CidrBlock"], **call.tag_specifications("vpc"))["Vpc"]
         with delete_on_failure(lambda: call.ec2.delete_vpc(VpcId=vpc["VpcId"])):
-            for attribute, value in call.pick("EnableDnsSupport", "EnableDnsHostnames").items():
-                call.ec2.modify_vpc_attribute(VpcId=vpc["VpcId"], **{attribute: {"Value": value}})
+            self._set_dns(call, vpc["VpcId"], {*call.properties})
         return CreatedResource(vpc["VpcId"], {"VpcId": vpc["VpcId"], "CidrBlock": vpc["CidrBlock"]})
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        for attribute, default in (("EnableDnsSupport", True), ("EnableDnsHostnames", False)):
-            if attribute in changed:
-                value = {"Value": call.properties.get(attribute, default)}
-                call.ec2.modify_vpc_attribute(VpcId=call.physical_id, **{attribute: value})
+        self._set_dns(call, call.physical_id, changed)
         return {}
+
+    def _set_dns(self, call: HandlerCall, vpc_id: str, changed: set[str]) -> None:
+        """Set what changes of the DNS attributes; host names, which need DNS support, come last or go first."""
+        values = {
+            "EnableDnsSupport": call.properties.get("EnableDnsSupport", True),
+            "EnableDnsHostnames": call.properties.get("EnableDnsHostnames", False),
+        }
+        for attribute in sorted(values, reverse=values["EnableDnsHostnames"]):
+            if attribute in changed:
+                call.ec2.modify_vpc_attribute(VpcId=vpc_id, **{attribute: {"Value": values[attribute]}})
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
         vpcs = call.ec2.describe_vpcs(Filters=[{"Name": "vpc-id", "Values": [call.physical_id]}])["Vpcs"]

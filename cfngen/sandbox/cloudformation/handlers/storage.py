@@ -38,7 +38,7 @@ class Bucket(Handler):
         "LoggingConfiguration",
         *within("LifecycleConfiguration.Rules", LIFECYCLE_RULE_KEYS).split(),
         "OwnershipControls.Rules.ObjectOwnership=BucketOwnerEnforced", "PublicAccessBlockConfiguration", "Tags",
-        "VersioningConfiguration.Status=Enabled",
+        "ObjectLockEnabled=true", "VersioningConfiguration.Status=Enabled",
     })  # fmt: skip
 
     def create(self, call: HandlerCall) -> CreatedResource:
@@ -46,7 +46,8 @@ class Bucket(Handler):
         region = call.region
         # In us-east-1, S3 accepts no LocationConstraint (API, CreateBucket).
         location = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
-        _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **location)
+        lock = {"ObjectLockEnabledForBucket": True} if "ObjectLockEnabled" in call.properties else {}
+        _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **location, **lock)
         suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
         attributes = {
             "Arn": f"arn:{partition(region)}:s3:::{name}",
@@ -56,7 +57,7 @@ class Bucket(Handler):
         }
         created = CreatedResource(name, attributes)
         with leave_to_rollback_on_failure(created):
-            _apply_settings(call, name, set(call.properties))
+            _apply_settings(call, name, set(call.properties) - {"ObjectLockEnabled"})
         return created
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
@@ -113,6 +114,10 @@ def _apply_settings(call: HandlerCall, bucket_name: str, changed_keys: set[str])
         # A bucket that was versioned once stays so; without the property, no more versions are made.
         status = properties.get("VersioningConfiguration", {}).get("Status", "Suspended")
         s3.put_bucket_versioning(Bucket=bucket_name, VersioningConfiguration={"Status": status})
+    if "ObjectLockEnabled" in changed_keys:
+        if "ObjectLockEnabled" not in properties:
+            raise ResourceError("the emulator does not model that a template takes Object Lock away")
+        s3.put_object_lock_configuration(Bucket=bucket_name, ObjectLockConfiguration={"ObjectLockEnabled": "Enabled"})
     if "LifecycleConfiguration" in changed_keys:
         template_rules = properties.get("LifecycleConfiguration", {}).get("Rules", [])
         if template_rules:

@@ -107,6 +107,7 @@ VALUES: Mapping[str, Any] = {
     "network.proxy.httpsProxy": "http://other.example.com:3128",
     "network.quotas.rulesPerSecurityGroup": 100,
     "ingress[].ports": "8000-8100",
+    "ingress[].protocol": "udp",
     "controlPlane.addresses": ["172.20.0.20"],
     "elasticIp.address": "52.10.20.99",
     "api.dns.name": "kubernetes.k8s.example.com",

@@ -78,9 +78,9 @@ def test_ports_are_opened_changed_and_closed_on_running_instances(cloud: Cloud) 
     assert plan.danger is Danger.NONE
     assert sorted(impacts(plan)) == [
         "ICMP of node group `web` becomes reachable from 203.0.113.0/24 in addition",
-        "TCP 9100 of the masters becomes reachable from 203.0.113.0/24 in addition",
         "TCP 30000-32767 of node group `web` becomes reachable from 203.0.113.0/24 in addition",
         f"TCP 30000-32767 of node group `web` becomes reachable from {offices['id']} in addition",
+        "TCP 9100 of the masters becomes reachable from 203.0.113.0/24 in addition",
         "UDP 51820 of the bastion becomes reachable from 203.0.113.0/24 in addition",
     ]
     assert operator.deploy(wanted).succeeded

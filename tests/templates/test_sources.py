@@ -205,6 +205,9 @@ def test_a_port_of_a_node_group_is_open_on_its_own_nodes_only(templates: Any) ->
         [interface] = generated.properties(f"NodeGroup{name}LaunchTemplate")["LaunchTemplateData"]["NetworkInterfaces"]
         names = [group["Fn::GetAtt"][0] for group in interface["Groups"]]
         assert names == ["NodeSecurityGroup", f"NodeGroup{name}SecurityGroup"]
+        # By this tag the Amazon VPC plug-in of nodes may give the group to further interfaces.
+        tags = generated.properties(f"NodeGroup{name}SecurityGroup")["Tags"]
+        assert {"Key": "k8s.io/role/node", "Value": "1"} in tags
     assert cluster_tagged(generated) == {"MasterSecurityGroup", "NodeSecurityGroup"}
 
 

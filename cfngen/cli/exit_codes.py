@@ -25,7 +25,8 @@ EXIT_CODE_MEANINGS = {
     PROBLEMS_FOUND: "the cluster or its network has problems; rehearse: AWS differed from the emulator",
     OUTPUT_IS_STALE: "templates --check: the output directory is not up to date",
     PLAN_HAS_CHANGES: "plan: there are changes; permissions --diff: less is granted",
-    PLAN_IS_DANGEROUS: "plan: changes may lose data, addresses or the cluster; permissions --diff: more is granted",
+    PLAN_IS_DANGEROUS: "plan: changes may lose data, addresses or the cluster, or let everybody in; "
+    "permissions --diff: more is granted",
     OPERATION_IN_PROGRESS: "CloudFormation continues without cfngen; `cfngen watch` attaches again",
     USAGE_ERROR: "usage error, such as an unknown command or option",
     INTERNAL_ERROR: "a bug in cfngen; run the command again with --debug and report it",
@@ -78,7 +79,7 @@ class PlanResult(Protocol):
 
     @property
     def is_dangerous(self) -> bool:
-        """Whether data, addresses or the cluster may be lost."""
+        """Whether data, addresses or the cluster may be lost, or everybody is let in."""
 
     @property
     def refusal_reason(self) -> str:

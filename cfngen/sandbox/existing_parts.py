@@ -46,10 +46,10 @@ def make_existing_parts(region: str, parts: JsonObject) -> list[str]:
 
     Args:
         parts: `network`, this section of the cluster file, complete; `securityGroups`, by id their `tags` and the
-            permissions `ingress` and `egress`; `roles`, by ARN their `trust` and `policies`, the documents by name;
-            `instanceProfiles`, the ARNs of their roles by ARN; `boundaries`, `keys` and `topics`, ARNs; `buckets` of
-            logs and `repositories` for images, names; `providers`, the audience of their tokens by URL. What belongs
-            to other accounts is not made.
+            permissions `ingress` and `egress`; `prefixLists`, by id their greatest number of entries; `roles`, by ARN
+            their `trust` and `policies`, the documents by name; `instanceProfiles`, the ARNs of their roles by ARN;
+            `boundaries`, `keys` and `topics`, ARNs; `buckets` of logs and `repositories` for images, names;
+            `providers`, the audience of their tokens by URL. What belongs to other accounts is not made.
     """
     made: list[str] = []
     if _is_id(parts["network"]["vpc"]["id"]):
@@ -74,6 +74,10 @@ def make_existing_parts(region: str, parts: JsonObject) -> list[str]:
         with suppress(ClientError):
             provider = client("iam", region).create_open_id_connect_provider(Url=url, ClientIDList=[audience])
             made.append(provider["OpenIDConnectProviderArn"])
+    for list_id, max_entries in parts["prefixLists"].items():
+        if list_id not in ec2_backends[ACCOUNT_ID][region].managed_prefix_lists:
+            make_prefix_list(region, list_id, max_entries)
+            made.append(list_id)
     own_roles = [arn for arn in parts["roles"] if arn.split(":")[4] == ACCOUNT_ID]
     for arn in own_roles:
         with suppress(ClientError):  # such as that a role of this name exists, perhaps with another path
@@ -138,6 +142,14 @@ def make_log_bucket(region: str, name: str) -> None:
     ]
     document = json.dumps({"Version": "2012-10-17", "Statement": statements})
     client("s3", region).put_bucket_policy(Bucket=name, Policy=document)
+
+
+def make_prefix_list(region: str, list_id: str, max_entries: int) -> None:
+    """Make a prefix list with an id, without entries."""
+    with mock.patch("moto.ec2.models.managed_prefixes.random_managed_prefix_list_id", return_value=list_id):
+        client("ec2", region).create_managed_prefix_list(
+            PrefixListName=f"existing-{list_id}", MaxEntries=max_entries, AddressFamily="IPv4"
+        )
 
 
 def _make_security_groups(region: str, parts: JsonObject, made: list[str]) -> None:

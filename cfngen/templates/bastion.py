@@ -25,8 +25,8 @@ from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import is_private
 from cfngen.cluster.sections.base import Architecture
 from cfngen.cluster.sections.bastion import Bastion
-from cfngen.cluster.sections.network import PrefixList
-from cfngen.cluster.security_groups.rules import SSH_PORT
+from cfngen.cluster.security_groups.rules import SSH_PORT, bastion_sources
+from cfngen.cluster.security_groups.sources import origin_text
 from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
 from cfngen.templates.images import image_parameter, login_name, root_device
@@ -40,7 +40,7 @@ from cfngen.templates.launch import (
 )
 from cfngen.templates.network_references import IPV4_PATTERN, public_subnet_id, subnet_id, vpc_id, zone_parameter
 from cfngen.templates.secrets import key_name_property
-from cfngen.templates.security_group_rules import allow_from_address_source, allow_from_group
+from cfngen.templates.security_group_rules import allow_from_group, allow_from_source
 from cfngen.templates.security_groups import first_group
 from cfngen.templates.stack import BASTION, PropertyValue, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags, tags
@@ -137,7 +137,7 @@ def _add_security_group(stack: Stack, cluster: Cluster, bastion: Bastion) -> Pro
     )
     group_id = GetAtt(group, "GroupId")
     _allow_ssh_to_instances(stack, cluster, target_groups, group_id)
-    _allow_ssh_to_bastion(stack, bastion, group_id)
+    _allow_sources(stack, bastion, group_id)
     return group_id
 
 
@@ -160,18 +160,10 @@ def _allow_ssh_to_instances(
             )
 
 
-def _allow_ssh_to_bastion(stack: Stack, bastion: Bastion, bastion_group: PropertyValue) -> None:
-    for origin in (*bastion.allowed_cidrs, *bastion.allowed_prefix_lists):
-        source = origin.id if isinstance(origin, PrefixList) else str(origin)
-        allow_from_address_source(
-            stack,
-            RuleId("Bastion", purpose="Ssh", source=source_id(source)),
-            bastion_group,
-            source_property="SourcePrefixListId" if isinstance(origin, PrefixList) else "CidrIp",
-            source=source,
-            port=SSH_PORT,
-            description=f"SSH from {source}",
-        )
+def _allow_sources(stack: Stack, bastion: Bastion, bastion_group: PropertyValue) -> None:
+    for source in bastion_sources(bastion):
+        rule_id = RuleId("Bastion", purpose=source.purpose, source=source_id(origin_text(source.origin)))
+        allow_from_source(stack, rule_id, bastion_group, source)
 
 
 def _add_interface(stack: Stack, cluster: Cluster, zone: str, security_group: PropertyValue) -> ec2.NetworkInterface:

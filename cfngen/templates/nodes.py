@@ -1,4 +1,4 @@
-"""The stack of a node group: a launch template and an Auto Scaling group.
+"""The stack of a node group: a launch template, an Auto Scaling group, and a security group for this group alone.
 
 The stack depends on the master stack, which has these effects:
 
@@ -35,7 +35,7 @@ from cfngen.templates.mixed_instances import capacity_properties, launch_source,
 from cfngen.templates.network_references import subnet_id
 from cfngen.templates.references import part_value
 from cfngen.templates.route_tables import way_out
-from cfngen.templates.security_groups import extra_security_groups, first_group
+from cfngen.templates.security_groups import extra_security_groups, first_group, own_group_of_node_group
 from cfngen.templates.stack import NODES, PropertyValue, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags
 
@@ -57,7 +57,7 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
         logical_id=str(NodeGroupId(node_group.name, "Stack")),
         source_module=__name__,
         description=f"Node group {node_group.name} of the Kubernetes cluster {cluster.name}, "
-        f"version {cluster.kubernetes_version}: launch template and Auto Scaling group",
+        f"version {cluster.kubernetes_version}: launch template, Auto Scaling group and security group",
         uses_defaults_only=len(cluster.node_groups) > MAX_GROUPS_WITH_PARAMETERS,
     )
     stack.depends_on = (MASTER_STACK,)
@@ -115,6 +115,7 @@ def _add_launch_template(stack: Stack, cluster: Cluster, node_group: NodeGroup) 
             Groups=[
                 first_group(stack, cluster, "Node"),
                 *extra_security_groups(stack, cluster, "Node"),
+                *own_group_of_node_group(stack, cluster, node_group),
                 *(part_value(stack, group_id, SECURITY_GROUP) for group_id in node_group.additional_security_groups),
             ],
         ),

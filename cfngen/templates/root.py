@@ -8,6 +8,7 @@ import troposphere
 from troposphere import GetAtt, Join, Ref, Sub, cloudformation
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import NodeGroupId
 from cfngen.cluster.naming.network_ids import SecurityGroupId
 from cfngen.cluster.security_groups.rules import LOAD_BALANCER_ROLES
 from cfngen.templates.document import Document
@@ -92,12 +93,7 @@ def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> cloudformat
     # `kubernetes.io/cluster/<name>`, so only the first group of masters and of nodes has it
     # (`cfngen.templates.security_groups`). Resources inherit the tags of their stack, so a stack that contains other
     # groups must not have the tag either.
-    security_group_ids = [
-        group_id for logical_id in stack.resource_ids if (group_id := SecurityGroupId.parse(logical_id))
-    ]
-    has_group_without_tag = any(
-        group_id.role in LOAD_BALANCER_ROLES or group_id.number > 1 for group_id in security_group_ids
-    )
+    has_group_without_tag = any(map(_is_group_without_tag, stack.resource_ids))
     tag_function = tags_without_kubernetes_io_tag if has_group_without_tag else tags
     optional_properties: dict[str, object] = {}
     if passed_values:
@@ -112,6 +108,15 @@ def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> cloudformat
         Tags=tag_function(cluster, f"{cluster.name}-{stack.name}"),
         **DELETED_WITH_STACK,
         **optional_properties,
+    )
+
+
+def _is_group_without_tag(logical_id: str) -> bool:
+    """Return whether a logical id is that of a security group beside the first one of masters or nodes."""
+    group_of_role, group_of_node_group = SecurityGroupId.parse(logical_id), NodeGroupId.parse(logical_id)
+    return bool(
+        (group_of_role and (group_of_role.role in LOAD_BALANCER_ROLES or group_of_role.number > 1))
+        or (group_of_node_group and group_of_node_group.part == "SecurityGroup")
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 from troposphere import ec2
 
-from cfngen.cluster.naming.network_ids import RuleId
+from cfngen.cluster.naming.network_ids import NodeGroupRuleId, RuleId
 from cfngen.cluster.network.existing_parts import GroupRole
 from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.security_groups.rules import Rule
+from cfngen.cluster.security_groups.sources import Origin, OtherGroup, Source
 from cfngen.templates.stack import PropertyValue, Stack
 
 GroupIds = Mapping[GroupRole, PropertyValue]
@@ -52,26 +52,18 @@ def allow_from_group(
     )
 
 
-def allow_from_address_source(
-    stack: Stack,
-    rule_id: RuleId,
-    target_group: PropertyValue,
-    *,
-    source_property: Literal["CidrIp", "SourcePrefixListId"],
-    source: PropertyValue,
-    port: int,
-    description: str,
+def allow_from_source(
+    stack: Stack, rule_id: RuleId | NodeGroupRuleId, target_group: PropertyValue, source: Source
 ) -> None:
-    """Add a rule that allows TCP connections to a port from an address range or a prefix list."""
+    """Add the rule for a source of the cluster file."""
     stack.add(
         ec2.SecurityGroupIngress(
             str(rule_id),
             GroupId=target_group,
-            IpProtocol="tcp",
-            FromPort=port,
-            ToPort=port,
-            Description=description,
-            **{source_property: source},
+            IpProtocol=source.protocol,
+            **_ports(source),
+            Description=source.description,
+            **_origin(source.origin, direction="Source"),
         )
     )
 
@@ -85,13 +77,19 @@ def inline_rule(rule: Rule, group_ids: GroupIds) -> ec2.SecurityGroupRule:
 
 def _peer(rule: Rule, group_ids: GroupIds) -> dict[str, PropertyValue]:
     direction = "Destination" if rule.is_egress else "Source"
-    if isinstance(rule.peer, PrefixList):
-        return {f"{direction}PrefixListId": rule.peer.id}
     if isinstance(rule.peer, str):
         return {f"{direction}SecurityGroupId": group_ids[rule.peer]}
-    return {"CidrIp": str(rule.peer)}
+    return _origin(rule.peer, direction)
 
 
-def _ports(rule: Rule) -> dict[str, int]:
+def _origin(origin: Origin, direction: str) -> dict[str, PropertyValue]:
+    if isinstance(origin, PrefixList):
+        return {f"{direction}PrefixListId": origin.id}
+    if isinstance(origin, OtherGroup):
+        return {f"{direction}SecurityGroupId": origin.id}
+    return {"CidrIp": str(origin)}
+
+
+def _ports(rule: Rule | Source) -> dict[str, int]:
     """Return the properties for the ports of a rule; empty if it is for all ports."""
     return {"FromPort": rule.ports[0], "ToPort": rule.ports[1]} if rule.ports else {}

@@ -2,8 +2,8 @@
 
 Rules between two groups are separate resources, since two groups that refer to each other inline would be a circular
 dependency. Exactly one security group of each instance has the tag `kubernetes.io/cluster/<name>`: the cloud controller
-manager opens the ports of load balancers in that group, and fails if it finds two. The additional groups and the load
-balancer's group therefore do not have the tag.
+manager opens the ports of load balancers in that group, and fails if it finds two. The additional groups, those of
+single node groups and the load balancer's group therefore do not have the tag.
 """
 
 from __future__ import annotations
@@ -13,22 +13,25 @@ from collections.abc import Iterable, Mapping
 from troposphere import GetAtt, ec2
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import NodeGroupId
 from cfngen.cluster.naming.names import load_balancer_name
 from cfngen.cluster.naming.network_ids import SECURITY_GROUP_ROLES, RuleId, SecurityGroupId, SecurityGroupRole
 from cfngen.cluster.network.existing_parts import GroupRole, existing_group
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.cluster.security_groups.rules import (
     LOAD_BALANCER_ROLES,
     Rule,
     egress_rule,
     load_balancer_roles,
     load_balancer_rules,
+    node_group_rules,
     rules_between_instances,
     source_rule,
     sources_by_group,
 )
 from cfngen.permissions.references import MASTER_ROLE_TAG, NODE_ROLE_TAG
 from cfngen.templates.network_references import CIDR_PATTERN, security_group_parameter, vpc_id
-from cfngen.templates.security_group_rules import GroupIds, add_ingress, allow_from_address_source, inline_rule
+from cfngen.templates.security_group_rules import GroupIds, add_ingress, inline_rule
 from cfngen.templates.stack import ACCESS, PropertyValue, Stack
 from cfngen.templates.tagging import tags, tags_without_kubernetes_io_tag
 
@@ -162,6 +165,34 @@ def extra_security_groups(stack: Stack, cluster: Cluster, role: SecurityGroupRol
     ]
 
 
+def own_group_of_node_group(stack: Stack, cluster: Cluster, node_group: NodeGroup) -> list[PropertyValue]:
+    """Add the security group of a node group's nodes alone, with the rules of its `ingress`; return its id.
+
+    Every node group has one, also without such a rule, and each rule is a resource of its own: the first rule, as any
+    other, then changes neither the launch template nor the group itself, to which the launch template refers.
+
+    Returns:
+        no id if nodes have an existing security group: the user adds the rules.
+    """
+    if existing_group(cluster, "Node"):
+        return []
+    group = stack.add(
+        ec2.SecurityGroup(
+            str(NodeGroupId(node_group.name, "SecurityGroup")),
+            GroupDescription=f"Kubernetes cluster {cluster.name}: further ports of the node group {node_group.name}",
+            VpcId=vpc_id(stack, cluster),
+            SecurityGroupEgress=[inline_rule(egress_rule(cluster, "Node"), {})],
+            Tags=tags_without_kubernetes_io_tag(
+                cluster, f"{cluster.name}-nodes-{node_group.name}", **_TAGS_OF_INSTANCES["Node"]
+            ),
+        )
+    )
+    group_id = GetAtt(group, "GroupId")
+    for rule in node_group_rules(node_group):
+        add_ingress(stack, rule, group_id, {})
+    return [group_id]
+
+
 def first_group_description(role: SecurityGroupRole) -> str:
     """Return the description of the output, and of parameters, with the id of a role's first group."""
     if role not in LOAD_BALANCER_ROLES:
@@ -236,12 +267,14 @@ def _allow_range_of_parameter(stack: Stack, cluster: Cluster, role: SecurityGrou
         AllowedPattern=CIDR_PATTERN,
         ConstraintDescription="must be an IPv4 CIDR such as 203.0.113.7/32",
     )
-    allow_from_address_source(
-        stack,
-        RuleId(role, purpose="Api" if role == "Master" else "", source="AllowedCidr"),
-        first_groups[role],
-        source_property="CidrIp",
-        source=cidr,
-        port=cluster.api.port,
-        description="Kubernetes API from the given range",
+    stack.add(
+        ec2.SecurityGroupIngress(
+            str(RuleId(role, purpose="Api" if role == "Master" else "", source="AllowedCidr")),
+            GroupId=first_groups[role],
+            IpProtocol="tcp",
+            FromPort=cluster.api.port,
+            ToPort=cluster.api.port,
+            Description="Kubernetes API from the given range",
+            CidrIp=cidr,
+        )
     )

@@ -66,7 +66,8 @@ def build(cluster: Cluster, stacks: Sequence[Stack], documents: Sequence[Documen
     acknowledge(resources, is_backed_up=cluster.etcd.backups.enabled)
     body["Resources"] = resources
     body["Outputs"] = {**outputs, **{output.title: as_json(output) for output in reference_outputs(cluster)}}
-    if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=2)) > MAX_BYTES:
+    # As the file is written (`cfngen.output.render`); in YAML it is smaller.
+    if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=1)) > MAX_BYTES:
         return None
     return Document(STANDALONE, body, module=__name__)
 

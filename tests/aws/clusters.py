@@ -21,6 +21,7 @@ from moto.kms.models import kms_backends
 from moto.route53.models import route53_backends
 from moto.s3.models import s3_backends
 
+from cfngen.cluster.checks.sections import source_prefix_lists
 from cfngen.cluster.iam.existing_roles import existing_roles, last_name
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
@@ -29,7 +30,7 @@ from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.trust import trust_policy
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, LaunchedInstance, Resource, Stack, client
 from cfngen.sandbox.cloudformation.simulation import DEFAULT_SEED
-from cfngen.sandbox.existing_parts import make_log_bucket, make_topic
+from cfngen.sandbox.existing_parts import make_log_bucket, make_prefix_list, make_topic
 from cfngen.sandbox.moto_patches import all_patches, speedups
 from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations
 from cfngen.sandbox.moto_patches.instances import DEFAULT_ROOT_DISK_GIB
@@ -199,6 +200,7 @@ def prepared(
     bring_roles(cluster)
     _bring_hosted_zones(cluster)
     _bring_records(cluster)
+    _bring_prefix_lists(cluster)
     machines = Machines(region, outcomes)
     machines.cloud = CloudFormation(
         region,
@@ -234,6 +236,12 @@ def _bring_records(cluster: Cluster) -> None:
         make_log_bucket(cluster.region, cluster.logging.bucket)
     if cluster.notifications.topic:
         make_topic(cluster.region, cluster.notifications.topic)
+
+
+def _bring_prefix_lists(cluster: Cluster) -> None:
+    """Let the account have the prefix lists that the cluster file names."""
+    for _, prefix_list in source_prefix_lists(cluster):
+        make_prefix_list(cluster.region, prefix_list.id, prefix_list.max_entries)
 
 
 def _bring_hosted_zones(cluster: Cluster) -> None:

@@ -92,7 +92,7 @@ def test_a_plan_is_a_tree_with_danger_at_its_end():
         "Disruptive:",
         "  ! node group `gpu`: its instances are replaced one at a time",
         "",
-        "DANGER: data, addresses or the cluster may be lost:",
+        "DANGER: data, addresses or the cluster may be lost, or everybody let in:",
         "  ! API address changes: kubeconfigs and nodes stop reaching it",
     ]
 

@@ -46,6 +46,10 @@ NOTHING_MADE: Mapping[str, str] = {
     "network.quotas.securityGroupsPerInterface": "a file whose interfaces have more groups is refused",
     "bastion.allowedPrefixLists[].maxEntries": "a file whose lists have more entries than a group may is refused",
     "registry.push[].role": "what is printed for it is the same for every role",
+    **{
+        f"{section}.ingress[].prefixLists[].maxEntries": "a file whose lists have too many entries is refused"
+        for section in ("nodeGroups[]", "bastion")
+    },
     "controlPlane.image.architecture": "what a file says is refused if the instance type has another",
 }
 # Where a key makes a difference, if that is in no golden case: a cluster file, by the key or a section of it.
@@ -67,6 +71,11 @@ FILES: Mapping[str, File] = {
     "api.allowedPrefixLists[]": {"api": {"allowedPrefixLists": LISTS}},
     "ssh.allowedPrefixLists[]": {"ssh": {"keyName": "laptop", "allowedPrefixLists": LISTS}},
     "bastion.allowedPrefixLists[]": {"ssh": {"keyName": "laptop"}, "bastion": {"allowedPrefixLists": LISTS[:2]}},
+    "controlPlane.ingress[].prefixLists[]": {"controlPlane": {"ingress": [{"ports": 80, "prefixLists": LISTS}]}},
+    "bastion.ingress[].prefixLists[]": {
+        "ssh": {"keyName": "laptop"},
+        "bastion": {"allowedCidrs": RANGES[:1], "ingress": [{"ports": 80, "prefixLists": LISTS[:2]}]},
+    },
 }
 # What a section has beside a key, where the key alone is not valid or makes no difference; None takes a key away.
 BESIDE: Mapping[str, File] = {
@@ -98,6 +107,8 @@ VALUES: Mapping[str, Any] = {
     "network.endpoints.services[].zones": ["us-west-2b"],
     "network.proxy.httpsProxy": "http://other.example.com:3128",
     "network.quotas.rulesPerSecurityGroup": 100,
+    "ingress[].ports": "8000-8100",
+    "ingress[].protocol": "udp",
     "controlPlane.addresses": ["172.20.0.20"],
     "elasticIp.address": "52.10.20.99",
     "api.dns.name": "kubernetes.k8s.example.com",

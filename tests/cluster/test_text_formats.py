@@ -178,6 +178,16 @@ FORMS: dict[str, tuple[list[Any], list[Any]]] = {
     ),
     "nodeGroups[0].additionalSecurityGroups[0]": of_resource("sg"),
     "api.allowedPrefixLists[0].id": of_resource("pl"),
+    "nodeGroups[0].ingress[0].securityGroups[0]": of_resource("sg"),
+    "nodeGroups[0].ingress[0].ports": (
+        [0, 80, "80", "80-80", "0-65535"],
+        ["", "http", "80,443", "80:90", "80 - 90", "-1", "1-", "000080", "80-90-95", 1.5, True],
+    ),
+    # `IpRange`, EC2 API Reference: "a-z, A-Z, 0-9, spaces, and ._-:/()#,@[]+=&;{}!$*", 255 characters.
+    "nodeGroups[0].ingress[0].description": (
+        ["a", "Node ports (._-:/#,@[]+=&;{}!$*)", "a" * 255],
+        ["", "a" * 256, "it's", "ä", "a\nb", 'a"b', "a<b"],
+    ),
     "image.id": of_resource("ami"),
     "api.elasticIp.allocationId": of_resource("eipalloc"),
     # "IAM identifiers", IAM User Guide: no region, an account or aws; paths; letters, digits and +=,.@_-.

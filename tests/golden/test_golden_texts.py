@@ -101,7 +101,7 @@ NO_TEXTS = {
         "SecurityGroupEgress/*/IpProtocol",
         "SecurityGroupIngress/*/IpProtocol",
     },
-    "AWS::EC2::SecurityGroupIngress": {"CidrIp", "IpProtocol"},
+    "AWS::EC2::SecurityGroupIngress": {"CidrIp", "IpProtocol", "SourcePrefixListId"},
     "AWS::EC2::VPCCidrBlock": {"CidrBlock"},
     "AWS::EC2::VPCDHCPOptionsAssociation": {"DhcpOptionsId"},
     "AWS::EC2::VPCEndpoint": {"VpcEndpointType"},

@@ -23,6 +23,7 @@ from cfngen.cluster.security_groups.needed_rules import needed_rules
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.aws.tags import cluster_tag
 from cfngen.deploy.preflight.existing.roles import find_role_problems, notices
+from cfngen.deploy.preflight.existing.sources import find_source_problems
 from cfngen.deploy.preflight.network.checks import check_network
 from cfngen.permissions.trust import trust_policy
 from cfngen.sandbox.existing_parts import make_existing_parts
@@ -220,3 +221,16 @@ def test_a_defect_of_what_exists_is_the_only_finding(cloud: Cloud, name: str) ->
     findings = found(cloud, own.cluster)
     assert [key for key, _ in findings] == list(expected)
     assert [text for key, text in findings if expected[key] not in text] == []
+
+
+def test_who_may_reach_a_port_is_made(cloud: Cloud) -> None:
+    prefix_list = {"id": "pl-00000091", "maxEntries": 7}
+    rule = {"ports": 80, "prefixLists": [prefix_list], "securityGroups": ["sg-00000091"]}
+    network = {**NETWORK, "vpc": {"id": "vpc-00000091", "cidr": "10.20.0.0/16"}, "subnets": [FIRST]}
+    cluster = parse({"network": network, "nodeGroups": [{"ingress": [rule]}]})
+    assert {"pl-00000091", "sg-00000091"} <= set(make(cluster))
+    account = connect(cloud.session, REGION, clock=cloud.clock)
+    assert list(find_source_problems(account, cluster, "vpc-00000091")) == []
+    [made] = cloud.client("ec2").describe_managed_prefix_lists(PrefixListIds=["pl-00000091"])["PrefixLists"]
+    assert made["MaxEntries"] == 7
+    assert make(cluster) == []

@@ -696,6 +696,8 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "*.additionalSecurityGroups": st.lists(
             st.sampled_from(("sg-0123456789abcdef0", "sg-0123456789abcdef1")), max_size=2, unique=True
         ),
+        "*.ingress": _ingress(design),
+        "bastion.ingress": _ingress(design),
         "*.additionalPolicies": st.lists(policies, max_size=3, unique=True),
         "iam": st.fixed_dictionaries(
             {},
@@ -885,6 +887,26 @@ def _quotas(draw: DrawFn) -> File:
         "rulesPerSecurityGroup": rules,
         "securityGroupsPerInterface": draw(st.integers(5, min(16, 1000 // rules))),
     }
+
+
+def _ingress(design: Design) -> SearchStrategy[Any]:
+    """Ports that neither the API nor SSH has; a security group is of a VPC, of one still to be made there is none."""
+    sources: dict[str, SearchStrategy[Any]] = {
+        "description": of(*section_of(Cluster, "nodeGroups[].ingress[].description")),
+        "prefixLists": st.just([{"id": "pl-0123456789abcdef1", "maxEntries": 10}]),
+    }
+    if design.existing != "no" or not design.lived:
+        sources["securityGroups"] = st.just(["sg-0123456789abcdef1"])
+    opened = st.sampled_from(
+        ({"ports": "30080"}, {"protocol": "udp", "ports": "30000-32767"}, {"protocol": "icmp"}, {"protocol": "all"})
+    )
+    # What lets everybody in is a danger of a plan, which lives do not agree to.
+    narrow = _ranges().filter(lambda cidr: not cidr.endswith("/0"))
+    cidrs = st.lists(narrow, min_size=1, max_size=2, unique=True)
+    rules = st.builds(
+        lambda ports, others: {**ports, **others}, opened, st.fixed_dictionaries({"cidrs": cidrs}, optional=sources)
+    )
+    return st.lists(rules, max_size=3, unique_by=lambda rule: str(rule.get("protocol")))
 
 
 @st.composite

@@ -35,8 +35,10 @@ class Landlord:
         named = {
             real: f"<{drawn}>" for drawn, real in self.real.items() if not drawn.startswith(("key pair ", "bucket "))
         }
-        # Logical ids have the ids of prefix lists in them.
-        return named | {f"Pl{real[3:]}": drawn for real, drawn in named.items() if real.startswith("pl-")}
+        # Logical ids have the ids of prefix lists and security groups in them.
+        return named | {
+            f"{real[:2].title()}{real[3:]}": drawn for real, drawn in named.items() if real.startswith(("pl-", "sg-"))
+        }
 
     def furnish(self, file: File) -> File:
         """Return the file as it holds in this account, which then has everything that it names."""
@@ -118,6 +120,14 @@ class Landlord:
         for section in ("api", "ssh", "bastion"):
             for each in get(file, f"{section}.allowedPrefixLists", ()):
                 self._replace(each, "id", lambda name: self._prefix_list(name))
+        vpc = get(file, "network.vpc.id")
+        for instances in (file.get("controlPlane", {}), file.get("bastion", {}), *file["nodeGroups"]):
+            for rule in instances.get("ingress", ()):
+                for each in rule.get("prefixLists", ()):
+                    self._replace(each, "id", lambda name: self._prefix_list(name))
+                groups = rule.get("securityGroups", [])
+                for index, drawn in enumerate(groups):
+                    groups[index] = self._made(drawn, lambda drawn=drawn: self._security_group(drawn, vpc))
         for section in ("api", "bastion"):
             if elastic := get(file, f"{section}.elasticIp"):
                 self._replace(

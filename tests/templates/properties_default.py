@@ -79,6 +79,14 @@ DEFAULT: list[dict[str, Any]] = [
         }
         for group, plural in ((MASTER, "masters"), (NODE, "nodes"))
     ),
+    # Of the security groups of an instance, one has the cluster's tag.
+    {
+        "NodeGroupNodesSecurityGroup.VpcId": "!Vpc",
+        "NodeGroupNodesSecurityGroup.SecurityGroupEgress.0.CidrIp": "0.0.0.0/0",
+        "NodeGroupNodesSecurityGroup.SecurityGroupEgress.1": None,
+        "NodeGroupNodesSecurityGroup.Tags.Name": "blue-nodes-nodes",
+        f"NodeGroupNodesSecurityGroup.{CLUSTER_TAG}": None,
+    },
     # A new key for each year; a month to think of it once the key is deleted.
     {
         "SecretsKey.EnableKeyRotation": True,
@@ -231,7 +239,7 @@ DEFAULT: list[dict[str, Any]] = [
                 "DeviceIndex": 0,
                 "AssociatePublicIpAddress": True,
                 "DeleteOnTermination": True,
-                "Groups": [OF_NODES],
+                "Groups": [OF_NODES, "!NodeGroupNodesSecurityGroup.GroupId"],
             }
         ],
         "NodeGroupNodesLaunchTemplate.LaunchTemplateData.TagSpecifications.1.ResourceType": "network-interface",

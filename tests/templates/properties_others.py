@@ -279,9 +279,16 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
                 "Throughput": 500,
                 "KmsKeyId": KMS_KEY,
             },
-            "NodeGroupSpotLaunchTemplate.LaunchTemplateData.NetworkInterfaces.0.Groups": [OF_NODES, "sg-01234567"],
+            "NodeGroupSpotLaunchTemplate.LaunchTemplateData.NetworkInterfaces.0.Groups": [
+                OF_NODES,
+                "!NodeGroupSpotSecurityGroup.GroupId",
+                "sg-01234567",
+            ],
             "NodeGroupSpotLaunchTemplate.LaunchTemplateData.IamInstanceProfile.Arn": "!NodeInstanceProfile.Arn",
-            "NodeGroupArmALaunchTemplate.LaunchTemplateData.NetworkInterfaces.0.Groups": [OF_NODES],
+            "NodeGroupArmALaunchTemplate.LaunchTemplateData.NetworkInterfaces.0.Groups": [
+                OF_NODES,
+                "!NodeGroupArmASecurityGroup.GroupId",
+            ],
             "NodeGroupArmALaunchTemplate.LaunchTemplateData.ImageId": "!NodeImageDebian13Arm64",
             "NodeGroupArmALaunchTemplate.LaunchTemplateData.BlockDeviceMappings.0.DeviceName": "/dev/xvda",
         },

@@ -54,7 +54,8 @@ def test_what_a_cluster_brings_itself_is_allowed_for(templates: Any, file: dict[
 
 def test_a_few_ranges_need_no_further_group(templates: Any) -> None:
     generated = templates({"api": {"allowedCidrs": ranges(20)}, "ssh": {"keyName": "k", "allowedCidrs": ranges(10)}})
-    assert set(generated.of_type("AWS::EC2::SecurityGroup")) == {"MasterSecurityGroup", "NodeSecurityGroup"}
+    groups = {"MasterSecurityGroup", "NodeSecurityGroup", "NodeGroupNodesSecurityGroup"}
+    assert set(generated.of_type("AWS::EC2::SecurityGroup")) == groups
 
 
 def test_many_ranges_go_into_further_groups_without_the_clusters_tag(templates: Any) -> None:
@@ -72,11 +73,14 @@ def test_many_ranges_go_into_further_groups_without_the_clusters_tag(templates: 
     interface = generated.properties("MasterANetworkInterface")["GroupSet"]
     assert [each["Fn::GetAtt"][0] for each in interface] == ["MasterSecurityGroup", *further]
     nodes = generated.properties("NodeGroupNodesLaunchTemplate")["LaunchTemplateData"]["NetworkInterfaces"][0]["Groups"]
-    assert [node["Fn::GetAtt"][0] for node in nodes] == ["NodeSecurityGroup", "NodeAccessSecurityGroup2"]
+    assert [node["Fn::GetAtt"][0] for node in nodes] == [
+        "NodeSecurityGroup", "NodeAccessSecurityGroup2", "NodeGroupNodesSecurityGroup"
+    ]  # fmt: skip
     assert cluster_tagged(generated) == {"MasterSecurityGroup", "NodeSecurityGroup"}
     # What is in a nested stack takes over its tags.
-    tags = generated["cluster"]["Resources"]["SecurityGroupsStack"]["Properties"]["Tags"]
-    assert not any(tag["Key"].startswith("kubernetes.io/cluster/") for tag in tags)
+    for stack in ("SecurityGroupsStack", "NodeGroupNodesStack"):
+        tags = generated["cluster"]["Resources"][stack]["Properties"]["Tags"]
+        assert not any(tag["Key"].startswith("kubernetes.io/cluster/") for tag in tags)
 
 
 def test_the_load_balancer_has_further_groups_too_which_lead_to_masters_only(templates: Any) -> None:
@@ -151,10 +155,80 @@ def test_more_than_an_interface_holds_is_refused(file: dict[str, Any], key: str,
         {"api": {"allowedCidrs": ranges(236)}},
         {"api": {"allowedCidrs": ranges(450)}, "network": {"quotas": {"rulesPerSecurityGroup": 200}}},
         {"nodeGroups": [{"additionalSecurityGroups": [f"sg-0000000{each}" for each in range(5)]}],
-         "network": {"quotas": {"securityGroupsPerInterface": 6}}},
+         "network": {"quotas": {"securityGroupsPerInterface": 7}}},
     ],
 )  # fmt: skip
 def test_a_raised_quota_makes_room(templates: Any, file: dict[str, Any]) -> None:
     generated = templates(file)
     limit = file.get("network", {}).get("quotas", {}).get("rulesPerSecurityGroup", 60)
     assert max(rules(generated).values()) <= limit
+
+
+OPENED = {
+    "ports": "30000-32767",
+    "cidrs": ["198.51.100.0/24"],
+    "prefixLists": lists(20),
+    "securityGroups": ["sg-0123456789abcdef0"],
+}
+
+
+def groups_with(*rules_of_one: dict[str, Any]) -> dict[str, Any]:
+    return {"nodeGroups": [{"name": "one", "ingress": list(rules_of_one)}, {"name": "two"}]}
+
+
+def test_a_port_of_a_node_group_is_open_on_its_own_nodes_only(templates: Any) -> None:
+    generated = templates(groups_with(OPENED, {"protocol": "all", "cidrs": ["10.0.0.0/8"], "description": "VPN"}))
+    opened = {
+        name: rule["Properties"]
+        for name, rule in generated.of_type("AWS::EC2::SecurityGroupIngress").items()
+        if name.startswith("NodeGroup")
+    }
+    node_ports = {"IpProtocol": "tcp", "FromPort": 30000, "ToPort": 32767}
+    group = {"GroupId": {"Fn::GetAtt": ["NodeGroupOneSecurityGroup", "GroupId"]}}
+    assert opened == {
+        f"NodeGroupOne{name}": {**group, **properties}
+        for name, properties in {
+            "Tcp30000To32767From198x51x100x0x24": {
+                **node_ports, "CidrIp": "198.51.100.0/24", "Description": "TCP 30000-32767 from 198.51.100.0/24",
+            },
+            "Tcp30000To32767FromPl00000000": {
+                **node_ports, "SourcePrefixListId": "pl-00000000", "Description": "TCP 30000-32767 from pl-00000000",
+            },
+            "Tcp30000To32767FromSg0123456789abcdef0": {
+                **node_ports, "SourceSecurityGroupId": "sg-0123456789abcdef0",
+                "Description": "TCP 30000-32767 from sg-0123456789abcdef0",
+            },
+            "AllFrom10x0x0x0x8": {"IpProtocol": "-1", "CidrIp": "10.0.0.0/8", "Description": "VPN"},
+        }.items()
+    }  # fmt: skip
+    for name in ("One", "Two"):
+        [interface] = generated.properties(f"NodeGroup{name}LaunchTemplate")["LaunchTemplateData"]["NetworkInterfaces"]
+        names = [group["Fn::GetAtt"][0] for group in interface["Groups"]]
+        assert names == ["NodeSecurityGroup", f"NodeGroup{name}SecurityGroup"]
+        # By this tag the Amazon VPC plug-in of nodes may give the group to further interfaces.
+        tags = generated.properties(f"NodeGroup{name}SecurityGroup")["Tags"]
+        assert {"Key": "k8s.io/role/node", "Value": "1"} in tags
+    assert cluster_tagged(generated) == {"MasterSecurityGroup", "NodeSecurityGroup"}
+
+
+BASTION = {"allowedCidrs": ["203.0.113.7/32"]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stack"),
+    [
+        (groups_with(), groups_with(OPENED), "nodes-one"),
+        ({}, {"controlPlane": {"ingress": [OPENED]}}, "security-groups"),
+        ({"bastion": BASTION}, {"bastion": {**BASTION, "ingress": [OPENED]}}, "bastion"),
+    ],
+)
+def test_the_first_rule_is_one_resource_more_and_changes_no_other(
+    templates: Any, before: dict[str, Any], after: dict[str, Any], stack: str
+) -> None:
+    """Neither a launch template, nor a security group to which one refers, nor what the root passes on."""
+    old, new = (templates({"ssh": {"keyName": "k"}, **file}).bodies for file in (before, after))
+    for name in old:
+        resources, now = old[name]["Resources"], new[name]["Resources"]
+        assert {logical_id: now.get(logical_id) for logical_id in resources} == resources
+        added = [now[logical_id]["Type"] for logical_id in now.keys() - resources.keys()]
+        assert added == ["AWS::EC2::SecurityGroupIngress"] * (3 if name in (stack, "standalone") else 0)

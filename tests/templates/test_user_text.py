@@ -65,6 +65,7 @@ FREE = dict(free_texts(Cluster))
 REFUSED = {"tags", "iam.serviceAccounts.tags", "network.vpc.name"}
 FILLED_IN = (
     *("ssh.keyName", "ssh.publicKey"),
+    *(f"{section}.ingress.description" for section in ("bastion", "controlPlane", "nodeGroups")),
     *("iam.serviceAccounts.policyStatements.conditions", "iam.serviceAccounts.policyStatements.resources"),
     *("controlPlane.policyStatements.conditions", "controlPlane.policyStatements.resources"),
     *("nodeGroups.policyStatements.conditions", "nodeGroups.policyStatements.resources"),
@@ -78,6 +79,8 @@ BESIDE = {
     },
     "externalDns": {"zones": ["Z0123456789ABCDEFGHIJ"]},
     "nodeGroups": {"name": "nodes"},
+    "ingress": {"ports": "80", "cidrs": ["203.0.113.0/24"]},
+    "bastion": {"allowedCidrs": ["203.0.113.0/24"]},
     "serviceAccounts": {"namespace": "shop", "name": "web"},
     "policyStatements": {"actions": ["s3:GetObject"], "resources": ["*"]},
 }  # fmt: skip
@@ -97,7 +100,7 @@ INSIDE = {
 def configuration(path: str, text: str) -> dict[str, Any]:
     """A cluster file that has the text at a key, and what that key needs beside it."""
     *above, last = path.split(".")
-    lists = {"files", "units", "charts", "nodeGroups", "policyStatements", "serviceAccounts"}
+    lists = {"ingress", "files", "units", "charts", "nodeGroups", "policyStatements", "serviceAccounts"}
     value: Any = text
     if last in ("preBootCommands", "postBootCommands"):
         value = [text]
@@ -118,6 +121,8 @@ def configuration(path: str, text: str) -> dict[str, Any]:
             found["enabled"] = True
         found = {part: [found] if part in lists else found}
     base: dict[str, Any] = {"api": {"allowedCidrs": ["203.0.113.0/24"]}}
+    if "bastion" in above:
+        base["ssh"] = {"keyName": "k"}
     if "serviceAccounts" in above:
         base["serviceAccountIssuer"] = {}
     if last == "pluginValues":

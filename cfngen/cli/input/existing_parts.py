@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cfngen.cluster.checks.access import arns_of_services
-from cfngen.cluster.checks.sections import all_instances
+from cfngen.cluster.checks.sections import all_instances, ingress_rules, source_prefix_lists
 from cfngen.cluster.iam.existing_roles import account_of_existing_roles
 from cfngen.cluster.iam.push_roles import created_providers, made_push_roles, push_audience, push_issuer
 from cfngen.cluster.network.existing_parts import existing_groups
@@ -42,6 +42,7 @@ def existing_parts(cluster: Cluster, stack: str) -> Mapping[str, Any]:
         "topics": list(filter(None, [cluster.notifications.topic])),
         "repositories": [repository.name for repository in cluster.registry.repositories if repository.existing],
         "providers": _existing_providers(cluster),
+        "prefixLists": {entry.id: entry.max_entries for _, entry in source_prefix_lists(cluster)},
         "buckets": sorted({*filter(None, [cluster.logging.bucket, flow_logs.bucket if flow_logs else None])}),
     }
 
@@ -60,6 +61,7 @@ def _security_groups(cluster: Cluster) -> dict[str, Any]:
     """Return tags and rules of each security group by its id, or by the reference in place of it."""
     group_ids = [*existing_groups(cluster).values()]
     group_ids += [id_ for _, instances in all_instances(cluster) for id_ in instances.additional_security_groups]
+    group_ids += [id_ for _, rule in ingress_rules(cluster) for id_ in rule.security_groups]
     groups: dict[str, Any] = {group_id: {"tags": {}, "ingress": [], "egress": []} for group_id in group_ids}
     if nodes_group := cluster.network.security_groups.nodes:
         groups[nodes_group]["tags"] = {cluster_tag(cluster.name): "shared"}

@@ -243,7 +243,7 @@ def _warning_lines(plan: Plan, width: int) -> Iterator[str]:
         ("The account's quotas are too low:", "red", insufficient_quotas),
         ("The account's quotas are too low for the maximum sizes:", "yellow", quotas_insufficient_later),
         (
-            "DANGER: data, addresses or the cluster may be lost:",
+            "DANGER: data, addresses or the cluster may be lost, or everybody let in:",
             "red",
             [*_impact_texts(plan, "dangerous"), *dangerous_changes],
         ),

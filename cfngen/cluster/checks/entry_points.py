@@ -14,7 +14,7 @@ from cfngen.cluster.network.topology import has_internal_endpoint, is_private, p
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.sections.network import ApiDns, DnsZone
-from cfngen.cluster.security_groups.rules import RESERVED_RULES
+from cfngen.cluster.security_groups.rules import RESERVED_RULES, bastion_sources
 
 _DNS: Path = ("api", "dns")
 _ZONE: Path = ("bastion", "zone")
@@ -71,14 +71,14 @@ def _check_sources(cluster: Cluster) -> Iterator[Problem]:
     bastion = cluster.bastion
     if not bastion:
         return
-    related_paths: tuple[Path, ...] = (("bastion", "allowedPrefixLists"),)
+    related_paths: tuple[Path, ...] = (("bastion", "allowedPrefixLists"), ("bastion", "ingress"))
     if not bastion.allowed_cidrs and not bastion.allowed_prefix_lists:
         message = (
             "is missing; list the address ranges that may reach port 22 of the bastion, e.g. your own as "
             "203.0.113.7/32 (or prefix lists in bastion.allowedPrefixLists)"
         )
         yield Problem(_ALLOWED_CIDRS, message, related_paths=related_paths)
-    rules = len(bastion.allowed_cidrs) + sum(prefix_list.max_entries for prefix_list in bastion.allowed_prefix_lists)
+    rules = sum(source.rule_count for source in bastion_sources(bastion))
     max_rules = cluster.network.quotas.rules_per_security_group - RESERVED_RULES
     if rules > max_rules:
         message = (

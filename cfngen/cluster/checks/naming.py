@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.roles import policy_statements
-from cfngen.cluster.checks.sections import KeyCheck
+from cfngen.cluster.checks.sections import KeyCheck, ingress_rules
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming import names
 from cfngen.cluster.naming.logical_ids import pascal
@@ -81,6 +81,7 @@ def _check_no_dynamic_references(cluster: Cluster) -> Iterator[Problem]:
         (("ssh", "keyName"), cluster.ssh.key_name),
         (("ssh", "publicKey"), cluster.ssh.public_key),
     ]
+    texts += [((*path, "description"), rule.description) for path, rule in ingress_rules(cluster)]
     for path, statement in policy_statements(cluster):
         texts += leaves(statement.model_dump(mode="json", by_alias=True), path)
     for path, text in texts:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, parse_path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.ingress import IngressRule
 from cfngen.cluster.sections.instances import ExtraVolume, Instances, Machine, NodeGroup
+from cfngen.cluster.sections.network import PrefixList
 
 Check = Callable[[Cluster], Iterator[Problem]]
 """Yields what is wrong with a cluster, or what may not be intended."""
@@ -91,6 +93,27 @@ def all_machines(cluster: Cluster) -> Iterator[tuple[Path, Machine]]:
     yield from all_instances(cluster)
     if cluster.bastion:
         yield ("bastion",), cluster.bastion
+
+
+def ingress_rules(cluster: Cluster) -> Iterator[tuple[Path, IngressRule]]:
+    """Yield the path and the settings of each rule of `ingress`."""
+    sections = [(path, instances.ingress) for path, instances in all_instances(cluster)]
+    if cluster.bastion:
+        sections.append((("bastion",), cluster.bastion.ingress))
+    for path, rules in sections:
+        yield from (((*path, "ingress", index), rule) for index, rule in enumerate(rules))
+
+
+def source_prefix_lists(cluster: Cluster) -> Iterator[tuple[Path, PrefixList]]:
+    """Yield the path and the settings of each prefix list that may reach a port."""
+    lists: dict[Path, Sequence[PrefixList]] = {
+        ("api", "allowedPrefixLists"): cluster.api.allowed_prefix_lists,
+        ("ssh", "allowedPrefixLists"): cluster.ssh.allowed_prefix_lists,
+        ("bastion", "allowedPrefixLists"): cluster.bastion.allowed_prefix_lists if cluster.bastion else (),
+        **{(*path, "prefixLists"): rule.prefix_lists for path, rule in ingress_rules(cluster)},
+    }
+    for path, prefix_lists in lists.items():
+        yield from (((*path, index), prefix_list) for index, prefix_list in enumerate(prefix_lists))
 
 
 def extra_volumes(cluster: Cluster) -> Iterator[tuple[Path, ExtraVolume]]:

@@ -28,7 +28,7 @@ _EXPLAINED_KEYS: Mapping[Path, str] = {
 # Of a section with at most as many keys, they are listed where it has another form.
 _MAX_KEYS_LISTED = 4
 _SPOT = "for Spot Instances write `instancesDistribution: {onDemandPercentage: 0}` in the node group"
-_PORTS = "a port is opened by your own security group: write it in additionalSecurityGroups"
+_PORTS = "write `ingress: [{ports: 30080, cidrs: [203.0.113.0/24]}]`"
 _FIXED_NUMBER = "write minSize and maxSize; both are the same for a fixed number"
 _ZONES = "write a subnet for each zone: `network: {subnets: [{zone: us-west-2a}]}`"
 _COUNT = "write count: 1, 3 or 5 masters"
@@ -47,7 +47,7 @@ _ADVICE_ON_KEYS: Mapping[Path, Mapping[str, str]] = {
         "instanceType": "write nodeGroups[].instanceType, or controlPlane.instanceType",
         "kubernetesApiAccess": "write api.allowedCidrs",
         **dict.fromkeys(("master", "masters"), "write controlPlane"),
-        "ports": f"{_PORTS} of controlPlane or of a node group",
+        "ports": f"{_PORTS} in controlPlane or in a node group",
         "spot": _SPOT,
         "sshAccess": "write ssh.allowedCidrs",
         "sshKeyName": "write ssh.keyName",

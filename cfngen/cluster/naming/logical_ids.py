@@ -14,7 +14,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 from cfngen.cluster.naming.id_form import IdForm
-from cfngen.cluster.naming.network_ids import RouteId, RuleId, SecurityGroupId, SubnetId, VpcRangeId, ZonalId, ZoneId
+from cfngen.cluster.naming.network_ids import (
+    NodeGroupRuleId,
+    RouteId,
+    RuleId,
+    SecurityGroupId,
+    SubnetId,
+    VpcRangeId,
+    ZonalId,
+    ZoneId,
+)
 
 # What belongs to one master; the end of the logical id.
 MasterPart = Literal[
@@ -40,6 +49,7 @@ NodeGroupPart = Literal[
     "PodAddressesPolicy",
     "Role",
     "RootVolumeSize",
+    "SecurityGroup",
     "SpotPrice",
     "Stack",
 ]
@@ -349,6 +359,7 @@ LogicalId = (
     | EndpointId
     | ZoneId
     | RuleId
+    | NodeGroupRuleId
     | SecurityGroupId
     | ImageId
     | ExistingPartId

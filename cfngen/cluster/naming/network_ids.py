@@ -19,9 +19,12 @@ SubnetPart = Literal["", "Id", "Cidr", "RouteTableAssociation"]
 ZonalKind = Literal["NatElasticIp", "NatGateway", "NatRoute", "PrivateRouteTable", "RouteTable"]
 # A zone without its region, as `zone_id` returns it: a letter, for a Local Zone after its city and number.
 _ZONE_PATTERN = r"(?:[A-Z][a-z]{2}[0-9])?[A-Z]"
-# A CIDR as `source_id` spells it, and the same or a prefix list.
+# A CIDR as `source_id` spells it, and the same, a prefix list or a security group.
 _CIDR_PATTERN = r"[0-9]+(?:x[0-9]+){4}"
 _ADDRESSES_PATTERN = rf"{_CIDR_PATTERN}|Pl[0-9a-f]+"
+_SOURCES_PATTERN = rf"{_ADDRESSES_PATTERN}|Sg[0-9a-f]+"
+# Ports that a rule of `ingress` opens, as `ingress_purpose` spells them.
+_INGRESS_PATTERN = r"(?P<protocol>Tcp|Udp|Icmp|All)(?P<first>[0-9]+)?(?:To(?P<last>[0-9]+))?"
 # Whose security group a rule belongs to. The bastion has one group, whose rules all open the same port.
 RuleRole = SecurityGroupRole | Literal["Bastion"]
 
@@ -29,9 +32,9 @@ _ANY_ROLE_PATTERN = "|".join(SECURITY_GROUP_ROLES)
 
 
 def _destination(spelled: str) -> str:
-    """Return the CIDR, or the prefix list's id, that `source_id` spells as letters and digits."""
-    if spelled.startswith("Pl"):
-        return f"pl-{spelled.removeprefix('Pl')}"
+    """Return the CIDR, or the prefix list's or security group's id, that `source_id` spells as letters and digits."""
+    if spelled.startswith(("Pl", "Sg")):
+        return f"{spelled[:2].lower()}-{spelled[2:]}"
     address, _, prefix = spelled.rpartition("x")
     return f"{address.replace('x', '.')}/{prefix}"
 
@@ -150,7 +153,7 @@ class RuleId(IdForm):
         purpose: what the open port is for, e.g. `Api`; empty for a rule that opens every port, and for the rules of the
             API's load balancer.
         source: who may connect: other instances or a load balancer of the cluster, the range of the parameter
-            `ApiAllowedCidr`, or a CIDR or prefix list as `source_id` spells it.
+            `ApiAllowedCidr`, or a CIDR, prefix list or security group as `source_id` spells it.
     """
 
     role: RuleRole
@@ -158,8 +161,8 @@ class RuleId(IdForm):
     source: str
 
     _PATTERN: ClassVar = re.compile(
-        rf"(?P<role>{_ANY_ROLE_PATTERN}|Bastion)(?P<purpose>[A-Z][A-Za-z0-9]*?)?From"
-        rf"(?P<source>Masters|Nodes|Bastion|LoadBalancer|InternalLoadBalancer|AllowedCidr|{_ADDRESSES_PATTERN})"
+        rf"(?!NodeGroup)(?P<role>{_ANY_ROLE_PATTERN}|Bastion)(?P<purpose>[A-Z][A-Za-z0-9]*?)?From"
+        rf"(?P<source>Masters|Nodes|Bastion|LoadBalancer|InternalLoadBalancer|AllowedCidr|{_SOURCES_PATTERN})"
     )
 
     def __str__(self) -> str:
@@ -172,8 +175,58 @@ class RuleId(IdForm):
 
     @property
     def origin(self) -> str:
-        """The CIDR or the id of the prefix list that `source` spells; empty for any other source."""
-        return _destination(self.source) if re.fullmatch(_ADDRESSES_PATTERN, self.source) else ""
+        """The CIDR, or the id of the prefix list or security group, that `source` spells; empty for another source."""
+        return _destination(self.source) if re.fullmatch(_SOURCES_PATTERN, self.source) else ""
+
+
+@dataclass(frozen=True)
+class NodeGroupRuleId(IdForm):
+    """A rule of the security group of one node group, e.g. `NodeGroupGpuTcp30080From10x0x0x0x8`.
+
+    Attributes:
+        group: the node group's name in PascalCase.
+        purpose: the ports that the rule opens, as `ingress_purpose` spells them.
+        source: who may connect: a CIDR, prefix list or security group as `source_id` spells it.
+    """
+
+    group: str
+    purpose: str
+    source: str
+
+    role: ClassVar[RuleRole] = "Node"
+    _PATTERN: ClassVar = re.compile(
+        rf"NodeGroup(?P<group>[A-Z0-9][A-Za-z0-9]*?)(?P<purpose>(?:Tcp|Udp|Icmp|All)(?:[0-9]+(?:To[0-9]+)?)?)From"
+        rf"(?P<source>{_SOURCES_PATTERN})"
+    )
+
+    def __str__(self) -> str:
+        return f"NodeGroup{self.group}{self.purpose}From{self.source}"
+
+    @property
+    def origin(self) -> str:
+        """The CIDR, or the id of the prefix list or security group, that `source` spells."""
+        return _destination(self.source)
+
+
+def ingress_purpose(protocol: str, ports: tuple[int, int] | None) -> str:
+    """Return the ports of a rule as the part of its logical id, e.g. `Tcp30080`, `Udp30000To32767` or `All`.
+
+    Args:
+        protocol: as the cluster file has it: `tcp`, `udp`, `icmp` or `all`.
+        ports: first and last port; None for all.
+    """
+    first_and_last = list(dict.fromkeys(ports or ()))
+    return protocol.title() + "To".join(map(str, first_and_last))
+
+
+def traffic_of_purpose(purpose: str) -> str:
+    """Return what a rule of `ingress` opens in words, e.g. `TCP 30000-32767`; empty for the purpose of another rule."""
+    match = re.fullmatch(_INGRESS_PATTERN, purpose)
+    if match is None:
+        return ""
+    if match["first"] is None:
+        return "all traffic" if match["protocol"] == "All" else match["protocol"].upper()
+    return f"{match['protocol'].upper()} {match['first']}" + (f"-{match['last']}" if match["last"] else "")
 
 
 @dataclass(frozen=True)
@@ -202,5 +255,5 @@ class SecurityGroupId(IdForm):
 
 
 def source_id(source: str) -> str:
-    """Return a CIDR or prefix list as letters and digits: `10x0x0x0x8` for 10.0.0.0/8, `Pl0123` for pl-0123."""
-    return f"Pl{source.removeprefix('pl-')}" if source.startswith("pl-") else re.sub(r"[./]", "x", source)
+    """Return a source as letters and digits: `10x0x0x0x8` for 10.0.0.0/8, `Pl0123` for pl-0123, `Sg01` for sg-01."""
+    return f"{source[:2].title()}{source[3:]}" if source[2:3] == "-" else re.sub(r"[./]", "x", source)

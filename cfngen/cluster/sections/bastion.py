@@ -6,6 +6,7 @@ from pydantic import Field
 
 from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.base import List
+from cfngen.cluster.sections.ingress import IngressRule
 from cfngen.cluster.sections.instances import Image, Machine
 from cfngen.cluster.sections.network import ElasticIp, PrefixList
 
@@ -25,6 +26,9 @@ class Bastion(Machine):
     )
     allowed_prefix_lists: List[PrefixList] = Field(
         (), description="Prefix lists whose ranges may reach port 22 of the bastion, besides `allowedCidrs` or instead."
+    )
+    ingress: List[IngressRule] = Field(
+        (), description="Further ports of the bastion that are opened. A change replaces nothing."
     )
     zone: field_types.Zone | None = Field(
         None,

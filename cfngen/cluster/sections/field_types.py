@@ -154,6 +154,21 @@ DhcpOptionsId = Annotated[
     str, TextPattern(r"(dopt-[0-9a-f]{8,17}|default)", 'a DHCP options id such as dopt-0123456789abcdef0, or "default"')
 ]
 SecurityGroupId = Annotated[str, _aws_id("sg", "a security group id", takes_references=True)]
+# The source of a rule, which is in the rule's logical id: no reference stands for it.
+SourceGroupId = Annotated[str, _aws_id("sg", "a security group id")]
+PortRange = Annotated[
+    str,
+    TextPattern(
+        r"[0-9]{1,5}(-[0-9]{1,5})?", "a port such as 30080, or a range such as 30000-32767", json_type=_NUMBER_LIKE
+    ),
+]
+RuleDescription = Annotated[
+    str,
+    TextPattern(
+        r"[A-Za-z0-9 ._:/()#,@\[\]+=&;{}!$*-]{1,255}",
+        "a rule's description for EC2: at most 255 letters, digits, spaces and ._-:/()#,@[]+=&;{}!$*",
+    ),
+]
 PrefixListId = Annotated[str, _aws_id("pl", "a prefix list's id")]
 TransitGatewayId = Annotated[str, _aws_id("tgw", "a transit gateway id", takes_references=True)]
 PeeringConnectionId = Annotated[str, _aws_id("pcx", "a VPC peering connection id", takes_references=True)]

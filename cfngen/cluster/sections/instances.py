@@ -23,6 +23,7 @@ from cfngen.cluster.sections.capacity import (
     InstanceRequirements,
     InstancesDistribution,
 )
+from cfngen.cluster.sections.ingress import IngressRule
 from cfngen.cluster.sections.network import Subnet
 from cfngen.cluster.sections.service_accounts import PolicyStatement
 
@@ -137,6 +138,12 @@ class Instances(Machine):
         (),
         description="Further security groups for the instances, in the cluster's VPC. If the VPC is created with the "
         "cluster, add them afterwards. They must not have the tag `kubernetes.io/cluster/<name>`.",
+    )
+    ingress: List[IngressRule] = Field(
+        (),
+        description="Further ports of these instances that are opened, of a node group on its own nodes only. A change "
+        "replaces no instance. If `network.securityGroups` names their group, "
+        "`cfngen config --security-group-rules` lists the rules, and you add them.",
     )
     additional_policies: List[field_types.PolicyArn] = Field(
         (), description="ARNs of further managed policies for the instances' role."

@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.existing_parts import GroupRole, existing_groups, group_key
-from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.sections.references import parse_reference
 from cfngen.cluster.security_groups.rules import Rule, ranges_of_role, rules_of_existing_groups
+from cfngen.cluster.security_groups.sources import origin_text
 
 PeerKind: TypeAlias = Literal["securityGroupId", "prefixListId", "cidr"]
 # How `IpPermission` of the EC2 API names what a rule refers to.
@@ -55,8 +55,8 @@ class NeededRule:
         first_port: the first port, or the type of `icmp`; None for all ports.
         last_port: the last port, or the code of `icmp`, where -1 stands for all codes; None for all ports.
         peers: sources of incoming traffic or destinations of outgoing traffic: ids of security groups, address ranges,
-            ids of prefix lists, or references in place of ids. In place of a group that cfngen has yet to create these
-            are the ranges of the instances or of the load balancer that get the group.
+            ids of prefix lists, or references in place of ids of the cluster's groups. In place of a group that cfngen
+            has yet to create these are the ranges of the instances or of the load balancer that get the group.
         description: what the rule is for.
         peer_key: the key in the cluster file that names the group of the other side; empty if that is no such group.
     """
@@ -86,7 +86,7 @@ class NeededRule:
         """The peers, each with its kind."""
         return tuple(
             Peer(
-                kind="securityGroupId" if self.peer_key else "prefixListId" if peer.startswith("pl-") else "cidr",
+                kind=_kind_of_peer(peer, self.peer_key),
                 value=peer,
                 name=self.peer_key.rpartition(".")[2] or peer,
                 placeholder=_placeholder(self.peer_key, peer),
@@ -99,6 +99,8 @@ class NeededRule:
         """Protocol and ports in words, e.g. `TCP 443`, `ICMP type 3 code 4`, `all traffic`."""
         if self.first_port is None:
             return "all traffic" if self.protocol == "-1" else f"all {self.protocol.upper()}"
+        if self.protocol == "icmp" and self.first_port == -1:
+            return "all ICMP"
         if self.protocol == "icmp":
             return f"ICMP type {self.first_port}" + ("" if self.last_port == -1 else f" code {self.last_port}")
         last = "" if self.last_port == self.first_port else f"-{self.last_port}"
@@ -140,6 +142,12 @@ class NeededRule:
         )
 
 
+def _kind_of_peer(peer: str, peer_key: str) -> PeerKind:
+    if peer_key or peer.startswith("sg-"):
+        return "securityGroupId"
+    return "prefixListId" if peer.startswith("pl-") else "cidr"
+
+
 def _shorthand(structure: Mapping[str, Any]) -> str:
     """Return a structure in the shorthand syntax of the AWS CLI."""
     texts: list[str] = []
@@ -179,10 +187,8 @@ def needed_rules(cluster: Cluster) -> tuple[NeededRule, ...]:
 def needed_rule(cluster: Cluster, rule: Rule, group_ids: Mapping[GroupRole, str]) -> NeededRule:
     """Return a rule of an existing security group with its ids."""
     peer_key = ""
-    if isinstance(rule.peer, PrefixList):
-        peers: tuple[str, ...] = (rule.peer.id,)
-    elif not isinstance(rule.peer, str):
-        peers = (str(rule.peer),)
+    if not isinstance(rule.peer, str):
+        peers: tuple[str, ...] = (origin_text(rule.peer),)
     elif rule.peer in group_ids:
         peers, peer_key = (group_ids[rule.peer],), group_key(rule.peer)
     else:

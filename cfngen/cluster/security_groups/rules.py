@@ -13,12 +13,18 @@ the order of the cluster file, so that sources added at the end of a list do not
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
-from typing import Literal, NamedTuple
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.network_ids import SECURITY_GROUP_ROLES, RuleId, SecurityGroupRole, source_id
+from cfngen.cluster.naming.logical_ids import pascal
+from cfngen.cluster.naming.network_ids import (
+    SECURITY_GROUP_ROLES,
+    NodeGroupRuleId,
+    RuleId,
+    SecurityGroupRole,
+    source_id,
+)
 from cfngen.cluster.network.endpoints import interface_endpoints
 from cfngen.cluster.network.existing_parts import GROUP_ROLES, GroupRole, existing_group, is_one_group_for_instances
 from cfngen.cluster.network.network_plugins import network_plugin
@@ -31,8 +37,11 @@ from cfngen.cluster.network.topology import (
     public_subnets,
     vpc_ranges,
 )
+from cfngen.cluster.sections.bastion import Bastion
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.cluster.sections.network import Api, PrefixList, Ssh
 from cfngen.cluster.security_groups import addon_ports
+from cfngen.cluster.security_groups.sources import ALL_PROTOCOLS, Origin, Source, ingress_sources, origin_text
 
 LOAD_BALANCER_ROLES: tuple[SecurityGroupRole, ...] = ("ApiLoadBalancer", "InternalApiLoadBalancer")
 SSH_PORT = 22
@@ -47,7 +56,6 @@ CFNGEN_RULES = 14
 # ones.
 RESERVED_RULES = 10
 ANYWHERE = IPv4Network(ANY_IPV4)
-ALL_PROTOCOLS = "-1"
 _KUBELET_PORT = 10250
 _HTTPS_PORT = 443
 _ICMP_FRAGMENTATION_NEEDED = (3, 4)
@@ -60,36 +68,42 @@ _SOURCE_NAMES: Mapping[GroupRole, str] = {
 }
 
 
-class Source(NamedTuple):
-    """A CIDR or a prefix list that may reach a port."""
-
-    purpose: Literal["Api", "Ssh"]
-    port: int
-    origin: IPv4Network | PrefixList
-
-    @property
-    def rule_count(self) -> int:
-        """Number of rules that EC2 counts for the source: for a prefix list, its maximum number of entries."""
-        return self.origin.max_entries if isinstance(self.origin, PrefixList) else 1
-
-
 def sources(cluster: Cluster, role: SecurityGroupRole) -> Iterator[Source]:
     """Yield the sources for which the security groups of a role have rules.
 
-    Masters and nodes have rules for SSH; the load balancers, or a single master, have rules for the API. The range of
-    the stack parameter ApiAllowedCidr is not yielded, although it needs a rule.
+    Masters and nodes have rules for SSH; the load balancers, or a single master, have rules for the API; masters also
+    those of `controlPlane.ingress`. The range of the stack parameter ApiAllowedCidr is not yielded, although it needs a
+    rule. Neither are the sources of a node group, which has a security group of its own.
     """
     api_role = "ApiLoadBalancer" if has_api_load_balancer(cluster) else "Master"
     api_origins = _origins(cluster.api) if role == api_role else []
-    yield from (Source(purpose="Api", port=cluster.api.port, origin=origin) for origin in api_origins)
+    yield from (_api_source(cluster, origin) for origin in api_origins)
     if role not in LOAD_BALANCER_ROLES:
-        yield from (Source(purpose="Ssh", port=SSH_PORT, origin=origin) for origin in _origins(cluster.ssh))
+        yield from map(ssh_source, _origins(cluster.ssh))
     internal_role = "InternalApiLoadBalancer" if has_internal_load_balancer(cluster) else "Master"
     if has_both_endpoints(cluster) and role == internal_role:
         for cidr in internal_cidrs(cluster):
             # A single master has one rule for a range that may reach both endpoints.
             if cidr not in api_origins:
-                yield Source(purpose="Api", port=cluster.api.port, origin=cidr)
+                yield _api_source(cluster, cidr)
+    if role == "Master":
+        yield from ingress_sources(cluster.control_plane.ingress)
+
+
+def _api_source(cluster: Cluster, origin: Origin) -> Source:
+    ports = (cluster.api.port, cluster.api.port)
+    return Source("Api", origin, "tcp", ports, f"Kubernetes API from {origin_text(origin)}")
+
+
+def ssh_source(origin: Origin) -> Source:
+    """Return the source of SSH connections from an origin."""
+    return Source("Ssh", origin, "tcp", (SSH_PORT, SSH_PORT), f"SSH from {origin_text(origin)}")
+
+
+def bastion_sources(bastion: Bastion) -> Iterator[Source]:
+    """Yield the sources for which the security group of the bastion has rules."""
+    yield from map(ssh_source, _origins(bastion))
+    yield from ingress_sources(bastion.ingress)
 
 
 def internal_cidrs(cluster: Cluster) -> tuple[IPv4Network, ...]:
@@ -97,7 +111,7 @@ def internal_cidrs(cluster: Cluster) -> tuple[IPv4Network, ...]:
     return cluster.api.internal_cidrs or vpc_ranges(cluster)
 
 
-def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:
+def _origins(section: Api | Ssh | Bastion) -> list[IPv4Network | PrefixList]:
     return [*section.allowed_cidrs, *section.allowed_prefix_lists]
 
 
@@ -137,32 +151,32 @@ class Rule:
 
     Attributes:
         peer: the source of incoming traffic or the destination of outgoing traffic: whose security group, an address
-            range, or a prefix list.
+            range, a prefix list, or another security group.
         protocol: `tcp`, `udp` or `icmp`; `-1` for all protocols.
         ports: first and last port, or type and code for `icmp` (-1 for all codes); None for all ports.
         purpose: the part of the rule's logical id that names the opened port; empty if all ports are opened.
         is_egress: whether the rule is for outgoing traffic.
+        node_group: the name of the node group for whose nodes alone the rule is, which is in the group's own security
+            group, or with an existing one in that of all nodes; empty for a rule of the role.
     """
 
     role: GroupRole
-    peer: GroupRole | IPv4Network | PrefixList
+    peer: GroupRole | Origin
     description: str
     protocol: str = ALL_PROTOCOLS
     ports: tuple[int, int] | None = None
     purpose: str = ""
     is_egress: bool = False
+    node_group: str = ""
 
     @property
-    def id(self) -> RuleId:
+    def id(self) -> RuleId | NodeGroupRuleId:
         """The logical id of the rule; only for incoming traffic of a role in `SecurityGroupRole`."""
         role = next(role for role in SECURITY_GROUP_ROLES if role == self.role)
-        if isinstance(self.peer, str):
-            return RuleId(role, purpose=self.purpose, source=_SOURCE_NAMES[self.peer])
-        return RuleId(role, purpose=self.purpose, source=source_id(_text(self.peer)))
-
-
-def _text(origin: IPv4Network | PrefixList) -> str:
-    return origin.id if isinstance(origin, PrefixList) else str(origin)
+        source = _SOURCE_NAMES[self.peer] if isinstance(self.peer, str) else source_id(origin_text(self.peer))
+        if self.node_group:
+            return NodeGroupRuleId(pascal(self.node_group), purpose=self.purpose, source=source)
+        return RuleId(role, purpose=self.purpose, source=source)
 
 
 def rules_between_instances(cluster: Cluster) -> tuple[Rule, ...]:
@@ -226,12 +240,18 @@ def load_balancer_rules(cluster: Cluster, role: SecurityGroupRole) -> tuple[Rule
 
 
 def source_rule(role: SecurityGroupRole, source: Source) -> Rule:
-    """Return the rule of a role's security group for a source that the cluster file allows to reach the API or SSH."""
-    port_name = "Kubernetes API" if source.purpose == "Api" else "SSH"
+    """Return the rule of a role's security group for a source that the cluster file allows to reach a port."""
     # The load balancers' groups only have rules for the API, so their logical ids omit the purpose.
     purpose = "" if role in LOAD_BALANCER_ROLES else source.purpose
-    description = f"{port_name} from {_text(source.origin)}"
-    return Rule(role, source.origin, description, "tcp", (source.port, source.port), purpose)
+    return Rule(role, source.origin, source.description, source.protocol, source.ports, purpose)
+
+
+def node_group_rules(node_group: NodeGroup) -> tuple[Rule, ...]:
+    """Return the rules for a node group alone, of its `ingress`."""
+    return tuple(
+        replace(source_rule("Node", source), node_group=node_group.name)
+        for source in ingress_sources(node_group.ingress)
+    )
 
 
 def endpoint_rules(cluster: Cluster) -> tuple[Rule, ...]:
@@ -296,6 +316,8 @@ def all_rules(cluster: Cluster) -> Iterator[Rule]:
     roles: tuple[SecurityGroupRole, ...] = ("Master", "Node", *balancer_roles)
     for role in roles:
         yield from (source_rule(role, source) for source in sources(cluster, role))
+    for node_group in cluster.node_groups:
+        yield from node_group_rules(node_group)
     yield from endpoint_rules(cluster)
     yield from (egress_rule(cluster, role) for role in roles)
 

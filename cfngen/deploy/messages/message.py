@@ -152,7 +152,7 @@ class Danger(StrEnum):
     DISRUPTIVE = "disruptive"
     """Something is interrupted or removed, or network access changes; no data is lost."""
     DANGEROUS = "dangerous"
-    """Data, addresses or the cluster itself may be lost."""
+    """Data, addresses or the cluster itself may be lost, or the whole internet is let in by `ingress`."""
 
     @property
     def rank(self) -> int:

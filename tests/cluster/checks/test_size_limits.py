@@ -54,6 +54,16 @@ def groups(count: int) -> list[str]:
     return [f"sg-{number:08x}" for number in range(count)]
 
 
+def ingress(entries: int) -> list[dict[str, Any]]:
+    return [{"ports": 80, "prefixLists": [{"id": "pl-01234567", "maxEntries": entries}]}]
+
+
+GUARDED: dict[str, Any] = {
+    "vpc": {"id": "vpc-01234567", "cidr": "10.20.0.0/16"},
+    "subnets": [{"zone": "us-west-2a", "id": "subnet-01234567", "cidr": "10.20.0.0/20"}],
+    "serviceCidr": "10.250.0.0/16",
+    "securityGroups": {"nodes": "sg-0123456789abcdef0"},
+}
 VPC_PODS: dict[str, Any] = {"network": {"plugin": "amazon-vpc"}}
 # The last that is accepted, the first that is not, and what is said of that one.
 ENDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -79,18 +89,79 @@ ENDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ),
     *(
         (
-            {"network": quotas(60, most), where: inside(groups(most - 1))},
-            {"network": quotas(60, most), where: inside(groups(most))},
+            {"network": quotas(60, most), where: inside(groups(most - own))},
+            {"network": quotas(60, most), where: inside(groups(most - own + 1))},
             (
-                f"{key}.additionalSecurityGroups: {most} further security groups and the cluster's own are more than "
-                f"the {most} of an interface"
+                f"{key}.additionalSecurityGroups: {most - own + 1} further security groups and {others} are more than "
+                f"the {most} of an interface; {remedy}, or have the account's quota raised"
             ),
         )
         for most in (5, 16)
-        for where, key, inside in (
-            ("controlPlane", "controlPlane", lambda listed: {"additionalSecurityGroups": listed}),
-            ("nodeGroups", "nodeGroups[0]", lambda listed: [{"additionalSecurityGroups": listed}]),
+        for where, key, inside, own, others, remedy in (
+            (
+                "controlPlane",
+                "controlPlane",
+                lambda listed: {"additionalSecurityGroups": listed},
+                1,
+                "the cluster's own",
+                "name fewer",
+            ),
+            # A node group has a security group of its own, whose rules those of one of the others can be.
+            (
+                "nodeGroups",
+                "nodeGroups[0]",
+                lambda listed: [{"additionalSecurityGroups": listed}],
+                2,
+                "the cluster's and the node group's own",
+                "write the rules of one in ingress and leave it out",
+            ),
         )
+    ),
+    # An existing group of the nodes has the rules, so there is none for each node group.
+    (
+        {"network": {**GUARDED, **quotas(60, 5)}, **nodes(additionalSecurityGroups=groups(4))},
+        {"network": {**GUARDED, **quotas(60, 5)}, **nodes(additionalSecurityGroups=groups(5))},
+        "nodeGroups[0].additionalSecurityGroups: 5 further security groups and the cluster's own are more than the 5",
+    ),
+    (
+        {"network": quotas(60, 2)},
+        {"network": quotas(60, 1)},
+        "network.quotas.securityGroupsPerInterface: 0 further security groups and the cluster's and the node group's",
+    ),
+    *(
+        ({where: inside(ingress(50))}, {where: inside(ingress(51))}, says)
+        for where, inside, says in (
+            (
+                "nodeGroups",
+                lambda rules: [{"ingress": rules}],
+                "nodeGroups[0].ingress: 1 source counts as 51 rules, and the security group of nodes holds 50",
+            ),
+            (
+                "controlPlane",
+                lambda rules: {"ingress": rules},
+                "controlPlane.ingress[0].prefixLists[0].maxEntries: pl-01234567 counts as 51 rules, and one security",
+            ),
+        )
+    ),
+    (
+        {"ssh": {"keyName": "k"}, "bastion": {"allowedCidrs": ranges(1), "ingress": ingress(49)}},
+        {"ssh": {"keyName": "k"}, "bastion": {"allowedCidrs": ranges(1), "ingress": ingress(50)}},
+        "bastion.allowedCidrs: the ranges and prefix lists count as 51 rules, and the bastion's security group",
+    ),
+    (
+        {"network": quotas(200, 5), "controlPlane": {"ingress": [{"ports": 80, "cidrs": ranges(460)}]}},
+        {"network": quotas(200, 5), "controlPlane": {"ingress": [{"ports": 80, "cidrs": ranges(461)}]}},
+        "controlPlane.ingress: who may come in makes 461 rules, and a stack holds 460 of them at most",
+    ),
+    (
+        {"network": quotas(500, 2), **nodes(ingress=[{"ports": 80, "cidrs": ranges(460)}])},
+        {"network": quotas(500, 2), **nodes(ingress=[{"ports": 80, "cidrs": ranges(461)}])},
+        "nodeGroups[0].ingress: 461 sources count as 461 rules, and the security group of n holds 460",
+    ),
+    (
+        {"controlPlane": {"ingress": [{"ports": 80, "cidrs": ranges(236)}]}},
+        {"controlPlane": {"ingress": [{"ports": 80, "cidrs": ranges(237)}]}},
+        "controlPlane.ingress: 237 sources count as 237 rules of the masters, and the 5 security groups",
     ),
     # A template has 500 resources, some of them no rules.
     (

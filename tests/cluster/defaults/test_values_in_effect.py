@@ -189,6 +189,8 @@ EMPTY = [
     ),
     "addons.clusterAutoscaler.expander",
     "addons.clusterAutoscaler.priorities",
+    "controlPlane.ingress",
+    "nodeGroups[0].ingress",
     *(f"addons.nodeTerminationHandler.{key}" for key in ("podGracePeriod", "nodeGracePeriod")),
     *(f"nodeGroups[0].{key}" for key in ("instanceTypes", "instanceRequirements", "instancesDistribution")),
     *(f"nodeGroups[0].{key}" for key in ("maxInstanceLifetime", "capacityReservation")),

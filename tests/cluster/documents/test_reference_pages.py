@@ -45,7 +45,10 @@ ROWS = [
         "| `allocationId` | an Elastic IP allocation id such as eipalloc-0123456789abcdef0 | required | ",
     ),
     (
-        "`api.allowedPrefixLists[]`, `ssh.allowedPrefixLists[]`, `bastion.allowedPrefixLists[]`",
+        (
+            "`api.allowedPrefixLists[]`, `ssh.allowedPrefixLists[]`, `controlPlane.ingress[].prefixLists[]`, "
+            "`nodeGroups[].ingress[].prefixLists[]`, `bastion.allowedPrefixLists[]`, `bastion.ingress[].prefixLists[]`"
+        ),
         "| `maxEntries` | a whole number, 1 to 1000 | required | ",
     ),
     ("`controlPlane`", "| `count` | `1` or `3` or `5` | `1` | "),

@@ -15,6 +15,7 @@ from cfngen.templates import generate
 
 CASES = Path(__file__).parents[2] / "golden" / "cases"
 OWN = CASES / "own-security-groups" / "cluster.yaml"
+OPENED = "{ports: 30000-32767, prefixLists: [{id: pl-01234567, maxEntries: 5}], securityGroups: [sg-01234567]}"
 PREFIXES = {
     "Master": "masters",
     "Node": "nodes",
@@ -47,7 +48,8 @@ def rule_of(group: str, direction: str, rule: dict[str, Any]) -> tuple[Any, ...]
     if isinstance(peer, dict):
         peer = PREFIXES[peer["Fn::GetAtt"][0].removesuffix("SecurityGroup")]
     return (
-        PREFIXES[group.removesuffix("SecurityGroup")],
+        # A node group has a security group of its own only where nodes have no existing one.
+        "nodes" if group.startswith("NodeGroup") else PREFIXES[group.removesuffix("SecurityGroup")],
         direction,
         rule["IpProtocol"],
         rule.get("FromPort"),
@@ -63,6 +65,8 @@ def test_the_list_has_every_rule_of_the_templates(plugin: str) -> None:
         f"network.plugin={plugin}",
         "addons.prometheus={enabled: true}",
         "ssh={allowedCidrs: [192.0.2.0/24], allowedPrefixLists: [{id: pl-0123456789abcdef0, maxEntries: 5}]}",
+        "controlPlane.ingress=[{ports: 9200, cidrs: [192.0.2.0/24], description: Logs}]",
+        f"nodeGroups=[{{name: web, ingress: [{OPENED}, {{protocol: icmp, cidrs: [192.0.2.0/24]}}]}}]",
     )
     existing = cluster(*overrides)
     ids = existing.network.security_groups.model_dump(by_alias=True)
@@ -82,6 +86,23 @@ def test_the_list_has_every_rule_of_the_templates(plugin: str) -> None:
     created = cluster(*overrides, "network.securityGroups={}")
     [standalone] = [document.body for document in generate(created) if document.name == "standalone"]
     assert listed == rules_in_template(standalone)
+
+
+def test_a_port_of_a_node_group_is_opened_in_the_existing_group_of_nodes() -> None:
+    rules = {
+        rule.peers[0]: rule
+        for rule in needed_rules(
+            cluster(f"nodeGroups=[{{name: a, ingress: [{OPENED}]}}, {{name: b, ingress: [{OPENED}]}}]")
+        )
+        if rule.first_port == 30000
+    }
+    # Both node groups ask for it, and a group has a rule once.
+    assert set(rules) == {"pl-01234567", "sg-01234567"}
+    assert {rule.key for rule in rules.values()} == {"network.securityGroups.nodes"}
+    assert "ToPort=32767,UserIdGroupPairs=[{GroupId=sg-01234567," in rules["sg-01234567"].command("us-west-2")
+    terraform = terraform_rules(rules.values())
+    assert 'referenced_security_group_id = "sg-01234567"' in terraform
+    assert 'prefix_list_id               = "pl-01234567"' in terraform
 
 
 def test_terraform_has_one_resource_with_ports_for_each_rule_and_peer() -> None:

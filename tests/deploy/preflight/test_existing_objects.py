@@ -51,6 +51,7 @@ NAMES_IN_AWS = (
     field_types.RouteTableId,
     field_types.SecretArn,
     field_types.SecurityGroupId,
+    field_types.SourceGroupId,
     field_types.SsmParameterName,
     field_types.SubnetId,
     field_types.TargetGroupArn,
@@ -86,6 +87,7 @@ NOTHING_IN_AWS = (
     field_types.LabelValue,
     field_types.MountPath,
     field_types.NamespaceName,
+    field_types.PortRange,
     field_types.Price,
     field_types.Priority,
     field_types.ProjectName,
@@ -94,6 +96,7 @@ NOTHING_IN_AWS = (
     field_types.Quantity,
     field_types.Region,
     field_types.ReleaseName,
+    field_types.RuleDescription,
     field_types.ServiceAccountName,
     field_types.Sha256,
     field_types.UnitName,
@@ -124,7 +127,14 @@ TOPIC = "arn:aws:sns:eu-central-1:123456789012:scaling"
 GROUP_ARN = "arn:aws:resource-groups:eu-central-1:123456789012:group/nodes"
 TYPED = "a parameter of an AWS-specific type: CloudFormation looks for it in the region before it begins"
 CHINA = "arn:aws-cn:iam::123456789012:policy/x"
-LISTED = Named("region", silence="deploying asks EC2 for its entries where quotas matter; EC2 refuses the rule")
+LISTED = Named("region", {"list of a rule that is not there": "there is no prefix list pl-"})
+SOURCE_GROUP = Named(
+    "VPC, or one that is peered with it",
+    {
+        "group of a rule that is not there": "there is no security group sg-",
+        "group of a rule older than the VPC": "belongs to another VPC than the one that the stack will create",
+    },
+)
 IMAGE = Named("region", silence=TYPED)
 SUBNET = "subnets: [{id: subnet-00000001, cidr: 172.20.0.0/24}]"
 VPC = "vpc: {id: vpc-00000001, cidr: 172.20.0.0/16}"
@@ -151,6 +161,8 @@ def instances(section: str, **keys: Named) -> dict[str, Named]:
                 "group that bears the cluster's tag": "only one security group of an instance may have",
             },
         ),
+        f"{section}.ingress[].prefixLists[].id": LISTED,
+        f"{section}.ingress[].securityGroups[]": SOURCE_GROUP,
         f"{section}.additionalPolicies[]": Named(
             "account",
             {
@@ -303,6 +315,8 @@ TABLE: Mapping[str, Named] = {
         },
     ),
     "bastion.allowedPrefixLists[].id": LISTED,
+    "bastion.ingress[].prefixLists[].id": LISTED,
+    "bastion.ingress[].securityGroups[]": SOURCE_GROUP,
     "bastion.elasticIp.allocationId": Named(
         "region, and its address",
         {
@@ -591,6 +605,29 @@ def ranged(here: Landlord) -> None:
     here.file["network"]["subnets"][0]["cidr"] = "10.20.0.0/24"
 
 
+def sourced(here: Landlord, source: str) -> None:
+    """Have the prefix list or group at the key be who may reach a port."""
+    section, *key = here.key.split(".")
+    origin = {"id": source, "maxEntries": 1} if source.startswith("pl-") else source
+    inside: dict[str, Any] = {key[0].removesuffix("[]"): [origin]}
+    if len(key) > 1 and key[0] == "ingress[]":
+        inside = {"ingress": [{"ports": 80, key[1].removesuffix("[]"): [origin]}]}
+    if section in ("bastion", "ssh"):
+        here.file["ssh"] = {"keyName": "k"}
+    if section == "bastion":
+        inside.setdefault("allowedCidrs", ["203.0.113.7/32"])
+    if section == "nodeGroups[]":
+        here.file["nodeGroups"] = [inside]
+    else:
+        here.file[section] = {**here.file.get(section, {}), **inside}
+
+
+def sourced_before_the_vpc(here: Landlord) -> None:
+    sourced(here, here.group(here.vpc()))
+    here.made_by_the_stack("")
+    here.stack = None
+
+
 def elastic(here: Landlord, allocation: str) -> None:
     here.parameters |= {"ApiElasticIpAllocationId": allocation, "ApiElasticIp": "203.0.113.1"}
 
@@ -778,6 +815,9 @@ SCENARIOS: Mapping[str, Any] = {
     ),
     "zone that is not there": lambda here: zoned(here, "publicZone", "Z1"),
     "private zone that is not there": lambda here: zoned(here, "privateZone", "Z2"),
+    "list of a rule that is not there": lambda here: sourced(here, "pl-00000001"),
+    "group of a rule that is not there": lambda here: sourced(here, "sg-00000001"),
+    "group of a rule older than the VPC": sourced_before_the_vpc,
     "group older than the VPC": older,
     "group of another VPC": lambda here: here.names(here.group(here.vpc())),
     "group of another VPC than the stack's": of_another_than_the_stack,
@@ -921,6 +961,15 @@ def test_a_prefix_list_of_the_region_is_fine(account: Account) -> None:
     here = Landlord(account, "network.routes[].destination")
     made = here.ec2.create_managed_prefix_list(PrefixListName="offices", MaxEntries=1, AddressFamily="IPv4")
     routed(here, made["PrefixList"]["PrefixListId"])
+    here.check()
+
+
+@pytest.mark.parametrize("key", [key for key, row in TABLE.items() if row in (LISTED, SOURCE_GROUP)])
+def test_a_list_and_a_group_that_may_reach_a_port_are_fine(account: Account, key: str) -> None:
+    here = Landlord(account, key)
+    made = here.ec2.create_managed_prefix_list(PrefixListName="offices", MaxEntries=1, AddressFamily="IPv4")
+    # A group may be of a peered VPC.
+    sourced(here, here.group(here.vpc()) if TABLE[key] is SOURCE_GROUP else made["PrefixList"]["PrefixListId"])
     here.check()
 
 

@@ -101,8 +101,8 @@ def test_an_empty_account_has_room_for_the_default_cluster(account, documents):
     assert (named["Elastic IPs"].needed, named["Elastic IPs"].used, named["Elastic IPs"].limit) == (1, 0, 5)
     assert named[STANDARD].needed == 10
     assert named["VPCs"].used == 1  # the default VPC
-    # Each VPC brings one of its own.
-    assert named["Security groups"].needed == 3
+    # Of masters, of nodes and of the node group; and each VPC brings one of its own.
+    assert named["Security groups"].needed == 4
     assert named["gp3 storage (GiB)"].limit == 50 * 1024
 
 

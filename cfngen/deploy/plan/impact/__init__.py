@@ -138,7 +138,7 @@ class ImpactAssessment:
             data = launch_template["Properties"].get("LaunchTemplateData", {})
             instance_type = str(known_value(data.get("InstanceType")) or instance_type)
         nodes = "node" if size == "1" else "nodes"
-        return Impact(f"new {owner.text}: {size} {nodes} of {instance_type}")
+        return network.new_instances_impact(f"new {owner.text}: {size} {nodes} of {instance_type}", node_group.ingress)
 
 
 def _attribute_or_tag_impact(context: ChangeContext) -> Impact | None:

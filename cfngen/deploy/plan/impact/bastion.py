@@ -17,6 +17,7 @@ from cfngen.cluster.naming.network_ids import RuleId
 from cfngen.cluster.security_groups.rules import ANY_IPV4
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact.context import ChangeContext
+from cfngen.deploy.plan.impact.network import new_instances_impact
 from cfngen.deploy.plan.plan import Change
 from cfngen.text import join_and
 
@@ -38,9 +39,10 @@ def stack_impact(cluster: Cluster, action: str) -> Impact:
         )
     origins = [*map(str, bastion.allowed_cidrs), *(prefix_list.id for prefix_list in bastion.allowed_prefix_lists)]
     text = f"new bastion: {bastion.instance_type} in {bastion.zone}, reached by SSH from {join_and(origins)}"
-    if ANY_IPV4 in origins:
-        return Impact(f"{text}: from the whole internet", Danger.DISRUPTIVE)
-    return Impact(text)
+    impact = new_instances_impact(text, bastion.ingress)
+    if ANY_IPV4 in origins and impact.danger is Danger.NONE:
+        return Impact(f"{impact.text}: from the whole internet", Danger.DISRUPTIVE)
+    return impact
 
 
 def _group_impact(context: ChangeContext) -> Impact | None:

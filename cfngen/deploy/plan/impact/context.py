@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import MasterId, NodeGroupId, ProgramId, pascal
+from cfngen.cluster.naming.network_ids import NodeGroupRuleId
 from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.plan.plan import Change, Replacement
@@ -143,7 +144,7 @@ def owner_of(cluster: Cluster, logical_id: str) -> Owner:
     master_id = MasterId.parse(logical_id) or program_id
     if master_id and master_id.letter:
         return Owner(f"master {master_id.letter}", is_master=True)
-    node_group_id = NodeGroupId.parse(logical_id) or program_id
+    node_group_id = NodeGroupId.parse(logical_id) or NodeGroupRuleId.parse(logical_id) or program_id
     if node_group_id is None or not node_group_id.group:
         return Owner("", is_master=False)
     names_by_pascal_name = {pascal(group.name): group.name for group in cluster.node_groups}

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from cfngen.cluster.naming.network_ids import RouteId, RuleId, RuleRole, SecurityGroupId, SubnetId, VpcRangeId
+from cfngen.cluster.naming.network_ids import (
+    NodeGroupRuleId,
+    RouteId,
+    RuleId,
+    RuleRole,
+    SecurityGroupId,
+    SubnetId,
+    VpcRangeId,
+    traffic_of_purpose,
+)
 from cfngen.cluster.network.existing_parts import existing_group
+from cfngen.cluster.sections.ingress import IngressRule
 from cfngen.cluster.security_groups.rules import ANY_IPV4
+from cfngen.cluster.security_groups.sources import ingress_sources, origin_text
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact.context import ChangeContext
+from cfngen.text import join_and
 
+# Properties of a rule that name who may connect.
+_SOURCES = ("CidrIp", "SourcePrefixListId", "SourceSecurityGroupId")
 # Which instances, or which load balancer, use each security group of the cluster.
 _ROLE_NAMES: Mapping[RuleRole, str] = {
     "Master": "masters",
@@ -200,9 +214,14 @@ def _association_impact(context: ChangeContext) -> Impact | None:
 
 def _security_group_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change of a security group itself; its ingress rules are resources of their own."""
+    if context.owner and context.change.action == "add":
+        return Impact(
+            f"{context.owner} gets a security group of its own: nodes that run without it are replaced once, and no "
+            "rule that is added to it later replaces any"
+        )
     if context.disappears:
         group = SecurityGroupId.parse(context.change.logical_id)
-        owner = _ROLE_NAMES[group.role if group else "Node"]
+        owner = context.owner or _ROLE_NAMES[group.role if group else "Node"]
         existing_id = existing_group(context.cluster, group.role) if group else None
         if existing_id:
             return Impact(
@@ -220,9 +239,13 @@ def _security_group_impact(context: ChangeContext) -> Impact | None:
 
 def _rule_impact(context: ChangeContext) -> Impact | None:
     rule = RuleId.parse(context.change.logical_id)
-    existing_id = existing_group(context.cluster, rule.role) if rule else None
+    rule_of_any = rule or NodeGroupRuleId.parse(context.change.logical_id)
+    existing_id = existing_group(context.cluster, rule_of_any.role) if rule_of_any else None
     if existing_id and context.change.action == "remove":
         return Impact(f"the rules of {existing_id} decide about this traffic from now on", Danger.DISRUPTIVE)
+    if rule_of_any and (traffic := traffic_of_purpose(rule_of_any.purpose)):
+        target = f"{traffic} of {context.owner or f'the {_ROLE_NAMES[rule_of_any.role]}'}"
+        return _source_impact(context, rule_of_any, target=target, danger_of_everybody=Danger.DANGEROUS)
     if rule and rule.purpose == "Ssh":
         return _source_impact(context, rule, target=f"SSH of the {_ROLE_NAMES[rule.role]}")
     if rule and rule.from_outside:
@@ -238,9 +261,17 @@ def _rule_impact(context: ChangeContext) -> Impact | None:
     return Impact("a rule between masters and nodes is recreated") if context.disappears else None
 
 
-def _source_impact(context: ChangeContext, rule: RuleId, *, target: str) -> Impact | None:
-    old_source = context.before("CidrIp") or context.before("SourcePrefixListId")
-    new_source = context.after("CidrIp") or context.after("SourcePrefixListId")
+def _source_impact(
+    context: ChangeContext,
+    rule: RuleId | NodeGroupRuleId,
+    *,
+    target: str,
+    danger_of_everybody: Danger = Danger.DISRUPTIVE,
+) -> Impact | None:
+    old_source, new_source = (
+        next((source for key in _SOURCES if (source := value_of(key))), None)
+        for value_of in (context.before, context.after)
+    )
     if context.change.action == "remove":
         return Impact(
             f"{target} is no longer reachable from {old_source or rule.origin or 'a range'}", Danger.DISRUPTIVE
@@ -252,16 +283,29 @@ def _source_impact(context: ChangeContext, rule: RuleId, *, target: str) -> Impa
     if context.change.action == "add":
         return Impact(
             f"{target} becomes reachable from {new_source or 'a further range'} in addition{warning}",
-            Danger.DISRUPTIVE if is_whole_internet else Danger.NONE,
+            danger_of_everybody if is_whole_internet else Danger.NONE,
         )
     old_source = old_source or rule.origin
     if old_source and new_source and old_source != new_source:
         return Impact(
-            f"{target} becomes reachable from {new_source}{warning}, and no longer from {old_source}", Danger.DISRUPTIVE
+            f"{target} becomes reachable from {new_source}{warning}, and no longer from {old_source}",
+            danger_of_everybody if is_whole_internet else Danger.DISRUPTIVE,
         )
     if context.disappears:
         return Impact(f"the rule that lets {old_source or 'a range'} reach {target} is recreated")
     return None
+
+
+def new_instances_impact(text: str, rules: Iterable[IngressRule]) -> Impact:
+    """Return the impact of new instances, which a text describes, with the ports that rules of `ingress` open."""
+    origins_by_traffic: dict[str, list[str]] = {}
+    for source in ingress_sources(rules):
+        origins_by_traffic.setdefault(traffic_of_purpose(source.purpose), []).append(origin_text(source.origin))
+    for traffic, origins in origins_by_traffic.items():
+        text += f"; {traffic} is reachable from {join_and(origins)}"
+    if any(ANY_IPV4 in origins for origins in origins_by_traffic.values()):
+        return Impact(f"{text}: from the whole internet", Danger.DANGEROUS)
+    return Impact(text)
 
 
 # Two flow logs of one VPC may differ in these ("Publish flow logs to CloudWatch Logs", Amazon VPC User Guide).

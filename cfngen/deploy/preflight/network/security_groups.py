@@ -1,7 +1,8 @@
 """Judges the existing security groups that take the place of cfngen's: their rules, and the cluster's tag.
 
 The rules of an instance's security groups add up ("Security group rules", Amazon VPC User Guide), so a rule may also be
-in an additional security group of all masters or of all nodes. A wider rule does as well as the needed one.
+in an additional security group of all masters or of all nodes, one of a node group in a group of its nodes. A wider
+rule does as well as the needed one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from cfngen.cluster.security_groups.rules import (
     ranges_of_role,
     rules_of_existing_groups,
 )
+from cfngen.cluster.security_groups.sources import OtherGroup
 from cfngen.deploy.aws.tags import cluster_tag, is_owned_by, tag_map
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, problem, warning
@@ -99,10 +101,13 @@ def _described_groups(situation: Situation) -> dict[str, AwsObject]:
     return {group["GroupId"]: group for group in situation.facts.security_groups}
 
 
-def _groups_of_role(situation: Situation, role: GroupRole) -> set[str]:
+def _groups_of_role(situation: Situation, role: GroupRole, node_group: str = "") -> set[str]:
     """Return the ids of the security groups that every network interface of a role has or will have.
 
     Of the groups that cfngen creates, those of an existing cluster are returned.
+
+    Args:
+        node_group: name of the only node group whose interfaces count; empty for those of the whole role.
     """
     existing_id = _existing_group_ids(situation).get(role)
     group_ids = {existing_id} if existing_id else _created_groups(situation, role)
@@ -110,6 +115,7 @@ def _groups_of_role(situation: Situation, role: GroupRole) -> set[str]:
         set(instances.additional_security_groups)
         for path, instances in all_instances(situation.cluster)
         if role == ("Master" if path == ("controlPlane",) else "Node")
+        and (not node_group or node_group == getattr(instances, "name", ""))
     ]
     return group_ids | (set.intersection(*lists) if lists else set())
 
@@ -131,7 +137,8 @@ def _is_satisfied(situation: Situation, rule: Rule) -> bool:
     """Return whether the security groups of the rule's role allow its traffic."""
     described = _described_groups(situation)
     key = "IpPermissionsEgress" if rule.is_egress else "IpPermissions"
-    groups = [described[group_id] for group_id in _groups_of_role(situation, rule.role) if group_id in described]
+    group_ids = _groups_of_role(situation, rule.role, rule.node_group)
+    groups = [described[group_id] for group_id in group_ids if group_id in described]
     permissions = [permission for group in groups for permission in group.get(key, ())]
     if isinstance(rule.peer, str):
         return permits(
@@ -143,6 +150,8 @@ def _is_satisfied(situation: Situation, rule: Rule) -> bool:
         )
     if isinstance(rule.peer, PrefixList):
         return permits(permissions, rule.protocol, rule.ports, prefix_list=rule.peer.id)
+    if isinstance(rule.peer, OtherGroup):
+        return permits(permissions, rule.protocol, rule.ports, group_ids=(rule.peer.id,))
     is_for_bastion = rule in bastion_rules(situation.cluster)
     bastion_groups = _created_groups(situation, "Bastion") if is_for_bastion else set()
     return permits(permissions, rule.protocol, rule.ports, group_ids=bastion_groups, cidrs=(rule.peer,))

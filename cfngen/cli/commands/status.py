@@ -9,10 +9,12 @@ import click
 from cfngen.cli.display.terminal import examples_epilog, progress_line
 from cfngen.cli.input.source import DEFAULT_FILE
 from cfngen.cli.input.target import Target, deployed_target_options
+from cfngen.cli.several_clusters import SeveralClustersCommand
 
 
 @click.command(
     "status",
+    cls=SeveralClustersCommand,
     short_help="Show the deployed cluster on one screen.",
     epilog=examples_epilog("cfngen status", "cfngen status --drift", "cfngen status --output json | jq .stack.status"),
 )

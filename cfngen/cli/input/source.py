@@ -131,6 +131,20 @@ def _make_source(file: Path | None, overrides: tuple[str, ...], no_env: bool, de
     return find_source(file, overrides, no_env=no_env, defaults=defaults)
 
 
+def _one_or_several(
+    context: click.Context, parameter: click.Parameter, files: tuple[Path, ...]
+) -> Path | tuple[Path, ...] | None:
+    """Return the only cluster file, or several files and folders for a command that takes them; a click callback."""
+    from cfngen.cli.several_clusters import SeveralClustersCommand
+
+    is_several = len(files) > 1 or any(file.is_dir() for file in files)
+    if is_several and isinstance(context.command, SeveralClustersCommand):
+        return files
+    if len(files) > 1:
+        raise click.UsageError(f"{context.command_path} takes one cluster file; name one of them with -f.")
+    return files[0] if files else None
+
+
 source_options = OptionGroup(
     "source",
     _make_source,
@@ -140,6 +154,8 @@ source_options = OptionGroup(
         "file",
         metavar="FILE",
         type=PathArgument("give a file name, or - for standard input"),
+        multiple=True,
+        callback=_one_or_several,
         help=f"Cluster file; - is standard input. Default: ./{DEFAULT_FILE} if it exists, else kube-up's defaults.",
     ),
     Option(

@@ -66,6 +66,15 @@ def test_a_folder_stands_for_its_yaml_files_in_order(cfngen: Shell, folder: Path
     assert re.findall("▸ (.*)", ran.out) == [f"{name}  clusters/{name}.yaml" for name in "abc"]
 
 
+def test_a_file_that_others_extend_is_no_cluster_of_its_own(cfngen: Shell, folder: Path) -> None:
+    (folder / "a.yaml").rename(folder / "common.yaml")
+    for name in "bc":
+        (folder / f"{name}.yaml").write_text(f"extends: common.yaml\nname: {name}\n")
+    ran = cfngen("lint", "-f", "clusters")
+    assert (ran.code, results(ran)) == (0, dict.fromkeys("bc", "nothing found"))
+    assert "clusters/common.yaml:2" in cfngen("config", "-f", "clusters/b.yaml").out
+
+
 def test_json_names_the_cluster_in_each_object(cfngen: Shell, folder: Path) -> None:
     *linted, last = lines(cfngen("lint", "-f", "clusters", "-o", "json").out)
     assert [(each["type"], each["clusterName"], each["clusterFile"]) for each in linted] == [

@@ -79,7 +79,11 @@ def read_cluster_files(paths: Sequence[Path], overrides: tuple[str, ...], *, no_
 
 
 def _expanded(paths: Sequence[Path]) -> Iterator[Path]:
-    """Yield the cluster files that paths of files and folders stand for."""
+    """Yield the cluster files that paths of files and folders stand for.
+
+    Of a folder these are its files whose names end in .yaml and do not begin with a dot, without those that others of
+    them extend.
+    """
     for path in paths:
         if path == STDIN_ARGUMENT:
             raise click.UsageError("- is standard input, which is one cluster file; name files, or a folder.")
@@ -87,12 +91,26 @@ def _expanded(paths: Sequence[Path]) -> Iterator[Path]:
             yield path
             continue
         files = [file for file in sorted(path.glob("*.yaml")) if file.is_file() and not file.name.startswith(".")]
+        extended = {_extended_by(file) for file in files}
         if not files:
             raise EmptyFolderError(
                 f"the folder {path} has no cluster files: no name in it ends in .yaml",
                 hint="name the folder that has them; files in folders below it do not count.",
             )
-        yield from files
+        yield from (file for file in files if file.resolve() not in extended)
+
+
+def _extended_by(file: Path) -> Path | None:
+    """Return the file that a cluster file extends, which has no cluster of its own; None without one."""
+    from cfngen.cluster.file import yaml_file
+    from cfngen.cluster.file.extended_file import extended_path
+    from cfngen.cluster.problems import ClusterFileError
+
+    try:
+        path = extended_path(file, yaml_file.read(file).data)
+    except ClusterFileError:
+        return None  # who loads it says what is wrong
+    return path.resolve() if path else None
 
 
 def _check_stacks(sources: Sequence[Source]) -> None:

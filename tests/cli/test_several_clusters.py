@@ -127,6 +127,8 @@ def test_templates_of_each_cluster_have_a_directory_of_their_own(cfngen: Shell, 
             "--canary wrong.yaml is none of the cluster files",
         ),
         (("deploy", "-f", "clusters", "--parallel", "2"), 64, "--parallel cannot ask about several clusters"),
+        (("status", "--regions", "us-west-2"), 64, "--regions is for --all"),
+        (("status", "--all", "-f", "clusters/a.yaml"), 64, "--all reads no cluster"),
         (("deploy", "-f", "clusters/a.yaml", "--parallel", "2"), 64, "--parallel is for several cluster files"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -171,6 +173,10 @@ def test_a_deployment_stops_at_the_first_failure_and_continues_there(
         ("unchanged", "CREATE_COMPLETE"), ("created", "CREATE_COMPLETE"), ("created", "CREATE_COMPLETE"),
     ]  # fmt: skip
     assert results(run("validate")) == dict.fromkeys("abc", "valid")
+    listed = cfngen("status", "--all", "--sandbox")
+    assert [line.split()[:4] for line in listed.out.splitlines()[1:4]] == [
+        [name, "us-west-2", name, "CREATE_COMPLETE"] for name in "abc"
+    ]
     assert run("kubeconfig", "--file", "config").code == 0
     assert [each["name"] for each in yaml.safe_load(Path("config").read_text())["contexts"]] == list("abc")
     refused = run("delete")

@@ -112,6 +112,9 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "deploy.status.validation.Validation", ("deploy", "validate cluster"), "checks.validation_lines"
     ),
     "status": MessageType("deploy.status.cluster_status.ClusterStatus", ("status",), "status.status_lines"),
+    "clusterList": MessageType(
+        "deploy.status.cluster_list.ClusterList", ("status --all",), "several_clusters.list_lines"
+    ),
     "kubeconfig": MessageType(
         "deploy.access.kubeconfig.KubeconfigChange", ("kubeconfig",), "notices.kubeconfig_change_lines"
     ),

@@ -14,7 +14,7 @@ from cfngen.cli.display.typography import print_verbatim
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.input.target import remember_output
 from cfngen.cli.render.layout import table
-from cfngen.cli.several_clusters import SeveralClustersCommand
+from cfngen.cli.several_clusters.command import SeveralClustersCommand
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.input.options import Duration
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.target import Target, deployed_target_options
-from cfngen.cli.several_clusters import SeveralClustersCommand
+from cfngen.cli.several_clusters.command import SeveralClustersCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.input.target import output_option
 from cfngen.cli.pipeline import fail_on_findings, generate_and_lint, lint_documents, no_cache_option
-from cfngen.cli.several_clusters import SeveralClustersCommand
+from cfngen.cli.several_clusters.command import SeveralClustersCommand
 from cfngen.errors import CfngenError
 from cfngen.lint import LintFinding
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import click
@@ -9,7 +10,7 @@ import click
 from cfngen.cli.display.terminal import examples_epilog, progress_line
 from cfngen.cli.input.source import DEFAULT_FILE
 from cfngen.cli.input.target import Target, deployed_target_options
-from cfngen.cli.several_clusters import SeveralClustersCommand
+from cfngen.cli.several_clusters.command import SeveralClustersCommand
 
 
 @click.command(
@@ -78,5 +79,19 @@ def _list_clusters(target: Target, regions: list[str]) -> None:
     from cfngen.deploy.status.cluster_list import list_clusters
 
     with progress_line("reading …"):
-        clusters = list_clusters(target.connect_in(regions))
+        clusters = list_clusters(target.connect_in(regions or [_environment_region(target)]))
     target.show(clusters)
+
+
+def _environment_region(target: Target) -> str:
+    """Return the region of the environment or of the profile, or else that of the default cluster."""
+    import boto3
+
+    from cfngen.cluster.model import Cluster
+    from cfngen.deploy.aws.errors import translate_aws_errors
+
+    region = os.environ.get("AWS_REGION")
+    if not region and not target.sandbox:
+        with translate_aws_errors():
+            region = boto3.Session(profile_name=target.profile or None).region_name
+    return region or str(Cluster.model_fields["region"].default)

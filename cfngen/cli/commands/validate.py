@@ -11,7 +11,7 @@ from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import validation_exit_code
 from cfngen.cli.input.options import wait_option
 from cfngen.cli.input.target import Target, deployed_target_options
-from cfngen.cli.several_clusters import SeveralClustersCommand
+from cfngen.cli.several_clusters.command import SeveralClustersCommand
 
 
 @click.command(

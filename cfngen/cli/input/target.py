@@ -232,16 +232,8 @@ class Target:
         return self._connect(self.region)
 
     def connect_in(self, regions: Sequence[str]) -> list[Account]:
-        """Return the account in several regions; in that of the environment, else kube-up's, if there are none.
-
-        Raises:
-            CfngenError: as `connect` raises it.
-        """
-        from cfngen.cluster.model import Cluster
-
-        default = str(Cluster.model_fields["region"].default)
-        chosen = os.environ.get("AWS_REGION") or self._session(default).region_name or default
-        return [self._connect(region) for region in dict.fromkeys(regions or [chosen])]
+        """Return the account in each of several regions; it raises what `connect` raises."""
+        return [self._connect(region) for region in dict.fromkeys(regions)]
 
     def _connect(self, region: str) -> Account:
         from cfngen.deploy.aws.account import connect

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from cfngen.cli.input.options import Option
 from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.several_clusters.arguments import ARGUMENTS
 
-_ARGUMENTS = "cfngen.arguments"
 # Arguments of commands that are for one cluster; of several, each would overwrite what it did for the one before.
 _FOR_ONE_CLUSTER = ("explicit_stack_name", "graph_path", "authorities_file", "context_name", "print_only", "files")
 
@@ -43,7 +42,7 @@ class SeveralClustersCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments as click does, and keep them as they were typed."""
-        ctx.meta[_ARGUMENTS] = list(args)
+        ctx.meta[ARGUMENTS] = list(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
@@ -63,25 +62,3 @@ class SeveralClustersCommand(click.Command):
         from cfngen.cli.several_clusters.runs import run_for_clusters
 
         raise click.exceptions.Exit(run_for_clusters(ctx, paths, **options))
-
-
-def typed_values(context: click.Context) -> Mapping[str, object]:
-    """Return what was typed for each parameter of a command, by its name: text, several texts, or a flag's truth."""
-    values, _, order = context.command.make_parser(context).parse_args(args=list(context.meta[_ARGUMENTS]))
-    typed = {parameter.name or "": values[parameter.name or ""] for parameter in order}
-    # An argument that was left out has None, or a mark of click's own.
-    return {name: value for name, value in typed.items() if isinstance(value, (str, bool, Sequence))}
-
-
-def words(command: click.Command, values: Mapping[str, object]) -> list[str]:
-    """Return the words of a command line that gives a command these values; it ignores those that it does not take."""
-    result: list[str] = []
-    for parameter in command.params:
-        value = values.get(parameter.name or "")
-        flag = max(parameter.opts, key=len)
-        if isinstance(value, bool):
-            result.append(flag if value else max(parameter.secondary_opts, key=len))
-        elif value is not None:
-            texts = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
-            result += [str(text) if isinstance(parameter, click.Argument) else f"{flag}={text}" for text in texts]
-    return result

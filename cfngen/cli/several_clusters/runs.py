@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from cfngen.cli.exit_codes import (
 from cfngen.cli.input.cluster_files import ClusterFile, read_cluster_files
 from cfngen.cli.input.target import Target
 from cfngen.cli.settings import Settings
-from cfngen.cli.several_clusters.command import typed_values, words
+from cfngen.cli.several_clusters.arguments import typed_values, words
 from cfngen.cli.several_clusters.outcomes import ClusterOutcome, ClusterOutcomes, outcome_of
 from cfngen.cli.several_clusters.processes import Processes
 from cfngen.cli.several_clusters.streams import naming_stream
@@ -131,8 +132,7 @@ class _Run:
         """
         exit_code = self._run(file, self.context.command, verify=False)
         if exit_code == SUCCESS:
-            from cfngen.cli.commands.validate import command as validate
-
+            validate: click.Command = import_module("cfngen.cli.commands.validate").command
             exit_code = self._run(file, validate, timeout=_CANARY_SETTLING_TIME)
             # Whether a canary is valid must be known.
             exit_code = PROBLEMS_FOUND if exit_code == FAILED else exit_code

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
-
     from cfngen.cli.input.cluster_files import ClusterFile
 
 
@@ -31,7 +29,7 @@ class _NamingStream(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, content: ReadableBuffer, /) -> int:
+    def write(self, content: Any, /) -> int:
         for line in bytes(content).splitlines(keepends=True):
             self._written += line
             if line.endswith(b"\n"):

@@ -440,6 +440,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
     "docs/deploy/several-clusters.md": {
         ("One command for all", "cfngen lint -f clusters/"): Typed(before=folder_of_files),
         ("One command for all", "cfngen plan -f clusters/"): Typed(answers=MAKES_BUCKET, code=4),
+        ("Deleting", "cfngen delete -f clusters/"): Typed(answers=("prod trial",)),
     },
     "docs/start/coming-from.md": {
         ("From kube-up", "cfngen init --from kube-up"): Typed(before=no_cluster_file),

@@ -60,36 +60,25 @@ def run_for_clusters(
     typed = typed_values(context)
     files = read_cluster_files(paths, context.params["overrides"], no_env=context.params["no_env"])
     if canary:
-        first = [file for file in files if file.path.resolve() == canary.resolve()]
-        if not first:
+        files = tuple(sorted(files, key=lambda file: file.path.resolve() != canary.resolve()))
+        if files[0].path.resolve() != canary.resolve():
             raise click.UsageError(f"--canary {canary} is none of the cluster files; name one of them.")
-        files = (*first, *(file for file in files if file not in first))
     run = _Run(context, typed, files)
     asks = context.command.name == "delete" and not (context.params["yes"] or context.params["dry_run"])
     if asks and (exit_code := run.preview_deletion()):
         return exit_code
-    with contextlib.suppress(_Stopped):
-        if canary:
-            run.run_canary(files[0])
-            files = files[1:]
+    first, others = files[: bool(canary)], files[bool(canary) :]
+    if all(map(run.run_canary, first)):
         if parallel and parallel > 1:
-            run.run_side_by_side(files, parallel)
+            run.run_side_by_side(others, parallel)
         else:
-            run.run_in_order(files)
+            run.run_in_order(others)
     return run.show_outcomes()
-
-
-class _Stopped(Exception):  # noqa: N818 - it is no error: the clusters' outcomes say what happened
-    """A run has ended so that no further one is started."""
 
 
 @dataclass
 class _Run:
-    """The runs of a command for several clusters.
-
-    Attributes:
-        typed: what was typed for the command's parameters.
-    """
+    """The runs of a command for several clusters, by what was typed for its parameters."""
 
     context: click.Context
     typed: Mapping[str, object]
@@ -101,7 +90,7 @@ class _Run:
         self._outcomes = {
             file.label: ClusterOutcome(file.cluster.name, file.cluster.region, str(file.path)) for file in self.files
         }
-        self._stacks = {file.label: self._stack(file) for file in self.files if self._is_about_stacks}
+        self._stacks = {file.label: self._stack(file) for file in self.files if self._command in _COMMANDS_ABOUT_STACKS}
 
     @property
     def _settings(self) -> Settings:
@@ -111,39 +100,24 @@ class _Run:
     def _command(self) -> str:
         return self.context.command.name or ""
 
-    @property
-    def _is_about_stacks(self) -> bool:
-        return self._command in _COMMANDS_ABOUT_STACKS
-
     def run_in_order(self, files: Sequence[ClusterFile]) -> None:
-        """Run the command for one cluster after the other.
-
-        Raises:
-            _Stopped: no further cluster is to be touched.
-        """
+        """Run the command for one cluster after the other."""
         for file in files:
-            self._end(file, self._run(file, self.context.command))
+            if not self._end(file, self._run(file, self.context.command)):
+                break
 
-    def run_canary(self, file: ClusterFile) -> None:
-        """Deploy the cluster that goes first, and check it.
-
-        Raises:
-            _Stopped: the others are not to be touched.
-        """
+    def run_canary(self, file: ClusterFile) -> bool:
+        """Deploy the cluster that goes first, and check it; return whether the others are to be deployed."""
         exit_code = self._run(file, self.context.command, verify=False)
         if exit_code == SUCCESS:
             validate: click.Command = import_module("cfngen.cli.commands.validate").command
             exit_code = self._run(file, validate, timeout=_CANARY_SETTLING_TIME)
             # Whether a canary is valid must be known.
             exit_code = PROBLEMS_FOUND if exit_code == FAILED else exit_code
-        self._end(file, exit_code)
+        return self._end(file, exit_code)
 
     def run_side_by_side(self, files: Sequence[ClusterFile], limit: int) -> None:
-        """Run the command for several clusters at the same time; those that run go on when another one has failed.
-
-        Raises:
-            _Stopped: no further cluster is to be touched.
-        """
+        """Run the command for several clusters at the same time; those that run go on when another one has failed."""
         file_by_label = {file.label: file for file in files}
         settings = self._settings
         flags = ["--debug"] if settings.debug else []
@@ -160,21 +134,11 @@ class _Run:
         processes = Processes(limit, show, self._goes_on, separates_errors=settings.json)
         lines = {file.label: [*flags, self._command, *self._words(file, self.context.command)] for file in files}
         for label, exit_code in processes.run(lines):
-            with contextlib.suppress(_Stopped):
-                self._end(file_by_label[label], exit_code)
+            self._end(file_by_label[label], exit_code)
         settings.terminated |= processes.is_terminated
-        if processes.is_stopped:
-            raise _Stopped
 
     def preview_deletion(self) -> int:
-        """Show what would be deleted of each cluster, and ask for consent to all of it.
-
-        Returns an exit code, which is not 0 if something is in the way of a deletion.
-
-        Raises:
-            NobodyToAskError: there is no terminal to ask on.
-            DeclinedError: the user said no.
-        """
+        """Show what is deleted of each cluster, and ask for consent; return the exit code of what is in the way."""
         from cfngen.deploy.messages.message import Question
         from cfngen.deploy.operations.interaction import DeclinedError
 
@@ -188,7 +152,6 @@ class _Run:
         return SUCCESS
 
     def show_outcomes(self) -> int:
-        """Show how the command ended for each cluster, and return the exit code of all."""
         outcomes = tuple(self._outcomes.values())
         exit_code = worst_exit_code(each.exit_code for each in outcomes if each.exit_code is not None)
         # Values that are read as text are a file in the end.
@@ -197,7 +160,6 @@ class _Run:
         return exit_code
 
     def _run(self, file: ClusterFile, command: click.Command, **changes: object) -> int:
-        """Run a command for a cluster in this process, as it is run for one cluster, and return its exit code."""
         settings = self._settings
         settings.render_hint = str
         with contextlib.ExitStack() as stack:
@@ -217,7 +179,6 @@ class _Run:
             )
 
     def _words(self, file: ClusterFile, command: click.Command, **changes: object) -> list[str]:
-        """Return the words of a command line for one cluster."""
         own: dict[str, object] = {"file": [str(file.path)], "canary": None, "parallel": None}
         if self._command == "templates":
             own["directory"] = str(self.context.params["directory"] / file.label)
@@ -225,14 +186,10 @@ class _Run:
             own["context_name"] = file.label
         return words(command, {**self.typed, **own, **changes})
 
-    def _end(self, file: ClusterFile, exit_code: int) -> None:
-        """Note how the command ended for a cluster.
-
-        Raises:
-            _Stopped: no further cluster is to be touched.
-        """
+    def _end(self, file: ClusterFile, exit_code: int) -> bool:
+        """Note how the command ended for a cluster; return whether the next one is to be touched."""
         before = after = None
-        if self._is_about_stacks:
+        if self._command in _COMMANDS_ABOUT_STACKS:
             before = self._stacks[file.label]
             with contextlib.suppress(CfngenError):
                 after = self._stack(file)
@@ -242,8 +199,7 @@ class _Run:
             status=str(after.status) if after else "",
             exit_code=exit_code,
         )
-        if not self._goes_on(exit_code):
-            raise _Stopped
+        return self._goes_on(exit_code)
 
     def _goes_on(self, exit_code: int) -> bool:
         """Return whether the next cluster is touched: not after an interrupt, nor after a failed deployment."""

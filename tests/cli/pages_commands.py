@@ -322,6 +322,9 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("", "cfngen lint --region eu-west-1 your-own.yaml"): Typed(before=own_template),
     },
     "cfngen graph --help": {("", "cfngen graph --templates output/"): Typed(before=templates_written)},
+    "cfngen deploy --help": {
+        ("", "cfngen deploy -f clusters/ --canary clusters/trial.yaml --yes"): Typed(before=folder_of_files),
+    },
     "cfngen plan --help": {
         ("", "cfngen plan"): Typed(answers=MAKES_BUCKET, code=4),
         ("", "cfngen plan -f prod.yaml --profile prod"): Typed(code=4),

@@ -17,7 +17,10 @@ from shell import COMMANDS, Ran, Shell
 
 from cfngen.cli.exit_codes import EXIT_CODE_MEANINGS, WORST_FIRST, worst_exit_code
 from cfngen.cli.several_clusters.command import SeveralClustersCommand
+from cfngen.cli.several_clusters.outcomes import outcome_of
 from cfngen.cli.several_clusters.processes import Processes
+from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.status.validation import Validation
 
 FILE = """\
@@ -150,6 +153,38 @@ def test_the_worst_exit_code_counts() -> None:
     assert [worst_exit_code(codes) for codes in ([], [0, 4], [4, 5], [2, 5], [6, 2], [1, 6], [1, 70])] == [
         0, 4, 5, 2, 6, 1, 70,
     ]  # fmt: skip
+
+
+def view(status: str, *, id: str = "1", minute: int = 0) -> StackView:  # noqa: A002
+    return StackView("a", id, StackStatus(status), updated=datetime(2026, 11, 22, 12, minute, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "before", "after", "outcome"),
+    [
+        ("lint", 1, None, None, "failed"),
+        ("plan", 5, None, None, "dangerous changes"),
+        ("status", 130, None, None, "interrupted"),
+        ("deploy", 0, None, view("CREATE_COMPLETE"), "created"),
+        ("deploy", 2, None, view("CREATE_COMPLETE"), "created, but not valid"),
+        ("deploy", 0, view("ROLLBACK_COMPLETE"), view("CREATE_COMPLETE", id="2"), "created"),
+        ("deploy", 0, view("CREATE_COMPLETE"), view("CREATE_COMPLETE"), "unchanged"),
+        ("deploy", 0, view("CREATE_COMPLETE"), view("UPDATE_COMPLETE", minute=5), "updated"),
+        ("deploy", 1, view("CREATE_COMPLETE"), view("CREATE_COMPLETE"), "failed, unchanged"),
+        ("deploy", 1, view("UPDATE_COMPLETE"), view("UPDATE_ROLLBACK_COMPLETE", minute=5), "rolled back"),
+        ("deploy", 1, view("ROLLBACK_COMPLETE"), None, "rolled back"),
+        ("deploy", 1, None, view("CREATE_FAILED"), "failed"),
+        ("deploy", 6, None, view("CREATE_IN_PROGRESS"), "in progress"),
+        ("deploy", 143, view("CREATE_COMPLETE"), view("CREATE_COMPLETE"), "interrupted, unchanged"),
+        ("delete", 0, view("CREATE_COMPLETE"), None, "deleted"),
+        ("delete", 0, None, None, "was not there"),
+        ("delete", 1, view("CREATE_COMPLETE"), view("DELETE_FAILED"), "failed"),
+    ],
+)
+def test_an_outcome_says_what_became_of_the_stack(
+    command: str, code: int, before: StackView | None, after: StackView | None, outcome: str
+) -> None:
+    assert outcome_of(command, code, before, after) == outcome
 
 
 @pytest.mark.drill

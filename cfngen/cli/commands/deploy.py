@@ -27,7 +27,7 @@ from cfngen.cli.verification import verify_option
         "cfngen deploy --yes --output json        in a pipeline: never asks, one JSON object a line",
         "cfngen deploy --on-failure keep          keep what failed, to inspect it",
         "cfngen deploy --sandbox                  without an AWS account",
-        "cfngen deploy -f clusters/ --canary clusters/test.yaml --parallel 2 --yes",
+        "cfngen deploy -f clusters/ --canary clusters/trial.yaml --yes",
     ),
 )
 @target_options

@@ -29,7 +29,7 @@ from cfngen.cli.several_clusters.command import SeveralClustersCommand
     "--drift", is_flag=True, help="Also detect drift: compare every resource with its template. Takes about a minute."
 )
 @click.option(
-    "--all", "lists_all", is_flag=True, help="List the clusters that `cfngen deploy` has made in the account instead."
+    "--all", "lists_all", is_flag=True, help="List the clusters that cfngen has deployed in the account instead."
 )
 @click.option(
     "--regions",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 SUCCESS = 0
@@ -34,6 +34,12 @@ EXIT_CODE_MEANINGS = {
     BROKEN_PIPE: "the program that reads the output, such as `head`, has exited",
     TERMINATED: "terminated; an operation that CloudFormation has started continues",
 }
+
+WORST_FIRST = (
+    INTERNAL_ERROR, TERMINATED, INTERRUPTED, BROKEN_PIPE, USAGE_ERROR, FAILED, OPERATION_IN_PROGRESS, PROBLEMS_FOUND,
+    PLAN_IS_DANGEROUS, PLAN_HAS_CHANGES, OUTPUT_IS_STALE, SUCCESS,
+)  # fmt: skip
+"""Every exit code, the worst first: of several clusters, the worst one is the exit code of the command."""
 
 EXIT_CODE_BY_ERROR: Mapping[str, int] = {
     "internal-error": INTERNAL_ERROR,
@@ -97,6 +103,11 @@ class RehearsalOutcome(Protocol):
 def error_exit_code(code: str) -> int:
     """Return the exit code for an error with this `code`."""
     return EXIT_CODE_BY_ERROR.get(code, FAILED)
+
+
+def worst_exit_code(exit_codes: Iterable[int]) -> int:
+    """Return the exit code of a command that has ended with these for several clusters."""
+    return min(exit_codes, key=WORST_FIRST.index, default=SUCCESS)
 
 
 def operation_exit_code(result: OperationResult) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cfngen.cluster.file import layers, yaml_file
+from cfngen.cluster.file.extended_file import take_extended_file
 from cfngen.cluster.file.terraform_outputs import TerraformOutputs
 from cfngen.cluster.file.validation import Origin, ValidationResult
 from cfngen.cluster.kube_up import assignments_of_environment
@@ -45,7 +46,10 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     """
     file = Source(kind="file", name=str(path)) if path else None
     file_content = yaml_file.read(path) if path else None
+    extended = take_extended_file(path, file_content) if path and file_content else None
     merged = layers.MergedValues(file_content, file_name=file.name if file else "")
+    if extended:
+        merged.extend(extended[1], str(extended[0]))
     environment_assignments, environment_problems = assignments_of_environment(environ)
     flag_assignments, flag_problems = layers.parse_overrides(overrides)
     if file_content and "name" in file_content.data and file_content.data["name"] is None:
@@ -66,6 +70,7 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
         *result.warnings(cluster),
     ]
     digests = {**({path: file_content.digest} if path and file_content else {}), **outputs.digests}
+    digests |= {extended[0]: extended[1].digest} if extended else {}
     return Loaded(cluster, result.origins(cluster), tuple(str(warning) for warning in ordered(warnings)), digests)
 
 

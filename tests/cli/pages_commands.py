@@ -128,6 +128,16 @@ def fish_is_there(reader: Reader) -> None:
     (Path.home() / ".config/fish/completions").mkdir(parents=True, exist_ok=True)
 
 
+def folder_of_files(reader: Reader) -> None:
+    """There is a folder with two cluster files."""
+    nothing(reader)
+    Path("clusters").mkdir(exist_ok=True)
+    for name in ("prod", "trial"):
+        groups = "nodeGroups: [{name: nodes, minSize: 1}]"
+        text = f"name: {name}\napi: {{allowedCidrs: [203.0.113.7/32]}}\n{groups}\n"
+        Path(f"clusters/{name}.yaml").write_text(text)
+
+
 def nothing(reader: Reader) -> None:
     """The account is empty."""
     reader.account.close()
@@ -312,6 +322,9 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("", "cfngen lint --region eu-west-1 your-own.yaml"): Typed(before=own_template),
     },
     "cfngen graph --help": {("", "cfngen graph --templates output/"): Typed(before=templates_written)},
+    "cfngen deploy --help": {
+        ("", "cfngen deploy -f clusters/ --canary clusters/trial.yaml --yes"): Typed(before=folder_of_files),
+    },
     "cfngen plan --help": {
         ("", "cfngen plan"): Typed(answers=MAKES_BUCKET, code=4),
         ("", "cfngen plan -f prod.yaml --profile prod"): Typed(code=4),
@@ -429,6 +442,11 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("With an account", "cfngen plan --create-bucket --output json"): Typed(code=4),
         ("With an account", "cfngen plan --graph plan.html"): Typed(code=4),
         ("A whole job", PLANS_IN_JOB): Typed(code=4),
+    },
+    "docs/deploy/several-clusters.md": {
+        ("One command for all", "cfngen lint -f clusters/"): Typed(before=folder_of_files),
+        ("One command for all", "cfngen plan -f clusters/"): Typed(answers=MAKES_BUCKET, code=4),
+        ("Deleting", "cfngen delete -f clusters/"): Typed(answers=("prod trial",)),
     },
     "docs/start/coming-from.md": {
         ("From kube-up", "cfngen init --from kube-up"): Typed(before=no_cluster_file),

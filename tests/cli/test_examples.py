@@ -9,6 +9,7 @@ import pytest
 from pages_account import PagesAccount
 from shell import Ran, Shell
 
+from cfngen.cli.input.cluster_files import read_cluster_files
 from cfngen.cluster.load import load
 
 pytestmark = pytest.mark.drill
@@ -17,7 +18,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 # The clusters of a folder share an account.
 LIVES = {
     **{path.stem: [path] for path in sorted(EXAMPLES.glob("*.yaml"))},
-    **{path.name: sorted(path.glob("*.yaml")) for path in sorted(EXAMPLES.iterdir()) if path.is_dir()},
+    **{
+        path.name: [file.path for file in read_cluster_files([path], (), no_env=True)]
+        for path in sorted(EXAMPLES.iterdir())
+        if path.is_dir()
+    },
 }
 
 

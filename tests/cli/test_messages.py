@@ -15,6 +15,7 @@ from cfngen.cli.commands.lint import Linted
 from cfngen.cli.commands.userdata import RoleUserData
 from cfngen.cli.commands.version import Versions
 from cfngen.cli.display.messages import MESSAGE_TYPES, MessageType
+from cfngen.cli.several_clusters.outcomes import ClusterOutcomes
 from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.watching.progress import Progress
 from cfngen.permissions.differences import PermissionDifference
@@ -43,6 +44,7 @@ def test_every_message_is_in_the_table() -> None:
         Policy,
         RoleUserData,
         SandboxStatus,
+        ClusterOutcomes,
         Versions,
     }
 

@@ -45,6 +45,7 @@ OTHER_BLOCKS = (
     '{"Version": "2012-10-17"',
     "range                     tier",
     "currency: USD",
+    "extends: common.yaml",  # tests/cluster/file/test_extended_files.py
     "new CfnInclude(",  # this and the next: tests/sandbox/test_pipelines.py
     "cdk deploy ",
     'resource "aws_cloudformation_stack"',

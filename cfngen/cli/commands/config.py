@@ -14,6 +14,7 @@ from cfngen.cli.display.typography import print_verbatim
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.input.target import remember_output
 from cfngen.cli.render.layout import table
+from cfngen.cli.several_clusters.command import SeveralClustersCommand
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "config",
+    cls=SeveralClustersCommand,
     short_help="Show every value in effect and where it came from.",
     epilog=examples_epilog(
         "cfngen config",

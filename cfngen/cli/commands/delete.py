@@ -15,6 +15,7 @@ from cfngen.cli.exit_codes import SUCCESS, operation_exit_code
 from cfngen.cli.input.options import Option, OptionGroup, yes_option
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.target import Target, deployed_target_options
+from cfngen.cli.several_clusters.command import SeveralClustersCommand, parallel_option
 
 if TYPE_CHECKING:
     from cfngen.cli.display.screen import Screen
@@ -103,6 +104,7 @@ _deletion_options = OptionGroup(
 
 @click.command(
     "delete",
+    cls=SeveralClustersCommand,
     short_help="Delete the cluster and what Kubernetes created for it.",
     epilog=examples_epilog(
         "cfngen delete --dry-run                    what would be deleted or kept, and what blocks it",
@@ -116,6 +118,7 @@ _deletion_options = OptionGroup(
 @deployed_target_options
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted, and what blocks the deletion.")
 @yes_option("Do not ask to type the cluster's name.")
+@parallel_option
 @_deletion_options
 @click.option(
     "--authorities",

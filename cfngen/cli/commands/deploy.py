@@ -13,11 +13,13 @@ from cfngen.cli.input.api_range import with_api_range
 from cfngen.cli.input.deployment import DeploymentOptions, deployment_options
 from cfngen.cli.input.options import allow_danger_option, yes_option
 from cfngen.cli.input.target import Target, target_options
+from cfngen.cli.several_clusters.command import SeveralClustersCommand, canary_option, parallel_option
 from cfngen.cli.verification import verify_option
 
 
 @click.command(
     "deploy",
+    cls=SeveralClustersCommand,
     short_help="Create or update the cluster.",
     epilog=examples_epilog(
         "cfngen deploy",
@@ -25,6 +27,7 @@ from cfngen.cli.verification import verify_option
         "cfngen deploy --yes --output json        in a pipeline: never asks, one JSON object a line",
         "cfngen deploy --on-failure keep          keep what failed, to inspect it",
         "cfngen deploy --sandbox                  without an AWS account",
+        "cfngen deploy -f clusters/ --canary clusters/trial.yaml --yes",
     ),
 )
 @target_options
@@ -35,6 +38,8 @@ from cfngen.cli.verification import verify_option
     "--protect/--no-protect", default=True, show_default=True, help="Turn on the stack's termination protection."
 )
 @verify_option
+@canary_option
+@parallel_option
 @click.pass_context
 def command(
     context: click.Context,

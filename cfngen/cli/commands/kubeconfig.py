@@ -13,6 +13,7 @@ from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.input.options import Duration
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.target import Target, deployed_target_options
+from cfngen.cli.several_clusters.command import SeveralClustersCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,7 @@ DEFAULT_DURATION = "12h"
 
 @click.command(
     "kubeconfig",
+    cls=SeveralClustersCommand,
     short_help="Give kubectl access to the cluster for some hours.",
     epilog=examples_epilog(
         "cfngen kubeconfig",

@@ -14,6 +14,7 @@ from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.input.target import output_option
 from cfngen.cli.pipeline import fail_on_findings, generate_and_lint, lint_documents, no_cache_option
+from cfngen.cli.several_clusters.command import SeveralClustersCommand
 from cfngen.errors import CfngenError
 from cfngen.lint import LintFinding
 
@@ -46,6 +47,7 @@ FALLBACK_REGION = "us-east-1"
 
 @click.command(
     "lint",
+    cls=SeveralClustersCommand,
     short_help="Check templates with cfn-lint and cfngen's own rules; write nothing.",
     epilog=examples_epilog(
         "cfngen lint",

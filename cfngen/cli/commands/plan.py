@@ -18,6 +18,7 @@ from cfngen.cli.input.deployment import DeploymentOptions, deployment_options, g
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.target import Target, target_options
 from cfngen.cli.render.plan import next_lines
+from cfngen.cli.several_clusters.command import SeveralClustersCommand
 from cfngen.hints import CommandText, Hint
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "plan",
+    cls=SeveralClustersCommand,
     short_help="Show what a deployment would change.",
     epilog=examples_epilog(
         "cfngen plan",

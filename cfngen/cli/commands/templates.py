@@ -19,6 +19,7 @@ from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.pipeline import GeneratedTemplates, fail_on_findings, generate_and_lint, no_cache_option
 from cfngen.cli.render.layout import table
+from cfngen.cli.several_clusters.command import SeveralClustersCommand
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize
@@ -66,6 +67,7 @@ class TemplateFiles:
 
 @click.command(
     "templates",
+    cls=SeveralClustersCommand,
     short_help="Generate the templates, lint them, write them.",
     epilog=examples_epilog(
         "cfngen templates",

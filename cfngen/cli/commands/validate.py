@@ -11,10 +11,12 @@ from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import validation_exit_code
 from cfngen.cli.input.options import wait_option
 from cfngen.cli.input.target import Target, deployed_target_options
+from cfngen.cli.several_clusters.command import SeveralClustersCommand
 
 
 @click.command(
     "validate",
+    cls=SeveralClustersCommand,
     short_help="Check whether the deployed cluster works.",
     epilog=examples_epilog(
         "cfngen validate cluster",

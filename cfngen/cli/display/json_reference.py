@@ -50,6 +50,9 @@ programs tell errors apart ([all codes](#error-codes)), the message and the hint
 error, and the exit code. If `--output` cannot be read, e.g. because of an unknown option, the error is printed on
 standard error only.
 
+With several cluster files each object of a cluster also has `clusterName` and `clusterFile`, and `cfngen config` prints
+its document on one line; the last object is of type [`clusters`](#clusteroutcomes).
+
 | command | prints objects of type |
 |---|---|
 """

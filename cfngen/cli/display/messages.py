@@ -32,6 +32,10 @@ _COMMANDS_WITH_STEPS = (
     "pause",
     "resume",
 )
+# These commands end so if they are given several cluster files.
+_COMMANDS_FOR_SEVERAL_CLUSTERS = (
+    "lint", "config", "plan", "deploy", "status", "validate cluster", "kubeconfig", "delete",
+)  # fmt: skip
 
 
 class Printable(Protocol):
@@ -108,6 +112,9 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "deploy.status.validation.Validation", ("deploy", "validate cluster"), "checks.validation_lines"
     ),
     "status": MessageType("deploy.status.cluster_status.ClusterStatus", ("status",), "status.status_lines"),
+    "clusterList": MessageType(
+        "deploy.status.cluster_list.ClusterList", ("status --all",), "several_clusters.list_lines"
+    ),
     "kubeconfig": MessageType(
         "deploy.access.kubeconfig.KubeconfigChange", ("kubeconfig",), "notices.kubeconfig_change_lines"
     ),
@@ -199,6 +206,12 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     "lint": MessageType("cli.commands.lint.Linted", ("lint",), "notices.lint_lines"),
     "userData": MessageType("cli.commands.userdata.RoleUserData", ("userdata",)),
     "sandbox": MessageType("sandbox.process.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
+    "clusters": MessageType(
+        "cli.several_clusters.outcomes.ClusterOutcomes",
+        _COMMANDS_FOR_SEVERAL_CLUSTERS,
+        "several_clusters.outcome_lines",
+        blank_line_before=True,
+    ),
     "versions": MessageType("cli.commands.version.Versions", ("version",), "notices.version_lines"),
 }
 """The type of each message, by its `kind`, which is its `type` in JSON and must not change."""

@@ -124,11 +124,27 @@ def find_source(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, 
     return Source(path=path, environ=environ, overrides=overrides, is_explicit=is_explicit, no_env=no_env)
 
 
-def _make_source(file: Path | None, overrides: tuple[str, ...], no_env: bool, defaults: bool) -> Source:
+def _make_source(
+    file: Path | tuple[Path, ...] | None, overrides: tuple[str, ...], no_env: bool, defaults: bool
+) -> Source:
     """Return the source that the options choose, unless they contradict each other."""
+    if isinstance(file, tuple):
+        if len(file) > 1:
+            path = click.get_current_context().command_path
+            raise click.UsageError(f"{path} takes one cluster file; name one of them with -f.")
+        [file] = file  # a folder, of which it is said that it is none
     if defaults and file is not None:
         raise click.UsageError("--defaults and --cluster cannot be used together; remove one of them.")
     return find_source(file, overrides, no_env=no_env, defaults=defaults)
+
+
+def _one_or_several(
+    context: click.Context, parameter: click.Parameter, files: tuple[Path, ...]
+) -> Path | tuple[Path, ...] | None:
+    """Return the only cluster file, or several files and folders, which some commands take; a click callback."""
+    if len(files) == 1 and not files[0].is_dir():
+        return files[0]
+    return files or None
 
 
 source_options = OptionGroup(
@@ -140,6 +156,8 @@ source_options = OptionGroup(
         "file",
         metavar="FILE",
         type=PathArgument("give a file name, or - for standard input"),
+        multiple=True,
+        callback=_one_or_several,
         help=f"Cluster file; - is standard input. Default: ./{DEFAULT_FILE} if it exists, else kube-up's defaults.",
     ),
     Option(

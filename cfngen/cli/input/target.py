@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -230,6 +230,10 @@ class Target:
         if self.sandbox and with_existing_parts:
             self._make_existing_parts()
         return self._connect(self.region)
+
+    def connect_in(self, regions: Sequence[str]) -> list[Account]:
+        """Return the account in each of several regions; it raises what `connect` raises."""
+        return [self._connect(region) for region in dict.fromkeys(regions)]
 
     def _connect(self, region: str) -> Account:
         from cfngen.deploy.aws.account import connect

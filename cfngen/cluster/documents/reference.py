@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from cfngen.cluster import kube_up
+from cfngen.cluster.file import extended_file
 from cfngen.cluster.file.keys import fields, is_list, section_of
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming import names
@@ -43,6 +44,15 @@ A cluster file is YAML with the keys below. None is required, and `name: kuberne
   with a dot is text, so `kubernetesVersion: 1.30` means what it says. A key may stand once; merge keys (`<<`) and tags
   (`!Ref`) are not accepted. A key without a value counts as left out.
 - An unknown key is an error. All errors are reported at once, each with file, line and key.
+
+## Values common to several files
+
+| Key | Value | Meaning |
+|---|---|---|
+| `{extended_file.KEY}` | text | {extended_file.DESCRIPTION} |
+
+A key without a value counts as left out here, too, so the other file's value holds. `cfngen config` shows of each value
+in which of the files it stands.
 
 ## What follows from other values
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from cfngen.cluster.file import extended_file
 from cfngen.cluster.file.keys import section_at
 from cfngen.cluster.file.terraform_outputs import SUBNETS
 from cfngen.cluster.model import Cluster
@@ -31,6 +32,10 @@ def json_schema() -> dict[str, Any]:
     section, key = section_at(SUBNETS[:-1]), SUBNETS[-1]
     properties = converted["definitions"][section.__name__ if section else ""]["properties"]
     properties[key] = _or_output(properties[key])
+    converted["properties"][extended_file.KEY] = {
+        "type": ["string", "null"],
+        "description": extended_file.DESCRIPTION,
+    }
     beginning = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$id": SCHEMA_ID,

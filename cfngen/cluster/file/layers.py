@@ -62,13 +62,17 @@ class MergedValues:
 
     def __init__(self, file: YamlFile | None, file_name: str) -> None:
         self.data: dict[str, object] = without_nulls(copy.deepcopy(file.data)) if file else {}
-        self.sources: dict[Path, Source] = {}
+        self.sources: dict[Path, Source] = _sources(file, file_name) if file else {}
         self.assignments_without_effect: list[Assignment] = []
         self.replacements: list[Replacement] = []
-        if file:
-            self.sources = {
-                path: Source(kind="file", name=file_name, line=line) for path, line in file.lines.items() if path
-            }
+
+    def extend(self, file: YamlFile, file_name: str) -> None:
+        """Add the values of another file where there are none; sections that both have are merged."""
+        sources = _sources(file, file_name)
+        added = _add_missing(self.data, without_nulls(copy.deepcopy(file.data)))
+        for path, source in sources.items():
+            if any(within(path, added_path) for added_path in added):
+                self.sources[path] = source
 
     def apply(self, assignments: Iterable[Assignment]) -> list[Problem]:
         """Set values, replacing earlier ones; return a problem for each assignment that is impossible."""
@@ -188,6 +192,23 @@ class MergedValues:
             del self.sources[outdated_path]
         leaf_paths = [leaf_path for leaf_path, _ in leaves(new, path)]
         self.sources.update(dict.fromkeys([path, *leaf_paths], source))
+
+
+def _sources(file: YamlFile, file_name: str) -> dict[Path, Source]:
+    return {path: Source(kind="file", name=file_name, line=line) for path, line in file.lines.items() if path}
+
+
+def _add_missing(data: dict[str, object], other: Mapping[str, object], path: Path = ()) -> list[Path]:
+    """Add the values of another mapping for keys that a mapping lacks; return the paths of these values."""
+    added: list[Path] = []
+    for key, value in other.items():
+        own = data.get(key)
+        if key not in data:
+            data[key] = value
+            added.append((*path, key))
+        elif isinstance(own, dict) and isinstance(value, Mapping):
+            added += _add_missing(own, value, (*path, key))
+    return added
 
 
 def _why_unreachable(data: object, path: Path) -> str:

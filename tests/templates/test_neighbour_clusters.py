@@ -20,7 +20,7 @@ from test_requests import resolved
 
 from cfngen.cluster.load import parse
 from cfngen.permissions.grants import grants, scope_of
-from cfngen.sandbox.services.policy_simulation import decision
+from cfngen.sandbox.services.authorization import decision
 from cfngen.templates import generate
 
 VPC, TABLE, GROUP = "vpc-0123456789abcdef0", "rtb-0123456789abcdef0", "sg-0123456789abcdef0"

@@ -3,7 +3,7 @@
 A call needs permission for each resource that it names, and for the new resource that it makes; one that sets tags on a
 new resource of EC2 needs `ec2:CreateTags` as well ("Grant permission to tag Amazon EC2 resources during creation",
 Amazon EC2 User Guide). Which types of resources an action has, and which keys, is in the Service Authorization
-Reference; parliament brings it along.
+Reference (`service_authorization`).
 
 Keys: `aws:ResourceTag`, `aws:RequestTag` and `aws:TagKeys` of Auto Scaling, EC2, Elastic Load Balancing, IAM, KMS and
 Secrets Manager; `ec2:CreateAction` and `ec2:Vpc`; `elasticloadbalancing:CreateAction`; `iam:PermissionsBoundary` and
@@ -14,13 +14,12 @@ Secrets Manager; `ec2:CreateAction` and `ec2:Vpc`; `elasticloadbalancing:CreateA
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 
+import service_authorization
 from moto.backends import get_backend
 
 from cfngen.sandbox.services.keys import find_key
@@ -94,15 +93,8 @@ def action_of(service: str, operation: str) -> str:
 @cache
 def _types(action: str) -> tuple[str, ...]:
     """The types of resources of an action; those that each call has end in an asterisk."""
-    text = resources.files("parliament").joinpath("iam_definition.json").read_text("utf-8")
     return tuple(
-        row["resource_type"]
-        for service in json.loads(text)
-        if service["prefix"] == action.partition(":")[0]
-        for privilege in service["privileges"]
-        if privilege["privilege"] == action.partition(":")[2]
-        for row in privilege["resource_types"]
-        if row["resource_type"]
+        kind + "*" * (kind in each.required) for each in service_authorization.matching(action) for kind in each.types
     )
 
 

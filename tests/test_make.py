@@ -233,12 +233,9 @@ def test_every_locked_package_has_hashes_and_what_is_required_is_locked(file, na
 
 
 def test_locked_versions_are_the_same_for_users_and_developers():
-    """But for setuptools, of which parliament needs an old one in tests."""
     development = locked("requirements/development.txt")
     for file in ("requirements/runtime.txt", "requirements/sandbox.txt"):
-        assert {package for package, versions in locked(file).items() if versions != development[package]} <= {
-            "setuptools"
-        }
+        assert [package for package, versions in locked(file).items() if versions != development[package]] == []
 
 
 def test_the_lowest_versions_that_are_tried_are_those_that_setup_cfg_names():

@@ -51,7 +51,11 @@ def private_network_statements(scope: Scope) -> list[Statement]:
         ),
         *existing_part_statements(
             scope,
-            {"security-group": endpoint_use, "subnet": f"ec2:CreateNatGateway {endpoint_use}", "vpc": endpoint_use},
+            {
+                "security-group": endpoint_use,
+                "subnet": f"ec2:CreateNatGateway {endpoint_use}",
+                "vpc": "ec2:CreateVpcEndpoint",
+            },
             sid="GatewaysAndEndpointsInExisting",
         ),
         *tag_new_statements(scope, "natgateway", "vpc-endpoint", sid="TagNewGatewaysAndEndpoints"),
@@ -112,13 +116,15 @@ def flow_log_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     if flow_logs.destination == "cloudWatchLogs":
         statements += [
             pass_flow_log_role_statement(scope),
-            allow(sid="FindLogGroups", actions="logs:DescribeLogGroups logs:DescribeResourcePolicies"),
+            allow(
+                sid="FindLogGroups",
+                actions="logs:DescribeIndexPolicies logs:DescribeLogGroups logs:DescribeResourcePolicies",
+            ),
             allow(
                 sid="LogGroups",
                 actions="""
-                    logs:CreateLogGroup logs:DeleteLogGroup logs:DeleteRetentionPolicy logs:DescribeIndexPolicies
-                    logs:GetDataProtectionPolicy logs:ListTagsForResource logs:PutRetentionPolicy logs:TagResource
-                    logs:UntagResource""",
+                    logs:CreateLogGroup logs:DeleteLogGroup logs:DeleteRetentionPolicy logs:GetDataProtectionPolicy
+                    logs:ListTagsForResource logs:PutRetentionPolicy logs:TagResource logs:UntagResource""",
                 resources=scope.log_group_arns,
             ),
         ]
@@ -139,10 +145,10 @@ def read_flow_log_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     return [
         allow(
             sid="ReadLogGroups",
-            actions="logs:DescribeIndexPolicies logs:GetDataProtectionPolicy logs:ListTagsForResource",
+            actions="logs:GetDataProtectionPolicy logs:ListTagsForResource",
             resources=scope.log_group_arns,
         ),
-        allow(sid="ReadLogPolicies", actions="logs:DescribeResourcePolicies"),
+        allow(sid="ReadLogPolicies", actions="logs:DescribeIndexPolicies logs:DescribeResourcePolicies"),
     ]
 
 

@@ -3,23 +3,26 @@
 A call needs permission for each resource that it names, and for the new resource that it makes; one that sets tags on a
 new resource of EC2 needs `ec2:CreateTags` as well ("Grant permission to tag Amazon EC2 resources during creation",
 Amazon EC2 User Guide). Which types of resources an action has, and which keys, is in the Service Authorization
-Reference; parliament brings it along.
+Reference (`service_authorization`).
 
-Keys: `aws:ResourceTag`, `aws:RequestTag` and `aws:TagKeys` of EC2, IAM and Secrets Manager; `ec2:CreateAction` and
-`ec2:Vpc`; `iam:PermissionsBoundary` and `iam:PassedToService`; `aws:RequestedRegion`.
+Keys: `aws:ResourceTag`, `aws:RequestTag` and `aws:TagKeys` of Auto Scaling, EC2, Elastic Load Balancing, IAM, KMS and
+Secrets Manager; `ec2:CreateAction` and `ec2:Vpc`; `elasticloadbalancing:CreateAction`; `iam:PermissionsBoundary` and
+`iam:PassedToService`; `cloudformation:RoleArn`; `s3:if-none-match` and `s3:ObjectCreationOperation`;
+`aws:RequestedRegion`. What a service asks of another one on behalf of the caller (KMS for a secret) is not among them.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 
+import service_authorization
 from moto.backends import get_backend
+
+from cfngen.sandbox.services.keys import find_key
 
 ACCOUNT = "123456789012"  # moto's
 Context = dict[str, list[str]]
@@ -31,6 +34,30 @@ ID_TYPES = {
     "vol": "volume", "vpc": "vpc", "vpce": "vpc-endpoint",
 }  # fmt: skip
 ID = re.compile(r"([a-z-]+)-[0-9a-f]+")
+# The reference for Amazon S3: operations whose action has another name.
+S3_ACTIONS = {
+    "CompleteMultipartUpload": "PutObject",
+    "CopyObject": "PutObject",  # and GetObject on what is copied
+    "CreateMultipartUpload": "PutObject",
+    "DeleteObjects": "DeleteObject",
+    "DeletePublicAccessBlock": "PutBucketPublicAccessBlock",
+    "GetBucketEncryption": "GetEncryptionConfiguration",
+    "GetBucketLifecycleConfiguration": "GetLifecycleConfiguration",
+    "GetPublicAccessBlock": "GetBucketPublicAccessBlock",
+    "HeadBucket": "ListBucket",
+    "HeadObject": "GetObject",
+    "ListBuckets": "ListAllMyBuckets",
+    "ListObjectVersions": "ListBucketVersions",
+    "ListObjects": "ListBucket",
+    "ListObjectsV2": "ListBucket",
+    "PutBucketEncryption": "PutEncryptionConfiguration",
+    "PutBucketLifecycleConfiguration": "PutLifecycleConfiguration",
+    "PutPublicAccessBlock": "PutBucketPublicAccessBlock",
+    "UploadPart": "PutObject",
+}
+# The same for CloudFormation: actions whose resource is not a stack.
+ACCOUNT_WIDE = frozenset({"ListStacks", "ListExports", "ListImports", "ValidateTemplate", "EstimateTemplateCost"})
+BALANCING_ARNS = ("LoadBalancerArn", "TargetGroupArn", "ListenerArn", "RuleArn")
 
 
 class AuthorizedRequest(NamedTuple):
@@ -42,30 +69,32 @@ class AuthorizedRequest(NamedTuple):
 
 
 def requests(service: str, operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
-    """Yield what IAM decides on for a call of EC2, IAM or Secrets Manager.
+    """Yield what IAM decides on for a call.
 
     A call without any resource that is known here is one request for `*`.
+
+    Args:
+        service: in the signature, e.g. `elasticloadbalancing`.
+        operation: e.g. `DeleteVpc`.
+        parameters: by their names in the API.
+        region: whose endpoint is called.
     """
-    if service == "ec2":
-        yield from _of_ec2(operation, parameters, region)
-    elif service == "iam":
-        yield from _of_iam(operation, parameters, region)
+    if service in OF_SERVICES:
+        yield from OF_SERVICES[service](operation, parameters, region)
     else:
-        yield _of_secrets(operation, parameters, region)
+        yield AuthorizedRequest(f"{service}:{operation}", "*", {"aws:requestedregion": [region]})
+
+
+def action_of(service: str, operation: str) -> str:
+    """Return the IAM action of an operation, e.g. `s3:ListBucket` for HeadBucket; of a version's, the object's."""
+    return f"{service}:{S3_ACTIONS.get(operation, operation) if service == 's3' else operation}"
 
 
 @cache
 def _types(action: str) -> tuple[str, ...]:
     """The types of resources of an action; those that each call has end in an asterisk."""
-    text = resources.files("parliament").joinpath("iam_definition.json").read_text("utf-8")
     return tuple(
-        row["resource_type"]
-        for service in json.loads(text)
-        if service["prefix"] == action.partition(":")[0]
-        for privilege in service["privileges"]
-        if privilege["privilege"] == action.partition(":")[2]
-        for row in privilege["resource_types"]
-        if row["resource_type"]
+        kind + "*" * (kind in each.required) for each in service_authorization.matching(action) for kind in each.types
     )
 
 
@@ -181,21 +210,126 @@ def _tags_of_role(role: Any) -> Iterator[tuple[str, str]]:
         yield tag["Key"], tag["Value"]
 
 
-def _of_secrets(operation: str, parameters: Mapping[str, Any], region: str) -> AuthorizedRequest:
+def _of_secrets(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
     secret_id = parameters.get("SecretId") or parameters.get("Name") or ""
     context: Context = {"aws:requestedregion": [region], **_request_tags(parameters.get("Tags") or ())}
     secret = get_backend("secretsmanager")[ACCOUNT][region].secrets.get(secret_id) if secret_id else None
     if secret is not None:
         context |= {f"aws:resourcetag/{tag['Key'].lower()}": [tag["Value"]] for tag in secret.tags or ()}
-        return AuthorizedRequest(f"secretsmanager:{operation}", secret.arn, context)
-    if not secret_id:
-        return AuthorizedRequest(f"secretsmanager:{operation}", "*", context)
-    # Secrets Manager appends six characters to the name.
-    arn = f"arn:aws:secretsmanager:{region}:{ACCOUNT}:secret:{secret_id}-AbCdEf"
-    resource = secret_id if secret_id.startswith("arn:") else arn
-    return AuthorizedRequest(f"secretsmanager:{operation}", resource, context)
+        yield AuthorizedRequest(f"secretsmanager:{operation}", secret.arn, context)
+    elif secret_id:
+        # Secrets Manager appends six characters to the name.
+        arn = f"arn:aws:secretsmanager:{region}:{ACCOUNT}:secret:{secret_id}-AbCdEf"
+        yield AuthorizedRequest(
+            f"secretsmanager:{operation}", secret_id if secret_id.startswith("arn:") else arn, context
+        )
+    else:
+        yield AuthorizedRequest(f"secretsmanager:{operation}", "*", context)
+
+
+def _of_s3(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+    action, bucket = action_of("s3", operation), f"arn:aws:s3:::{parameters.get('Bucket', '')}"
+    context = {"aws:requestedregion": [region]}
+    if action == "s3:PutObject":
+        creates = operation not in ("CreateMultipartUpload", "UploadPart")
+        context |= {"s3:objectcreationoperation": [str(creates).lower()]}
+        context |= {"s3:if-none-match": [parameters["IfNoneMatch"]]} if parameters.get("IfNoneMatch") else {}
+    if operation == "CopyObject":
+        source = parameters["CopySource"].partition("?")[0].lstrip("/")
+        yield AuthorizedRequest("s3:GetObject", f"arn:aws:s3:::{source}", {"aws:requestedregion": [region]})
+    named = parameters.get("Delete", {}).get("Objects") or ([parameters] if parameters.get("Key") else [])
+    for item in named:
+        of_version = "Version" if item.get("VersionId") and action in ("s3:DeleteObject", "s3:GetObject") else ""
+        yield AuthorizedRequest(f"{action}{of_version}", f"{bucket}/{item['Key']}", context)
+    if not named:
+        yield AuthorizedRequest(action, bucket if parameters.get("Bucket") else "*", context)
+
+
+def _of_cloudformation(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+    """Of a change set, the resource is its own ARN, if the call gives that: who serves the call knows the stack."""
+    context = {"aws:requestedregion": [region], **_request_tags(parameters.get("Tags") or ())}
+    role = parameters.get("RoleARN")
+    context |= {"cloudformation:rolearn": [role]} if role else {}
+    yield AuthorizedRequest(f"cloudformation:{operation}", _stack(operation, parameters, region), context)
+    if role:
+        yield AuthorizedRequest("iam:PassRole", role, {"iam:passedtoservice": ["cloudformation.amazonaws.com"]})
+
+
+def _stack(operation: str, parameters: Mapping[str, Any], region: str) -> str:
+    if operation in ACCOUNT_WIDE:
+        return "*"
+    for parameter in ("StackName", "ChangeSetName", "OperationId"):
+        value = str(parameters.get(parameter, ""))
+        if value.startswith("arn:"):
+            return value
+        if parameter == "StackName" and value:
+            return f"arn:aws:cloudformation:{region}:{ACCOUNT}:stack/{value}/*"
+    return "*"
+
+
+def _of_auto_scaling(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+    groups = get_backend("autoscaling")[ACCOUNT][region].autoscaling_groups
+    tags = [tag for tag in parameters.get("Tags") or () if "Key" in tag]
+    context = {"aws:requestedregion": [region], **_request_tags(tags)}
+    names = {parameters.get("AutoScalingGroupName"), *(tag.get("ResourceId") for tag in tags)} - {None}
+    if "InstanceId" in parameters and not names:
+        members = {state.instance.id: name for name, group in groups.items() for state in group.instance_states}
+        names = {members.get(parameters["InstanceId"])} - {None}
+    if not _types(f"autoscaling:{operation}") or not names:
+        yield AuthorizedRequest(f"autoscaling:{operation}", "*", context)
+        return
+    for name in sorted(names):
+        new = f"arn:aws:autoscaling:{region}:{ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/{name}"
+        arn, own_tags = (groups[name].arn, groups[name].tags) if name in groups else (new, ())
+        yield AuthorizedRequest(f"autoscaling:{operation}", arn, {**context, **_resource_tags(own_tags)})
+
+
+def _of_load_balancing(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+    action, tagging = f"elasticloadbalancing:{operation}", get_backend("elbv2")[ACCOUNT][region].tagging_service
+    context = {"aws:requestedregion": [region], **_request_tags(parameters.get("Tags") or ())}
+    here = f"arn:aws:elasticloadbalancing:{region}:{ACCOUNT}"
+    arns = [parameters[name] for name in BALANCING_ARNS if parameters.get(name)]
+    arns += parameters.get("ResourceArns") or []
+    made = {"CreateLoadBalancer": f"{here}:loadbalancer/net/{parameters.get('Name')}/*",
+            "CreateTargetGroup": f"{here}:targetgroup/{parameters.get('Name')}/*"}.get(operation)  # fmt: skip
+    for arn in [made] if made else arns if _types(action) else []:
+        tags = tagging.list_tags_for_resource(arn)["Tags"]
+        yield AuthorizedRequest(action, arn, {**context, **_resource_tags(tags)})
+    if made and parameters.get("Tags"):
+        creating = {**context, "elasticloadbalancing:createaction": [operation]}
+        yield AuthorizedRequest("elasticloadbalancing:AddTags", made, creating)
+    if not made and not (arns and _types(action)):
+        yield AuthorizedRequest(action, "*", context)
+
+
+def _of_keys(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+    tags = [{"Key": tag["TagKey"], "Value": tag["TagValue"]} for tag in parameters.get("Tags") or ()]
+    context = {"aws:requestedregion": [region], **_request_tags(tags)}
+    key = find_key(region, parameters.get("KeyId") or "")
+    if key is None:
+        yield AuthorizedRequest(f"kms:{operation}", "*", context)
+        return
+    own = get_backend("kms")[ACCOUNT][region].list_resource_tags(key.id)["Tags"]
+    own_tags = [{"Key": tag["TagKey"], "Value": tag["TagValue"]} for tag in own]
+    yield AuthorizedRequest(f"kms:{operation}", key.arn, {**context, **_resource_tags(own_tags)})
+
+
+def _resource_tags(tags: Any) -> Context:
+    return {f"aws:resourcetag/{tag['Key'].lower()}": [tag["Value"]] for tag in tags}
 
 
 def _request_tags(tags: Any) -> Context:
     values = {f"aws:requesttag/{tag['Key'].lower()}": [tag.get("Value", "")] for tag in tags}
     return {**values, "aws:tagkeys": [tag["Key"] for tag in tags]} if values else {}
+
+
+OF_SERVICES: Mapping[str, Callable[[str, Mapping[str, Any], str], Iterator[AuthorizedRequest]]] = {
+    "autoscaling": _of_auto_scaling,
+    "cloudformation": _of_cloudformation,
+    "ec2": _of_ec2,
+    "elasticloadbalancing": _of_load_balancing,
+    "iam": _of_iam,
+    "kms": _of_keys,
+    "s3": _of_s3,
+    "secretsmanager": _of_secrets,
+}

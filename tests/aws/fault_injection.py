@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import service_errors
-from identity_policies import action_of, resource_of
+from authorized_requests import action_of
+from identity_policies import requests_of
 
 from cfngen.sandbox.api.requests import Call, CallControl, Disconnected, Refusal
 
@@ -105,7 +106,8 @@ class Faults(CallControl):
         """Deny actions, e.g. `cloudformation:CreateChangeSet`, with the errors of IAM."""
 
         def refuse(call: Call) -> Refusal:
-            return service_errors.denied(call, action_of(call), user, resource_of(call))
+            request = next(requests_of(call))
+            return service_errors.denied(call, request.action, user, request.resource)
 
         self._faults += [_Denied(action, refuse) for action in actions]
 
@@ -209,7 +211,7 @@ class _Denied(_Fault):
     """Refuses calls by their IAM action, whose name may differ from the operation's."""
 
     def hits(self, call: Call) -> bool:
-        return fnmatch.fnmatchcase(action_of(call), self.operation)
+        return fnmatch.fnmatchcase(action_of(call.service, call.operation), self.operation)
 
 
 def matches(operation: str, call: Call) -> bool:

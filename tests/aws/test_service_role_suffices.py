@@ -17,7 +17,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.permissions.grants import grants, scope_of
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.services.policy_simulation import decision
+from cfngen.sandbox.services.authorization import decision
 
 pytestmark = pytest.mark.drill
 

@@ -11,7 +11,7 @@ from golden_cases import CASES, load_case
 from cfngen.templates import generate
 from cfngen.text_limits import of_property
 
-# Languages of their own, which parliament and the lint rules judge.
+# Languages of their own, which the table of AWS's actions and the lint rules judge.
 POLICIES = {"PolicyDocument", "AssumeRolePolicyDocument", "KeyPolicy", "RepositoryPolicyText"}
 # Words that a service knows beforehand, numbers, addresses and ids: what is wrong with them is no matter of characters.
 NO_TEXTS = {

@@ -11,7 +11,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.permissions.grants import BoundaryTooLargeError, boundary, grants, role_grants, scope_of
 from cfngen.permissions.statements import Statement
-from cfngen.sandbox.services.policy_simulation import decision
+from cfngen.sandbox.services.authorization import decision
 
 ACCOUNT = "123456789012"
 CASE_NAMES = sorted(path.parent.name for path in CASES.glob("*/cluster.yaml"))

@@ -21,7 +21,7 @@ from documented_policies import (
     roles_and_secrets_policy,
     several_masters_policy,
 )
-from parliament import analyze_policy_string
+from service_authorization import faults
 
 from cfngen.cluster.load import parse
 from cfngen.permissions.operators import command_groups
@@ -165,27 +165,6 @@ def schema(kind: str) -> dict[str, Any]:
     return resource_schema
 
 
-def accepted(finding: Any) -> bool:
-    """Whether a finding is known and wanted."""
-    detail = str(finding.detail)
-    if finding.issue == "RESOURCE_STAR":
-        # Reads; and what is bound by a condition: a tag of the cluster, or a launch template.
-        return True
-    if finding.issue == "RESOURCE_POLICY_PRIVILEGE_ESCALATION":
-        # Whoever writes a bucket's policy can let anybody in: it is CloudFormation, with a policy of the templates.
-        return "backupbucket-" in detail or "backupbucket-" in str(finding)
-    if finding.issue == "UNKNOWN_ACTION":
-        return "cloudformation:DescribeEvents" in detail  # younger than parliament's table
-    # Several statements for the kinds of resources of one call; parameters of AWS belong to no account; and parliament
-    # asks for one resource of every kind that an action knows, those of application load balancers too.
-    of_several_kinds = ("ec2:Associate", "ec2:CreateNatGateway", "ec2:CreateNetworkInterface", "ec2:CreateRouteTable",
-                        "ec2:CreateSnapshot", "ec2:CreateSubnet", "ec2:CreateVpcEndpoint", "ec2:ModifyVpcEndpoint",
-                        "ec2:ModifyNetworkInterfaceAttribute")  # fmt: skip
-    others = ("ssm:GetParameters", "elasticloadbalancing:", "s3:GetStorageLensConfiguration")
-    known = (*of_several_kinds, *others)
-    return finding.issue == "RESOURCE_MISMATCH" and any(known_detail in detail for known_detail in known)
-
-
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_the_files_are_what_the_code_says(name):
     text = json.dumps(DOCUMENTED[name], indent=2) + "\n"
@@ -198,10 +177,7 @@ def test_the_files_are_what_the_code_says(name):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_policies_are_sound(name):
-    findings = analyze_policy_string(json.dumps(POLICIES[name])).findings
-    # Who may make the bucket for templates is trusted with its policy, as CloudFormation is with that of its buckets.
-    trusted = "RESOURCE_POLICY_PRIVILEGE_ESCALATION" if name == "bucket-policy.json" else ""
-    assert [str(finding) for finding in findings if not accepted(finding) and finding.issue != trusted] == []
+    assert faults(POLICIES[name]) == []
 
 
 @pytest.mark.parametrize("name", POLICIES)

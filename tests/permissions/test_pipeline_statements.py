@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from policy_decisions import allows
 
 from cfngen.cluster.load import parse
 from cfngen.permissions.grants import grants, scope_of
-from cfngen.sandbox.services.policy_simulation import decision
 
 ACCOUNT = "123456789012"
 SERVICE_ROLE = f"arn:aws:iam::{ACCOUNT}:role/cfngen-cloudformation"
@@ -22,8 +20,7 @@ def decided(action: str, resource: str, context: dict[str, str]) -> bool:
     cluster = parse({})
     [grant] = [each for each in grants(cluster, scope_of(cluster, account=ACCOUNT)) if each.name == "pipeline"]
     [policy] = grant.policies
-    values: dict[str, list[Any]] = {key.lower(): [value] for key, value in context.items()}
-    return decision([dict(policy.document)], action, resource, values) == "allowed"
+    return allows([policy.document], action, resource, context)
 
 
 @pytest.mark.parametrize("action", WITH_ROLE)

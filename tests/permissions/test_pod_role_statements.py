@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from parliament import analyze_policy_string
+from service_authorization import faults
 from test_documented_policies import NOT_NEEDED, OF_OTHER_BUCKETS, schema
 
 from cfngen.cluster.iam.service_accounts import ServiceAccount, role_name
@@ -94,24 +93,9 @@ def test_who_may_look_may_ask_for_drift(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_every_policy_is_sound_and_fits(case: str) -> None:
     for grant in grants_by_name(case).values():
-        # Who may make the bucket for templates is trusted with its policy.
-        trusted = "RESOURCE_POLICY_PRIVILEGE_ESCALATION" if grant.name == "bucket" else ""
         for policy in grant.policies:
             assert policy.characters <= 6_144, policy.name
-            findings = analyze_policy_string(json.dumps(policy.document)).findings
-            assert [each for each in findings if not accepted(each) and each.issue != trusted] == [], policy.name
-
-
-def accepted(finding: Any) -> bool:
-    """Whether a finding is known and wanted: those of `test_documented_policies` and `test_policies`."""
-    detail = str(finding.detail) + str(finding)
-    if finding.issue == "RESOURCE_POLICY_PRIVILEGE_ESCALATION":
-        return "backupbucket-" in detail or "issuerbucket-" in detail
-    if finding.issue == "UNKNOWN_ACTION":
-        return "DescribeEvents" in detail or "ModifyIpPools" in detail
-    if finding.issue == "UNKNOWN_CONDITION_FOR_ACTION":
-        return "elasticloadbalancing:AddTags" in detail
-    return finding.issue in ("RESOURCE_STAR", "RESOURCE_MISMATCH")
+            assert faults(policy.document) == [], policy.name
 
 
 def test_a_cluster_without_an_issuer_of_its_own_needs_none_of_it() -> None:

@@ -21,7 +21,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.statements import MANAGED_POLICY_LIMIT
-from cfngen.sandbox.services.policy_simulation import decision
+from cfngen.sandbox.services.authorization import decision
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from policy_decisions import allows
 from test_documented_policies import NOT_NEEDED, schema
 from test_private_cluster_policy import NOT_NEEDED as NOT_NEEDED_BY_PRIVATE
 
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
 from cfngen.permissions.grants import grants, scope_of
-from cfngen.sandbox.services.policy_simulation import decision
 from cfngen.templates import generate
 
 ACCOUNT = "123456789012"
@@ -68,12 +68,6 @@ def policies(cluster: Cluster, grantee: str = "execution") -> Policies:
 
 def execution(configuration: dict[str, Any]) -> Policies:
     return policies(parse(configuration))
-
-
-def allows(granted: Policies, action: str, resource: str, *contexts: dict[str, str]) -> bool:
-    """Whether policies allow a request, with the context keys of the contexts together."""
-    context = {key.lower(): [value] for part in contexts for key, value in part.items()}
-    return decision(granted, action, resource, context) == "allowed"
 
 
 def ec2(resource: str) -> str:

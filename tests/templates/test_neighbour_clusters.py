@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 from requests_of_roles import ACCOUNT, REGION
-from test_condition_keys import levels, reference
+from service_authorization import matching, services
+from test_condition_keys import levels
 from test_requests import resolved
 
 from cfngen.cluster.load import parse
 from cfngen.permissions.grants import grants, scope_of
-from cfngen.sandbox.services.policy_simulation import decision
+from cfngen.sandbox.services.authorization import decision
 from cfngen.templates import generate
 
 VPC, TABLE, GROUP = "vpc-0123456789abcdef0", "rtb-0123456789abcdef0", "sg-0123456789abcdef0"
@@ -155,6 +156,7 @@ NOT_KEPT_APART = {
     ("ec2:CreateNetworkInterface", "subnet"): "bound to the VPC, which both clusters share; takes an address",
     ("kms:Decrypt", "key"): VALUES_ONLY_OF_SECRETS,
     ("kms:GenerateDataKey", "key"): VALUES_ONLY_OF_SECRETS,
+    ("kms:GenerateDataKey*", "key"): VALUES_ONLY_OF_SECRETS,
     ("kms:CreateGrant", "key"): VALUES_ONLY_OF_SECRETS,
     (
         "cloudfront:DeleteOriginAccessControl",
@@ -201,13 +203,12 @@ def changes(statements: list[dict[str, Any]]) -> Iterator[str]:
 def types_of(action: str, resource: str) -> tuple[str, ...]:
     """The types of resources of an action that an ARN can be of; no types where the call makes the resource."""
     service, _, name = action.partition(":")
-    entry = reference().get(service, {"actions": {}, "resources": {}})
-    rows = entry["actions"].get(name.lower(), {"resource_types": []})["resource_types"]
-    kinds = {row["resource_type"].rstrip("*") for row in rows} - {""}
+    forms = services()[service].resources if service in services() else {}
     return tuple(
         kind
-        for kind in kinds
-        if re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", ".+", re.escape(entry["resources"].get(kind, "-"))), resource)
+        for each in matching(action)
+        for kind in each.types
+        if re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", ".+", re.escape(forms.get(kind, "-"))), resource)
         and not _makes(name, kind)
     )
 

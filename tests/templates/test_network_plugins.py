@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from parliament import analyze_policy_string
-from test_policies import accepted, policies, resolved
+from service_authorization import faults
+from test_policies import policies, resolved
 
 PLUGINS = ("vpc-routes", "cilium", "calico", "flannel", "amazon-vpc", "none")
 # What nodes may send to masters whatever the plug-in is: the API, kubelets' metrics, path MTU discovery.
@@ -109,16 +109,7 @@ def test_network_interfaces_are_made_only_where_pods_have_their_addresses(templa
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_policies_of_every_plugin_are_sound(templates: Any, plugin: str) -> None:
     for role, policy in granted(templates, of(plugin)).items():
-        findings = analyze_policy_string(json.dumps(resolved(policy))).findings
-        assert [str(finding) for finding in findings if not (accepted(finding) or split(finding, policy))] == [], role
-
-
-def split(finding: Any, policy: dict[str, Any]) -> bool:
-    """Whether a resource that parliament misses in one statement stands in another, with a condition of its own."""
-    if finding.issue != "RESOURCE_MISMATCH":
-        return False
-    granted = json.dumps([each for each in policy["Statement"] if finding.detail[0]["action"] in each["Action"]])
-    return all(missing["required_format"].rpartition(":")[2] in granted for missing in finding.detail)
+        assert faults(resolved(policy)) == [], role
 
 
 def test_the_vpc_plugin_may_do_what_its_documentation_asks_for(templates: Any) -> None:

@@ -6,25 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from parliament import analyze_policy_string
 from requests_of_roles import CLUSTERS
+from service_authorization import faults
 
 from cfngen import userdata
-
-
-def accepted(finding: Any) -> bool:
-    """Whether a finding is known and wanted."""
-    if finding.issue == "RESOURCE_STAR":
-        # Reads that neither EC2 nor Elastic Load Balancing scopes to a resource, and writes bound to the cluster's tag.
-        return True
-    if finding.issue == "UNKNOWN_ACTION":
-        # Younger than parliament's table; the Service Authorization Reference of 2026 has it.
-        return "elasticloadbalancing:ModifyIpPools" in str(finding.detail)
-    if finding.issue == "UNKNOWN_CONDITION_FOR_ACTION":
-        # Younger than parliament's table: "Grant permission to tag resources during creation", ELB User Guide.
-        return "elasticloadbalancing:AddTags" in str(finding.detail)
-    # EC2 checks the VPC as well when a security group is made; parliament's table of actions does not know.
-    return finding.issue == "RESOURCE_MISMATCH" and "ec2:CreateSecurityGroup" in str(finding.detail)
 
 
 def resolved(value: Any) -> Any:
@@ -73,8 +58,7 @@ CONFIGURATIONS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 def test_policies_are_sound(templates: Any, configuration: dict[str, Any]) -> None:
     for role, policy in policies(templates, configuration).items():
-        found = analyze_policy_string(json.dumps(resolved(policy))).findings
-        assert [str(each) for each in found if not accepted(each)] == [], role
+        assert faults(resolved(policy)) == [], role
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)

@@ -21,7 +21,7 @@ from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import replaces
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import keys, policy_documents
-from cfngen.sandbox.services.policy_simulation import Context, decision
+from cfngen.sandbox.services.authorization import ANONYMOUS, Context, Policies, Request, authorize
 from cfngen.sandbox.services.rules import NOT_MODELLED, PendingCall, Refused, rule
 from cfngen.text_limits import BUCKET_NAME
 
@@ -83,10 +83,9 @@ def _get_permission(self: MotoModel, action: str, resource: str) -> PermissionRe
 
 
 def _decision_for_everybody(policy: str, action: str, resource: str, context: Context) -> str:
-    """Return what the statements for everybody say about a request; the emulator's clients count as using TLS."""
-    statements = policy_documents.statements(policy_documents.parse(policy))
-    for_everybody = [statement for statement in statements if policy_documents.names_everybody(statement)]
-    return decision([{"Statement": for_everybody}], action, resource, {"aws:securetransport": ["true"], **context})
+    """Return what a bucket's policy says about a request of anybody; the emulator's clients count as using TLS."""
+    request = Request(action, resource, {"aws:securetransport": ["true"], **context})
+    return authorize(request, ANONYMOUS, Policies(resource=policy_documents.parse(policy)))
 
 
 @rule("s3", *WRITES)

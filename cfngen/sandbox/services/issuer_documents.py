@@ -21,13 +21,13 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import buckets, policy_documents
+from cfngen.sandbox.services.authorization import ANONYMOUS, Caller, Context, Policies, Request, authorize
 from cfngen.sandbox.services.distributions import BUCKET_DOMAIN, cloudfront_backend, find_distribution, is_enabled
-from cfngen.sandbox.services.policy_simulation import Context, decision
 
 DISCOVERY_PATH = "/.well-known/openid-configuration"
 # S3 user guide, "Virtual hosting of buckets" and "Path-style requests".
 PATH_STYLE_HOST = re.compile(r"s3(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?")
-CLOUDFRONT_SERVICE = "cloudfront.amazonaws.com"
+CLOUDFRONT = Caller(service="cloudfront.amazonaws.com")
 KMS = "aws:kms"
 
 
@@ -82,7 +82,7 @@ def read_by_everybody(region: str, bucket_name: str, key: str) -> bytes | None:
     bucket = _find_bucket(region, bucket_name)
     if bucket is None or buckets.blocks(bucket, "restrict_public_buckets", region):
         return None
-    return _read_object(region, bucket, key, service="", context={"aws:securetransport": ["true"]})
+    return _read_object(region, bucket, key, ANONYMOUS, {"aws:securetransport": ["true"]})
 
 
 def read_by_cloudfront(region: str, bucket_name: str, key: str, distribution_arn: str) -> bytes | None:
@@ -95,7 +95,7 @@ def read_by_cloudfront(region: str, bucket_name: str, key: str, distribution_arn
         "aws:sourcearn": [distribution_arn],
         "aws:sourceaccount": [DEFAULT_ACCOUNT_ID],
     }
-    return _read_object(region, bucket, key, service=CLOUDFRONT_SERVICE, context=context)
+    return _read_object(region, bucket, key, CLOUDFRONT, context)
 
 
 def _find_bucket(region: str, name: str) -> MotoModel | None:
@@ -104,8 +104,8 @@ def _find_bucket(region: str, name: str) -> MotoModel | None:
     return bucket
 
 
-def _read_object(region: str, bucket: MotoModel, key: str, *, service: str, context: Context) -> bytes | None:
-    """Return an object if the bucket's policy lets a service, or everybody, read it.
+def _read_object(region: str, bucket: MotoModel, key: str, caller: Caller, context: Context) -> bytes | None:
+    """Return an object if the bucket's policy lets a caller read it.
 
     An object that KMS encrypts needs a right to its key, which nobody has here: assumed of CloudFront, to which a key
     policy could give it.
@@ -113,17 +113,9 @@ def _read_object(region: str, bucket: MotoModel, key: str, *, service: str, cont
     item = bucket.keys.get(key)
     if item is None or not bucket.policy or str(item.encryption or "").startswith(KMS):
         return None
+    request = Request("s3:GetObject", f"arn:{policy_documents.partition(region)}:s3:::{bucket.name}/{key}", context)
     document = policy_documents.parse(bucket.policy.decode())
-    matching = [statement for statement in policy_documents.statements(document) if _is_about(statement, service)]
-    arn = f"arn:{policy_documents.partition(region)}:s3:::{bucket.name}/{key}"
-    if decision([{"Statement": matching}], "s3:GetObject", arn, context) != "allowed":
+    if authorize(request, caller, Policies(resource=document)) != "allowed":
         return None
     content: bytes = item.value
     return content
-
-
-def _is_about(statement: JsonObject, service: str) -> bool:
-    """Return whether a statement is about a service, or about everybody."""
-    principals = policy_documents.principals(statement)
-    named = policy_documents.names_everybody(statement) or ("Service", service) in principals
-    return named != ("NotPrincipal" in statement)

@@ -5,21 +5,18 @@ Conditions: KMS API reference, CreateKey, PutKeyPolicy, and the errors of each o
 
 from __future__ import annotations
 
-import fnmatch
-import re
-
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
+from cfngen.sandbox.services.authorization import Caller, Policies, Request, authorize
 from cfngen.sandbox.services.rules import NOT_MODELLED, PendingCall, Refused, rule
 
 MAX_TAGS = 50
 # The user who makes all calls; CloudFormation, too, calls on the user's behalf.
 CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"
-ACCOUNT_ROOT = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:root"
 MALFORMED_POLICY = "MalformedPolicyDocumentException"
 
 
@@ -34,32 +31,19 @@ def check_key_policy(call: PendingCall) -> None:
         raise Refused(NOT_MODELLED, "the emulator does not model such a key policy")
     if list(policy_documents.missing_principals(document, call.region)):
         raise Refused(MALFORMED_POLICY, "Policy contains a statement with one or more invalid principals.")
-    statements = policy_documents.statements(document)
-    if not call.get("BypassPolicyLockoutSafetyCheck") and not _lets_caller_change_policy(statements):
+    if not call.get("BypassPolicyLockoutSafetyCheck") and not _lets_caller_change_policy(document, call.region):
         raise Refused(MALFORMED_POLICY, "The new key policy will not allow you to update the key policy in the future.")
 
 
-def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
-    caller_statements = [
-        statement for statement in statements if _applies_to_caller(statement) and _covers_put_key_policy(statement)
-    ]
-    denials = [
-        statement for statement in caller_statements if statement["Effect"] == "Deny" and "Condition" not in statement
-    ]
-    return not denials and any(statement["Effect"] == "Allow" for statement in caller_statements)
-
-
-def _applies_to_caller(statement: JsonDict) -> bool:
-    named = [name for _, name in policy_documents.principals(statement)]
-    principals = {re.sub("^arn:aws-(cn|us-gov):", "arn:aws:", name) for name in named}
-    names_caller = bool({"*", CALLER, ACCOUNT_ROOT, DEFAULT_ACCOUNT_ID} & principals)
-    return names_caller != ("NotPrincipal" in statement)
-
-
-def _covers_put_key_policy(statement: JsonDict) -> bool:
-    patterns = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
-    names_action = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
-    return names_action != ("NotAction" in statement)
+def _lets_caller_change_policy(document: JsonObject, region: str) -> bool:
+    """Return whether a caller with all permissions of IAM may change the policy again ("PutKeyPolicy", KMS API)."""
+    partition = policy_documents.partition(region)
+    key = f"arn:{partition}:kms:{region}:{DEFAULT_ACCOUNT_ID}:key/1"
+    context = {"kms:calleraccount": [DEFAULT_ACCOUNT_ID], "aws:securetransport": ["true"]}
+    caller = Caller(CALLER.replace("arn:aws:", f"arn:{partition}:"))
+    everything = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
+    policies = Policies(identity=[everything], resource=document)
+    return authorize(Request("kms:PutKeyPolicy", key, context), caller, policies) == "allowed"
 
 
 @rule("kms", "CreateKey", "TagResource")

@@ -24,10 +24,10 @@ from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_patches.registry import patches, replaces
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
 from cfngen.sandbox.services import json_web_tokens, policy_documents
+from cfngen.sandbox.services.authorization import Caller, Context, Policies, Request, authorize
 from cfngen.sandbox.services.distributions import find_distribution
 from cfngen.sandbox.services.issuer_documents import DISCOVERY_PATH, read_document
 from cfngen.sandbox.services.json_web_tokens import InvalidTokenError, Token
-from cfngen.sandbox.services.policy_simulation import Context, decision
 from cfngen.sandbox.services.rules import CLOCK_START, PendingCall, Refused, rule, validation_error
 
 INVALID_TOKEN = "InvalidIdentityToken"
@@ -153,13 +153,8 @@ def find_role(region: str, arn: str) -> MotoModel | None:
 
 def _trusts(role: MotoModel, provider_arn: str, context: Context) -> bool:
     document = policy_documents.parse(role.assume_role_policy_document)
-    # A trust policy has no resources: its statements are about the role.
-    matching = [
-        {**statement, "Resource": "*"}
-        for statement in policy_documents.statements(document)
-        if ("Federated", provider_arn) in policy_documents.principals(statement)
-    ]
-    return decision([{"Statement": matching}], ACTION, role.arn, context) == "allowed"
+    request = Request(ACTION, role.arn, context)
+    return authorize(request, Caller(provider=provider_arn), Policies(resource=document)) == "allowed"
 
 
 @replaces(IamResponse, "add_client_id_to_open_id_connect_provider")

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cfngen.cluster.checks.secret_values import secrets_in_lines
 from cfngen.cluster.file import layers, yaml_file
+from cfngen.cluster.file.kept_file import MAX_BYTES, KeptFile
 from cfngen.cluster.file.terraform_outputs import TerraformOutputs
 from cfngen.cluster.file.validation import Origin, ValidationResult
+from cfngen.cluster.file.yaml_file import YamlFile
 from cfngen.cluster.kube_up import assignments_of_environment
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path as KeyPath
@@ -24,11 +27,13 @@ class Loaded:
     Attributes:
         origins: origin of every value that is not a section, by its dotted key path, e.g. `network.subnets[0].cidr`.
         warnings: messages about what is allowed but may not be intended.
+        kept_file: what a stack keeps of what was read.
         digests: SHA-256 of the bytes of each file that was read, by its path.
     """
 
     cluster: Cluster
     origins: Mapping[str, Origin]
+    kept_file: KeptFile
     warnings: tuple[str, ...] = ()
     digests: Mapping[Path, str] = field(default_factory=dict)
 
@@ -60,13 +65,22 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     data = outputs.replace(merged.data, unreadable)
     result = ValidationResult(data, file=file, sources=merged.sources, unreadable=unreadable)
     cluster = result.cluster(problems)
+    if file_content and (secrets := tuple(secrets_in_lines(file_content.content.decode("utf-8-sig"), str(path)))):
+        raise ClusterFileError(secrets)
     warnings = [
         *_warnings_of_assignments_without_effect(merged),
         *_warnings_of_replacements(merged, file),
+        *_warnings_of_size(file_content, file),
         *result.warnings(cluster),
     ]
     digests = {**({path: file_content.digest} if path and file_content else {}), **outputs.digests}
-    return Loaded(cluster, result.origins(cluster), tuple(str(warning) for warning in ordered(warnings)), digests)
+    return Loaded(
+        cluster,
+        result.origins(cluster),
+        KeptFile(file_content, merged, cluster.name),
+        tuple(str(warning) for warning in ordered(warnings)),
+        digests,
+    )
 
 
 def parse(data: Mapping[str, object]) -> Cluster:
@@ -81,6 +95,13 @@ def parse(data: Mapping[str, object]) -> Cluster:
 def _warnings_of_assignments_without_effect(merged: layers.MergedValues) -> list[Problem]:
     message = "has no effect, for nodeGroups is empty; add a group to it"
     return [Problem(NO_KEY, message, source=assignment.source) for assignment in merged.assignments_without_effect]
+
+
+def _warnings_of_size(file_content: YamlFile | None, file: Source | None) -> list[Problem]:
+    if not file_content or len(file_content.content) <= MAX_BYTES:
+        return []
+    message = f"has more than {MAX_BYTES:,} bytes, so the stack will not keep it; shorten its comments, or keep a copy"
+    return [Problem(NO_KEY, message, source=file)]
 
 
 def _warnings_of_replacements(merged: layers.MergedValues, file: Source | None) -> list[Problem]:

@@ -101,7 +101,11 @@ class DeploymentOptions:
             skip_network_check=self.skip_network_check,
             parallel_groups=self.parallel_groups,
             prices=read_price_list(self.prices, generated.cluster.region) if self.prices else None,
-            generate=partial(_generate_linted, use_lint_cache=self.use_lint_cache),
+            generate=partial(
+                _generate_linted,
+                cluster_file=target.source.load().kept_file.content,
+                use_lint_cache=self.use_lint_cache,
+            ),
             find_url_override=target.kubernetes_override,
         )
 
@@ -112,11 +116,12 @@ class DeploymentOptions:
             raise TagError(cluster_file_key, option_key)
 
 
-def _generate_linted(cluster: Cluster, *, use_lint_cache: bool) -> Sequence[Document]:
-    """Return the linted templates of a state on the way to the cluster."""
+def _generate_linted(cluster: Cluster, *, cluster_file: bytes, use_lint_cache: bool) -> Sequence[Document]:
+    """Return the linted templates of a state on the way to the cluster, which keep the file of the cluster itself."""
     from cfngen.templates import generate as generate_templates
+    from cfngen.templates.kept_file import with_cluster_file
 
-    documents = generate_templates(cluster)
+    documents = with_cluster_file(generate_templates(cluster), cluster_file)
     fail_on_findings(lint_documents(documents, region=cluster.region, use_cache=use_lint_cache))
     return documents
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from cfngen.cluster.naming.logical_ids import ClusterFileId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange, ShownValue, Unshown
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
@@ -14,6 +15,7 @@ from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackTree
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact, Report
 from cfngen.deploy.plan.costs.creation import summarize_creation
+from cfngen.deploy.plan.file_change import find_file_change
 from cfngen.deploy.plan.impact import ImpactAssessment
 from cfngen.deploy.plan.keyed_lists import KeyedList, find_keyed_list
 from cfngen.deploy.plan.plan import Change, Counts, Plan, PlanRequest, PropertyChange, Replacement, StackPlan
@@ -69,7 +71,7 @@ def plan_from_change_set(
         counts=_count_changes([change for stack in stacks for change in stack.changes]),
         danger=_most_dangerous(stacks, request.predicted),
         # If no resource changes, the deployment may still change e.g. descriptions or outputs in the templates.
-        templates_only=not stacks and comparison.templates_differ(change_set),
+        templates_only=not stacks and (planner.changes_file or comparison.templates_differ(change_set)),
         creation=None if is_update else summarize_creation(request.cluster, planner.new_resources),
         quotas=request.quotas,
         quotas_ignored=request.quotas_ignored,
@@ -80,6 +82,7 @@ def plan_from_change_set(
         shell=is_stack_empty,
         predicted=request.predicted,
         downloads=downloads.without_internet(request.cluster),
+        file_change=find_file_change(comparison.deployed.get(""), comparison.requested.get("")),
     )
 
 
@@ -130,6 +133,11 @@ class _StackPlanner:
             if str(parameter.get("NoEcho", "")).lower() == "true"
         )
 
+    @property
+    def changes_file(self) -> bool:
+        """Whether the root will keep another cluster file."""
+        return any(map(ClusterFileId.parse, self._root.resource_changes))
+
     def plan_stacks(self) -> Iterator[StackPlan]:
         """Yield the plan of each stack that changes, nested stacks first."""
         yield from self._plan_stack(self._root, path=(), action="update" if self._is_update else "create")
@@ -143,6 +151,8 @@ class _StackPlanner:
         """
         changes: list[Change] = []
         for resource_change in change_set.resource_changes.values():
+            if ClusterFileId.parse(resource_change.logical_id):
+                continue  # `Plan.file_change` says what changes
             if resource_change.type != NESTED_STACK:
                 if self._analysis.has_effect(change_set, resource_change):
                     # In a nested stack that the update adds, all resources are new, so no impact is described.

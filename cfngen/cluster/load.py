@@ -11,7 +11,6 @@ from cfngen.cluster.file import layers, yaml_file
 from cfngen.cluster.file.kept_file import MAX_BYTES, KeptFile
 from cfngen.cluster.file.terraform_outputs import TerraformOutputs
 from cfngen.cluster.file.validation import Origin, ValidationResult
-from cfngen.cluster.file.yaml_file import YamlFile
 from cfngen.cluster.kube_up import assignments_of_environment
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path as KeyPath
@@ -70,17 +69,14 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     warnings = [
         *_warnings_of_assignments_without_effect(merged),
         *_warnings_of_replacements(merged, file),
-        *_warnings_of_size(file_content, file),
         *result.warnings(cluster),
     ]
+    if file_content and len(file_content.content) > MAX_BYTES:
+        message = f"has more than {MAX_BYTES:,} bytes, so the stack will not keep it; shorten it, or keep a copy"
+        warnings.append(Problem(NO_KEY, message, source=file))
     digests = {**({path: file_content.digest} if path and file_content else {}), **outputs.digests}
-    return Loaded(
-        cluster,
-        result.origins(cluster),
-        KeptFile(file_content, merged, cluster.name),
-        tuple(str(warning) for warning in ordered(warnings)),
-        digests,
-    )
+    texts = tuple(str(warning) for warning in ordered(warnings))
+    return Loaded(cluster, result.origins(cluster), KeptFile(file_content, merged, cluster.name), texts, digests)
 
 
 def parse(data: Mapping[str, object]) -> Cluster:
@@ -95,13 +91,6 @@ def parse(data: Mapping[str, object]) -> Cluster:
 def _warnings_of_assignments_without_effect(merged: layers.MergedValues) -> list[Problem]:
     message = "has no effect, for nodeGroups is empty; add a group to it"
     return [Problem(NO_KEY, message, source=assignment.source) for assignment in merged.assignments_without_effect]
-
-
-def _warnings_of_size(file_content: YamlFile | None, file: Source | None) -> list[Problem]:
-    if not file_content or len(file_content.content) <= MAX_BYTES:
-        return []
-    message = f"has more than {MAX_BYTES:,} bytes, so the stack will not keep it; shorten its comments, or keep a copy"
-    return [Problem(NO_KEY, message, source=file)]
 
 
 def _warnings_of_replacements(merged: layers.MergedValues, file: Source | None) -> list[Problem]:

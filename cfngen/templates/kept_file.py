@@ -26,13 +26,7 @@ _READABLE = "".join(map(chr, range(0x20, 0x7F))).replace("%", "") + "\n\t"
 
 
 def with_cluster_file(documents: Sequence[Document], content: bytes) -> tuple[Document, ...]:
-    """Return templates of which the root and `standalone` keep the cluster file.
-
-    A template that would exceed CloudFormation's limits with it is returned as it is.
-
-    Args:
-        content: the bytes of the file; empty if none is to be kept.
-    """
+    """Return templates of which the root and `standalone` keep a cluster file, unless that is empty or too large."""
     return tuple(
         _with_file(document, content) if content and (document.children or document.name == STANDALONE) else document
         for document in documents
@@ -40,22 +34,15 @@ def with_cluster_file(documents: Sequence[Document], content: bytes) -> tuple[Do
 
 
 def _with_file(document: Document, content: bytes) -> Document:
-    body = document.body
+    # Braces that a tool could take for a reference of CloudFormation are percent-encoded as well (RFC 3986).
+    text = quote_from_bytes(content, safe=_READABLE).replace("{{", "%7B%7B").replace("${", "$%7B")
     handle_id = str(ClusterFileId(hashlib.sha256(content).hexdigest()[:12]))
-    metadata = {**body["Metadata"], "cfngen": {**body["Metadata"]["cfngen"], _KEY: _lines(content)}}
+    body = document.body
+    metadata = {**body["Metadata"], "cfngen": {**body["Metadata"]["cfngen"], _KEY: text.split("\n")}}
     resources = {**body["Resources"], handle_id: {"Type": "AWS::CloudFormation::WaitConditionHandle"}}
-    kept = {**body, "Metadata": metadata, "Resources": resources}
-    fits = len(resources) <= MAX_RESOURCES and len(json.dumps(kept, indent=2)) <= MAX_BYTES
-    return replace(document, body=kept) if fits else document
-
-
-def _lines(content: bytes) -> list[str]:
-    """Return the lines of a file, in which what is not printable ASCII is percent-encoded (RFC 3986), and `%` as well.
-
-    So are braces that a tool could take for a reference of CloudFormation.
-    """
-    text = quote_from_bytes(content, safe=_READABLE)
-    return text.replace("{{", "%7B%7B").replace("${", "$%7B").split("\n")
+    body = {**body, "Metadata": metadata, "Resources": resources}
+    fits = len(resources) <= MAX_RESOURCES and len(json.dumps(body, indent=2)) <= MAX_BYTES
+    return replace(document, body=body) if fits else document
 
 
 def kept_file(template: Mapping[str, Any]) -> bytes:

@@ -534,7 +534,6 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
         "cfngen deploy": COMMANDS_PAGE,
         "cfngen plan": COMMANDS_PAGE,
     },
-    "docs/README.md": {"cfngen plan": COMMANDS_PAGE},
     COMMANDS_PAGE: {
         "cfngen check network": _CHECK,
         "cfngen rehearse": _REHEARSE,

@@ -128,14 +128,12 @@ def command(
     chosen = [show_table for show_table, is_chosen in tables.items() if is_chosen]
     if len(chosen) + shows_deployed + compares_deployed > 1:
         raise click.UsageError(
-            "--addresses, --egress, --instance-types, --security-group-rules, --deployed and --diff show different "
-            "things; choose one"
+            "--addresses, --egress, --instance-types, --security-group-rules, --deployed and --diff differ; choose one"
         )
     if output_format == "terraform" and not security_group_rules:
         raise click.UsageError("--output terraform is for --security-group-rules")
     if shows_deployed or compares_deployed:
-        output = "json" if output_format == "json" else "text"
-        _show_deployed(source, compares=compares_deployed, output=output, **stack_options)
+        _show_deployed(source, compares=compares_deployed, output=output_format, **stack_options)
     elif chosen:
         chosen[0](source.load().cluster, output_format)
     else:
@@ -169,25 +167,22 @@ def _show_deployed(source: Source, *, compares: bool, **target_values: Any) -> N
     from cfngen.deploy.aws.stacks import require_root_stack
 
     if compares and source.path is None:
-        raise LostFileError(
-            f"there is no {DEFAULT_FILE} here to compare with the deployed one",
-            hint=CommandText(suggest("config", "--deployed"), " prints the deployed one; -f names another file."),
-        )
+        hint = CommandText(suggest("config", "--deployed"), " prints the deployed one; -f names another file.")
+        raise LostFileError(f"there is no {DEFAULT_FILE} here to compare with the deployed one", hint=hint)
     if not compares and not source.is_explicit and source.path and source.path.is_file():
         # A shell has emptied the file already, into which it writes what is printed.
         source = source if source.path.stat().st_size else replace(source, path=None)
     target = make_target(source=source, is_deployed=True, **target_values)
     account = target.connect()
     deployed = read_deployed_file(account, require_root_stack(account, target.stack_name))
-    if not compares:
-        if target.json:
-            target.show(deployed)
-        else:
-            click.echo(deployed.content.encode(), nl=False)
-        return
-    difference = compare(deployed, source.load().kept_file.content, source.description)
-    target.show(difference)
-    click.get_current_context().exit(PLAN_HAS_CHANGES if difference.diff else SUCCESS)
+    if compares:
+        difference = compare(deployed, source.load().kept_file.content, source.description)
+        target.show(difference)
+        click.get_current_context().exit(PLAN_HAS_CHANGES if difference.diff else SUCCESS)
+    elif target.json:
+        target.show(deployed)
+    else:
+        click.echo(deployed.content.encode(), nl=False)
 
 
 def _show_addresses(cluster: Cluster, output_format: str) -> None:

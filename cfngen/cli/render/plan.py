@@ -22,7 +22,7 @@ from cfngen.hints import CommandText, Line, SuggestedCommand, SuggestedOption, s
 from cfngen.text import join_and, pluralize
 
 if TYPE_CHECKING:
-    from cfngen.deploy.plan.file_change import FileChange
+    from cfngen.deploy.aws.kept_file import FileChange
     from cfngen.deploy.plan.plan import Change, Plan, RecreationPlan, StackPlan
     from cfngen.deploy.preflight.quotas.quota import Quota
     from cfngen.userdata.downloads import Downloads
@@ -142,14 +142,12 @@ def _change_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
 
 def _file_lines(file_change: FileChange, width: int) -> Iterator[str]:
     """Yield the keys of the cluster file that differ from the deployed one."""
-    yield ""
+    text = "Of the cluster file only comments or layout differ from the deployed one; the stack keeps the new one."
     if file_change.first:
-        yield from paragraph("The stack has not kept the cluster file yet; from now on it does.", width)
-    elif not file_change.keys:
-        text = "Of the cluster file only comments or layout differ from the deployed one; the stack keeps the new one."
-        yield from paragraph(text, width)
-    else:
-        yield from paragraph("Keys of the cluster file that differ from the deployed one", width, style=BOLD)
+        text = "The stack has not kept the cluster file yet; from now on it does."
+    elif file_change.keys:
+        text = "Keys of the cluster file that differ from the deployed one"
+    yield from ("", *paragraph(text, width, style=BOLD if file_change.keys else PLAIN))
     for change in file_change.keys:
         old, new = shorten_to_difference(change.before, change.after, (width - len(change.key) - 12) // 2)
         kind = "add" if old is None else "remove" if new is None else "update"

@@ -21,8 +21,6 @@ from cfngen.cluster.problems import ClusterFileError
 
 MAX_BYTES = 200_000
 """A larger file is not kept: what is not ASCII takes three characters a byte in a template, which may have 1 MB."""
-# Keys of which one tells the items of a list apart, whatever their order.
-_NAMES = ("name", "zone")
 
 
 @dataclass(frozen=True)
@@ -55,10 +53,11 @@ class KeptFile:
         if not self.file or "name" in self._file_data:
             data.setdefault("name", self.cluster_name)
         text = self.file.content.decode("utf-8-sig") if self.file else ""
-        for path in _changed_paths(self._file_data, data):
-            text = _with_value_at(text, path, data)
         what = "the cluster file" if self.file else "the built-in default cluster"
-        if _data(text.encode()) != data:
+        try:
+            for path in _changed_paths(self._file_data, data):
+                text = edit.set_key(text, path, lookup(data, path))
+        except edit.NotEditableError:
             text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
             what += ", written anew without its comments"
         heading = [f"# cfngen: {what}, as deployed", *self._origins()]
@@ -93,7 +92,7 @@ class KeyChange:
 
 def key_changes(before: bytes, after: bytes) -> tuple[KeyChange, ...]:
     """Return the keys in which two cluster files differ; none if only comments and layout do."""
-    return tuple(_differences(_data(before), _data(after), ""))
+    return tuple(_differences(_data(before), _data(after)))
 
 
 def _data(content: bytes) -> dict[str, object]:
@@ -104,39 +103,29 @@ def _data(content: bytes) -> dict[str, object]:
         return {}
 
 
-def _differences(before: object, after: object, key: str) -> Iterator[KeyChange]:
+def _differences(before: object, after: object, key: str = "") -> Iterator[KeyChange]:
     old, new = _items(before), _items(after)
-    if old is None or new is None:
-        if before != after:
-            yield KeyChange(key, _text(before), _text(after))
-        return
-    for name in {**old, **new}:
-        item_key = f"{key}.{name}" if key and not name.startswith("[") else f"{key}{name}"
-        if name in old and name in new:
-            yield from _differences(old[name], new[name], item_key)
-        else:
-            yield KeyChange(
-                item_key,
-                _text(old[name]) if name in old else None,
-                _text(new[name]) if name in new else None,
-            )
+    if old is not None and new is not None:
+        for name in {**old, **new}:
+            item_key = f"{key}{name}" if name.startswith("[") else f"{key}.{name}".removeprefix(".")
+            yield from _differences(old.get(name), new.get(name), item_key)
+    elif before != after:
+        texts = (
+            value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            for value in (before, after)
+        )
+        yield KeyChange(key, *texts)
 
 
 def _items(value: object) -> Mapping[str, object] | None:
     """Return the values in a mapping by their keys, those in a list of mappings by their names; None for others."""
     if isinstance(value, Mapping):
         return {dotted((key,)): item for key, item in value.items()}
-    if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
-        for name_key in _NAMES:
-            names = [item.get(name_key) for item in value]
-            if None not in names and len(set(map(str, names))) == len(names):
-                return {f"[{name}]": item for name, item in zip(names, value, strict=True)}
-        return {f"[{index}]": item for index, item in enumerate(value)}
-    return None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if not _has_sections(value):
+        return None
+    names = [str(item.get("name", item.get("zone", index))) for index, item in enumerate(value)]
+    keys = names if len(set(names)) == len(names) else range(len(value))
+    return {f"[{key}]": item for key, item in zip(keys, value, strict=True)}
 
 
 def _changed_paths(before: object, after: object, path: Path = ()) -> Iterator[Path]:
@@ -152,16 +141,5 @@ def _changed_paths(before: object, after: object, path: Path = ()) -> Iterator[P
         yield path
 
 
-def _has_sections(value: object) -> TypeGuard[list[object]]:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
-
-
-def _with_value_at(text: str, path: Path, data: Mapping[str, object]) -> str:
-    """Return the text with the value that the data have at a path; the text itself if it cannot be edited."""
-    for length in range(len(path), 0, -1):
-        if isinstance(path[length - 1], str):
-            try:
-                return edit.set_key(text, path[:length], lookup(data, path[:length]))
-            except edit.NotEditableError:
-                continue
-    return text
+def _has_sections(value: object) -> TypeGuard[list[dict[str, object]]]:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)

@@ -177,11 +177,7 @@ class ProgramId(IdForm):
 
 @dataclass(frozen=True)
 class ClusterFileId(IdForm):
-    """The empty resource beside the cluster file that a stack keeps, e.g. `ClusterFile0123456789ab`.
-
-    Attributes:
-        digest: the first twelve hexadecimal digits of the file's SHA-256 digest.
-    """
+    """The empty resource beside the cluster file that a stack keeps, e.g. `ClusterFile0123456789ab`: its digest."""
 
     digest: str
 

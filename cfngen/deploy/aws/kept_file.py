@@ -12,6 +12,7 @@ from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.stacks import StackView, read_template
 from cfngen.deploy.messages.message import Message
 from cfngen.errors import CfngenError
+from cfngen.templates.evaluation import EvaluatedTemplate
 from cfngen.templates.immutable_settings import recorded_settings
 from cfngen.templates.kept_file import kept_file
 
@@ -28,47 +29,14 @@ class DeployedFile(Message):
 
     Attributes:
         stack: name of the root stack.
-        stack_id: its ARN.
         cluster: the cluster's name.
         content: the file's text.
     """
 
     kind: ClassVar[str] = "deployedFile"
     stack: str
-    stack_id: str
     cluster: str
     content: str
-
-
-@dataclass(frozen=True)
-class FileDifference(Message):
-    """How the cluster file differs from the deployed one.
-
-    Attributes:
-        stack: name of the root stack.
-        stack_id: its ARN.
-        keys: the keys with other values; none if only comments and layout differ.
-        diff: the lines of a unified diff, from the deployed file to the cluster file; none if they are the same.
-    """
-
-    kind: ClassVar[str] = "clusterFileDifference"
-    stack: str
-    stack_id: str
-    keys: tuple[KeyChange, ...]
-    diff: tuple[str, ...]
-
-
-def compare(deployed: DeployedFile, content: bytes, name: str) -> FileDifference:
-    """Return how a cluster file differs from the deployed one.
-
-    Args:
-        content: what the stack would keep of it.
-        name: its name in the diff.
-    """
-    before, after = (text.split("\n") for text in (deployed.content, content.decode()))
-    diff = difflib.unified_diff(before, after, f"{deployed.stack} (deployed)", name, lineterm="")
-    keys = key_changes(deployed.content.encode(), content)
-    return FileDifference(deployed.stack, deployed.stack_id, keys, tuple(diff))
 
 
 def read_deployed_file(account: Account, stack: StackView) -> DeployedFile:
@@ -80,12 +48,56 @@ def read_deployed_file(account: Account, stack: StackView) -> DeployedFile:
     """
     with translate_aws_errors():
         template = read_template(account, stack.id)
-    metadata = template.get("Metadata", {}).get("cfngen", {})
+    cluster = str(template.get("Metadata", {}).get("cfngen", {}).get("cluster", ""))
     if content := kept_file(template):
-        return DeployedFile(stack.name, stack.id, str(metadata.get("cluster", "")), content.decode())
-    known = {"name": metadata.get("cluster"), "region": account.region, **recorded_settings(template)}
+        return DeployedFile(stack.name, cluster, content.decode())
+    known = {"name": cluster, "region": account.region, **recorded_settings(template)}
     facts = [f"{key}: {value}" for key, value in known.items() if value]
     raise NoKeptFileError(
         f"the stack {stack.name} keeps no cluster file; its template records {'; '.join(facts)}",
         hint="write the file again as docs/operate/operations.md describes; the next deployment keeps it.",
     )
+
+
+@dataclass(frozen=True)
+class FileDifference(Message):
+    """How the cluster file differs from the deployed one.
+
+    Attributes:
+        stack: name of the root stack.
+        keys: the keys with other values; none if only comments and layout differ.
+        diff: the lines of a unified diff, from the deployed file to the cluster file; none if they are the same.
+    """
+
+    kind: ClassVar[str] = "clusterFileDifference"
+    stack: str
+    keys: tuple[KeyChange, ...]
+    diff: tuple[str, ...]
+
+
+def compare(deployed: DeployedFile, content: bytes, name: str) -> FileDifference:
+    """Return how the cluster file with a content, and with a name in the diff, differs from the deployed one."""
+    before, after = (text.split("\n") for text in (deployed.content, content.decode()))
+    diff = difflib.unified_diff(before, after, f"{deployed.stack} (deployed)", name, lineterm="")
+    return FileDifference(deployed.stack, key_changes(deployed.content.encode(), content), tuple(diff))
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """How a deployment changes the cluster file that the stack keeps.
+
+    Attributes:
+        keys: the keys with other values; none if only comments or layout differ, or if nothing can be compared.
+        first: whether the stack keeps no file yet.
+    """
+
+    keys: tuple[KeyChange, ...]
+    first: bool
+
+
+def find_file_change(deployed: EvaluatedTemplate | None, requested: EvaluatedTemplate | None) -> FileChange | None:
+    """Return how the file of a root changes; None if it does not, or if no root is deployed that can be read."""
+    before, after = (kept_file(root.template) if root else b"" for root in (deployed, requested))
+    if deployed is None or before == after or not after:
+        return None
+    return FileChange(key_changes(before, after) if before else (), first=not before)

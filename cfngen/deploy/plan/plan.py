@@ -13,12 +13,12 @@ from typing import ClassVar, Literal
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import NodeGroupId
+from cfngen.deploy.aws.kept_file import FileChange
 from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Danger, Impact, Message
 from cfngen.deploy.plan.costs.bill import MonthlyBill
 from cfngen.deploy.plan.costs.costs import Cost, CreationSummary
-from cfngen.deploy.plan.file_change import FileChange
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 from cfngen.deploy.preflight.quotas.quota import Quota
 from cfngen.templates.document import Document

@@ -11,11 +11,11 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange, ShownValue, Unshown
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.groups import count_instances
+from cfngen.deploy.aws.kept_file import find_file_change
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackTree, stack_name
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact, Report
 from cfngen.deploy.plan.costs.creation import summarize_creation
-from cfngen.deploy.plan.file_change import find_file_change
 from cfngen.deploy.plan.impact import ImpactAssessment
 from cfngen.deploy.plan.keyed_lists import KeyedList, find_keyed_list
 from cfngen.deploy.plan.plan import Change, Counts, Plan, PlanRequest, PropertyChange, Replacement, StackPlan
@@ -61,6 +61,7 @@ def plan_from_change_set(
     comparison = compare_templates(account, request, change_set, deployed if is_update else None, report)
     planner = _StackPlanner(account, request, comparison.complete(change_set), comparison, is_update)
     stacks = sorted(planner.plan_stacks(), key=_stack_sort_key)
+    changes_file = any(map(ClusterFileId.parse, change_set.resource_changes))
     return Plan(
         stack=request.stack,
         stack_id=change_set.stack_id,
@@ -71,7 +72,7 @@ def plan_from_change_set(
         counts=_count_changes([change for stack in stacks for change in stack.changes]),
         danger=_most_dangerous(stacks, request.predicted),
         # If no resource changes, the deployment may still change e.g. descriptions or outputs in the templates.
-        templates_only=not stacks and (planner.changes_file or comparison.templates_differ(change_set)),
+        templates_only=not stacks and (changes_file or comparison.templates_differ(change_set)),
         creation=None if is_update else summarize_creation(request.cluster, planner.new_resources),
         quotas=request.quotas,
         quotas_ignored=request.quotas_ignored,
@@ -132,11 +133,6 @@ class _StackPlanner:
             for name, parameter in document.body.get("Parameters", {}).items()
             if str(parameter.get("NoEcho", "")).lower() == "true"
         )
-
-    @property
-    def changes_file(self) -> bool:
-        """Whether the root will keep another cluster file."""
-        return any(map(ClusterFileId.parse, self._root.resource_changes))
 
     def plan_stacks(self) -> Iterator[StackPlan]:
         """Yield the plan of each stack that changes, nested stacks first."""

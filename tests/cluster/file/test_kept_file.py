@@ -91,7 +91,7 @@ def test_a_file_that_is_too_large_is_not_kept_and_a_warning_says_so() -> None:
     found = loaded(large)
     assert found.kept_file.content == b""
     assert [text for text in found.warnings if "will not keep it" in text] == [
-        "cluster.yaml: has more than 200,000 bytes, so the stack will not keep it; shorten its comments, or keep a copy"
+        "cluster.yaml: has more than 200,000 bytes, so the stack will not keep it; shorten it, or keep a copy"
     ]
 
 

@@ -11,9 +11,8 @@ from clusters import running_instances, templates_of
 from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.aws.kept_file import NoKeptFileError, read_deployed_file
+from cfngen.deploy.aws.kept_file import FileChange, NoKeptFileError, read_deployed_file
 from cfngen.deploy.aws.stacks import list_resource_tree, require_root_stack
-from cfngen.deploy.plan.file_change import FileChange
 from cfngen.deploy.plan.plan import Plan
 from cfngen.templates.kept_file import with_cluster_file
 

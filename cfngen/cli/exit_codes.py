@@ -24,7 +24,7 @@ EXIT_CODE_MEANINGS = {
     FAILED: "refused or failed; the message says what to do",
     PROBLEMS_FOUND: "the cluster or its network has problems; rehearse: AWS differed from the emulator",
     OUTPUT_IS_STALE: "templates --check: the output directory is not up to date",
-    PLAN_HAS_CHANGES: "plan: there are changes; permissions --diff: less is granted",
+    PLAN_HAS_CHANGES: "plan, config --diff: there are changes; permissions --diff: less is granted",
     PLAN_IS_DANGEROUS: "plan: changes may lose data, addresses or the cluster, or let everybody in; "
     "permissions --diff: more is granted",
     OPERATION_IN_PROGRESS: "CloudFormation continues without cfngen; `cfngen watch` attaches again",

@@ -100,12 +100,13 @@ def generate_and_lint(
 def _generate(loaded: Loaded) -> GeneratedTemplates:
     # Imported only now, since it takes a while, and an error in the cluster file is shown without it.
     from cfngen.templates import generate as generate_templates
+    from cfngen.templates.kept_file import with_cluster_file
     from cfngen.userdata import roles
 
     variables = {origin.where for origin in loaded.origins.values() if origin.kind == "environment"}
     return GeneratedTemplates(
         cluster=loaded.cluster,
-        documents=generate_templates(loaded.cluster),
+        documents=with_cluster_file(generate_templates(loaded.cluster), loaded.kept_file.content),
         userdata=roles(loaded.cluster),
         environment_variables=tuple(sorted(variables)),
     )

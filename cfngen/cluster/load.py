@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cfngen.cluster.checks.secret_values import secrets_in_lines
 from cfngen.cluster.file import layers, yaml_file
 from cfngen.cluster.file.extended_file import take_extended_file
+from cfngen.cluster.file.kept_file import MAX_BYTES, KeptFile
 from cfngen.cluster.file.terraform_outputs import TerraformOutputs
 from cfngen.cluster.file.validation import Origin, ValidationResult
 from cfngen.cluster.kube_up import assignments_of_environment
@@ -25,11 +27,13 @@ class Loaded:
     Attributes:
         origins: origin of every value that is not a section, by its dotted key path, e.g. `network.subnets[0].cidr`.
         warnings: messages about what is allowed but may not be intended.
+        kept_file: what a stack keeps of what was read.
         digests: SHA-256 of the bytes of each file that was read, by its path.
     """
 
     cluster: Cluster
     origins: Mapping[str, Origin]
+    kept_file: KeptFile
     warnings: tuple[str, ...] = ()
     digests: Mapping[Path, str] = field(default_factory=dict)
 
@@ -64,14 +68,20 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     data = outputs.replace(merged.data, unreadable)
     result = ValidationResult(data, file=file, sources=merged.sources, unreadable=unreadable)
     cluster = result.cluster(problems)
+    if file_content and (secrets := tuple(secrets_in_lines(file_content.content.decode("utf-8-sig"), str(path)))):
+        raise ClusterFileError(secrets)
     warnings = [
         *_warnings_of_assignments_without_effect(merged),
         *_warnings_of_replacements(merged, file),
         *result.warnings(cluster),
     ]
+    if file_content and len(file_content.content) > MAX_BYTES:
+        message = f"has more than {MAX_BYTES:,} bytes, so the stack will not keep it; shorten it, or keep a copy"
+        warnings.append(Problem(NO_KEY, message, source=file))
     digests = {**({path: file_content.digest} if path and file_content else {}), **outputs.digests}
     digests |= {extended[0]: extended[1].digest} if extended else {}
-    return Loaded(cluster, result.origins(cluster), tuple(str(warning) for warning in ordered(warnings)), digests)
+    texts = tuple(str(warning) for warning in ordered(warnings))
+    return Loaded(cluster, result.origins(cluster), KeptFile(file_content, merged, cluster.name), texts, digests)
 
 
 def parse(data: Mapping[str, object]) -> Cluster:

@@ -22,7 +22,7 @@ VIEWS: tuple[View, ...] = get_args(View)
 LEFT_OUT: Mapping[str, str] = {
     "AWS::CloudFormation::Stack": "nested stacks are how the templates are divided, not what runs",
     "AWS::CloudFormation::WaitCondition": "a deployment waits for the first boot of a master with it; it makes nothing",
-    "AWS::CloudFormation::WaitConditionHandle": "it holds the boot program of instances as text; it makes nothing",
+    "AWS::CloudFormation::WaitConditionHandle": "it is for text: a boot program, or the cluster file; it makes nothing",
 }
 """Types of resources that no picture shows, each with the reason."""
 

@@ -316,6 +316,9 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("", "cfngen init"): Typed(before=no_cluster_file),
         ("", "cfngen init --from production --name blue --region eu-west-1"): Typed(before=no_cluster_file),
     },
+    "cfngen config --help": {
+        ("", "cfngen config --deployed --stack-name staging > deployed.yaml"): Typed(before=deployed),
+    },
     "cfngen templates --help": {("", "cfngen templates --check"): Typed(before=templates_written)},
     "cfngen lint --help": {
         ("", "cfngen lint output/*.json"): Typed(before=templates_written),
@@ -388,6 +391,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
             before=no_cluster_file, fill={"PATH": "/kubernetes/"}
         ),
         ("Describe the cluster", "cfngen config"): Typed(before=example_file),
+        ("Describe the cluster", "cfngen config --deployed"): Typed(before=deployed),
         ("Generate and review", "cfngen lint [FILES]"): Typed(fill={"[FILES]": ("", "output/cluster.json")}),
         ("Generate and review", "cfngen userdata [ROLE]"): Typed(fill={"[ROLE]": ("", *ROLES)}),
         ("Generate and review", "cfngen permissions [NAME]"): Typed(fill={"[NAME]": ("", "execution", "nodes-spot")}),
@@ -488,6 +492,10 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
             "sudo dd if=/dev/<old> of=/dev/<slot> bs=4M conv=fsync",
         ): Typed(fill={"<old>": "nvme2n1", "<slot>": "nvme1n1"}),
         ("More masters", "cfngen deploy --on-failure keep"): Typed(before=three_masters, answers=ASKS_FOR_NAME),
+        (
+            "The cluster file was lost",
+            "cfngen config --deployed --set region=eu-central-1 --stack-name staging > cluster.yaml",
+        ): Typed(before=deployed),
         ("Replacing an instance", "cfngen replace a"): Typed(before=deployed),
         ("Replacing an instance", "cfngen replace INSTANCE"): Typed(fill={"INSTANCE": a_node}, before=deployed),
         ("A master's instance type is sold out", "cfngen replace a --instance-type t3a.medium"): Typed(before=deployed),
@@ -547,7 +555,6 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
         "cfngen deploy": COMMANDS_PAGE,
         "cfngen plan": COMMANDS_PAGE,
     },
-    "docs/README.md": {"cfngen plan": COMMANDS_PAGE},
     COMMANDS_PAGE: {
         "cfngen check network": _CHECK,
         "cfngen rehearse": _REHEARSE,

@@ -159,7 +159,7 @@ def test_without_a_cluster_file_the_stack_says_which_cluster_it_is(
         assert status.out.startswith("shop  us-west-2, account 123456789012\n")
         assert re.search(r"1\.35\.\d+ in the stack, 1\.35\.\d+ running", status.out), status.out
     assert status.code == 0
-    assert "`cfngen plan -f cluster.yaml --stack-name lost` then shows what differs from the stack" in status.err
+    assert "`cfngen config --deployed --stack-name lost` prints it" in status.err
     another = cfngen("deploy", *ALLOWED, "--yes", "--stack-name", "lost")
     assert (another.code, "the stack lost in us-west-2 has the cluster shop" in another.err) == (1, True)
     assert cfngen("validate", "--stack-name", "lost").code == 0

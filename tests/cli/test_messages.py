@@ -16,6 +16,7 @@ from cfngen.cli.commands.userdata import RoleUserData
 from cfngen.cli.commands.version import Versions
 from cfngen.cli.display.messages import MESSAGE_TYPES, MessageType
 from cfngen.cli.several_clusters.outcomes import ClusterOutcomes
+from cfngen.deploy.aws.kept_file import DeployedFile
 from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.watching.progress import Progress
 from cfngen.permissions.differences import PermissionDifference
@@ -53,7 +54,7 @@ def test_every_message_is_in_the_table() -> None:
 def test_a_message_has_its_kind_and_a_renderer_that_takes_it(kind: str, message_type: MessageType) -> None:
     class_ = message_type.message_class
     assert class_.kind == kind  # type: ignore[attr-defined]
-    if class_ in (Event, Progress, RoleUserData):
+    if class_ in (Event, Progress, RoleUserData, DeployedFile):
         assert message_type.renderer == ""  # drawn while the operation is in progress, or printed by the command
         return
     module, _, function = message_type.renderer.rpartition(".")

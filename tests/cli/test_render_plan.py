@@ -13,6 +13,8 @@ from cfngen.cli.exit_codes import PLAN_HAS_CHANGES, plan_exit_code
 from cfngen.cli.render.plan import next_lines, plan_lines
 from cfngen.cli.render.plan_changes import shorten_to_difference
 from cfngen.cli.render.plan_costs import bill_lines
+from cfngen.cluster.file.kept_file import KeyChange
+from cfngen.deploy.aws.kept_file import FileChange
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.costs.bill import MonthlyBill, MonthlyCost
 from cfngen.deploy.plan.costs.costs import ComponentCount, Cost, CreationSummary
@@ -207,6 +209,29 @@ def test_tags_of_subnets_are_listed_also_where_the_stack_stays():
 def test_templates_alone_are_a_change_of_no_resource():
     said = text(update(templates_only=True))
     assert "No resource changes: only descriptions, outputs or metadata of the templates." in said
+
+
+@pytest.mark.parametrize(
+    ("change", "lines"),
+    [
+        (FileChange((), first=True), ["The stack has not kept the cluster file yet; from now on it does."]),
+        (FileChange((), first=False), [
+            "Of the cluster file only comments or layout differ from the deployed one; the stack keeps the new",
+            "one.",
+        ]),
+        (FileChange((KeyChange("a", "1", "2"), KeyChange("b", None, "{}"), KeyChange("c", "t", None)), first=False), [
+            "Keys of the cluster file that differ from the deployed one",
+            "  ~ a: 1 -> 2",
+            "  + b: {}",
+            "  - c: t",
+        ]),
+    ],
+)  # fmt: skip
+def test_the_cluster_files_keys_that_differ_are_listed(change: FileChange, lines: list[str]) -> None:
+    shown = text(update(templates_only=True, file_change=change))
+    start = shown.index(lines[0])
+    assert shown[start : start + len(lines)] == lines
+    assert shown[-1] == "No resource changes: only descriptions, outputs or metadata of the templates."
 
 
 def test_what_an_update_tries_again_is_named_and_counted():

@@ -38,6 +38,13 @@ def test_accepted(case: dict[str, Any]) -> None:
     assert list(found.warnings) == case.get("warnings", [])
 
 
+@pytest.mark.parametrize("case", cases("valid.yaml"))
+def test_the_file_that_a_stack_keeps_is_the_same_cluster(case: dict[str, Any]) -> None:
+    given = loaded(case)
+    Path("kept.yaml").write_bytes(given.kept_file.content)
+    assert load(Path("kept.yaml"), environ={}).cluster == given.cluster
+
+
 @pytest.mark.parametrize("case", cases("invalid.yaml"))
 def test_refused(case: dict[str, Any]) -> None:
     with pytest.raises(ClusterFileError) as refusal:

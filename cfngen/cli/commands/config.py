@@ -5,17 +5,28 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cfngen.cli.display.terminal import echo, examples_epilog
 from cfngen.cli.display.typography import print_verbatim
-from cfngen.cli.input.source import Source, source_options
-from cfngen.cli.input.target import remember_output
+from cfngen.cli.exit_codes import PLAN_HAS_CHANGES, SUCCESS
+from cfngen.cli.input.recorded_cluster import LostFileError
+from cfngen.cli.input.source import DEFAULT_FILE, Source, source_options
+from cfngen.cli.input.target import (
+    account_option,
+    make_target,
+    profile_option,
+    remember_output,
+    sandbox_option,
+    stack_name_option,
+)
 from cfngen.cli.render.layout import table
 from cfngen.cli.several_clusters.command import SeveralClustersCommand
 from cfngen.cluster.paths import dotted, leaves
+from cfngen.hints import CommandText, suggest
 
 if TYPE_CHECKING:
     from cfngen.cluster.file.validation import Origin
@@ -39,6 +50,8 @@ if TYPE_CHECKING:
         "cfngen config --security-group-rules -o json | jq -r '.securityGroupRules[].command'",
         "cfngen config --security-group-rules -o terraform > rules.tf",
         "cfngen config --egress -o json | jq -r '.egress[] | select(.endpoint == \"\") | .host'",
+        "cfngen config --deployed --stack-name staging > deployed.yaml",
+        "cfngen config --diff                       what differs from the deployed file",
     ),
 )
 @source_options
@@ -71,6 +84,22 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show the instance types of masters and node groups: those that match instanceRequirements, as far as known.",
 )
+@click.option(
+    "--deployed",
+    "shows_deployed",
+    is_flag=True,
+    help="Print the cluster file that the deployed stack keeps, comments included; no cluster file is needed.",
+)
+@click.option(
+    "--diff",
+    "compares_deployed",
+    is_flag=True,
+    help="Show what differs between the deployed cluster file and this one. Exits with 4 if anything does.",
+)
+@stack_name_option
+@profile_option
+@account_option
+@sandbox_option
 def command(
     source: Source,
     output_format: str,
@@ -79,12 +108,18 @@ def command(
     egress: bool,
     security_group_rules: bool,
     shows_instance_types: bool,
+    shows_deployed: bool,
+    compares_deployed: bool,
+    **stack_options: Any,
 ) -> None:
     """Show the complete configuration: every value in effect, and where each came from.
 
     A value is kube-up's default, is derived from another value, or is set in the cluster file, by an environment
     variable or by --set; each of these overrides those named before it. The YAML output is itself a cluster file, with
     the origins as comments.
+
+    Only --deployed and --diff call AWS. A stack keeps the cluster file of its last deployment byte for byte; what
+    variables and --set have changed is in it, and a comment says so.
     """
     tables = {
         _show_addresses: addresses,
@@ -93,13 +128,15 @@ def command(
         _show_security_group_rules: security_group_rules,
     }
     chosen = [show_table for show_table, is_chosen in tables.items() if is_chosen]
-    if len(chosen) > 1:
+    if len(chosen) + shows_deployed + compares_deployed > 1:
         raise click.UsageError(
-            "--addresses, --egress, --instance-types and --security-group-rules are different tables; choose one"
+            "--addresses, --egress, --instance-types, --security-group-rules, --deployed and --diff differ; choose one"
         )
     if output_format == "terraform" and not security_group_rules:
         raise click.UsageError("--output terraform is for --security-group-rules")
-    if chosen:
+    if shows_deployed or compares_deployed:
+        _show_deployed(source, compares=compares_deployed, output=output_format, **stack_options)
+    elif chosen:
         chosen[0](source.load().cluster, output_format)
     else:
         _show_values(source, output_format)
@@ -124,6 +161,30 @@ def _show_values(source: Source, output_format: str) -> None:
             for path, value in leaves(cluster_values)
         ]
         echo("\n".join(table((), rows, indent="")))
+
+
+def _show_deployed(source: Source, *, compares: bool, **target_values: Any) -> None:
+    """Print the cluster file that the stack keeps, or how the cluster file differs from it."""
+    from cfngen.deploy.aws.kept_file import compare, read_deployed_file
+    from cfngen.deploy.aws.stacks import require_root_stack
+
+    if compares and source.path is None:
+        hint = CommandText(suggest("config", "--deployed"), " prints the deployed one; -f names another file.")
+        raise LostFileError(f"there is no {DEFAULT_FILE} here to compare with the deployed one", hint=hint)
+    if not compares and not source.is_explicit and source.path and source.path.is_file():
+        # A shell has emptied the file already, into which it writes what is printed.
+        source = source if source.path.stat().st_size else replace(source, path=None)
+    target = make_target(source=source, is_deployed=True, **target_values)
+    account = target.connect()
+    deployed = read_deployed_file(account, require_root_stack(account, target.stack_name))
+    if compares:
+        difference = compare(deployed, source.load().kept_file.content, source.description)
+        target.show(difference)
+        click.get_current_context().exit(PLAN_HAS_CHANGES if difference.diff else SUCCESS)
+    elif target.json:
+        target.show(deployed)
+    else:
+        click.echo(deployed.content.encode(), nl=False)
 
 
 def _show_addresses(cluster: Cluster, output_format: str) -> None:

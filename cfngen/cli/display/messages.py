@@ -91,6 +91,10 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     ),
     "plan": MessageType("deploy.plan.plan.Plan", ("plan", "deploy"), "plan.plan_lines", renderer_takes_full=True),
     "recreationPlan": MessageType("deploy.plan.plan.RecreationPlan", ("plan",), "plan.recreation_lines"),
+    "deployedFile": MessageType("deploy.aws.kept_file.DeployedFile", ("config --deployed",)),
+    "clusterFileDifference": MessageType(
+        "deploy.aws.kept_file.FileDifference", ("config --diff",), "notices.file_difference_lines", is_verbatim=True
+    ),
     "unplannedChange": MessageType(
         "deploy.messages.message.UnplannedChange", ("deploy",), "operations.unplanned_change_lines", is_progress=True
     ),

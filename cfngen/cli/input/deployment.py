@@ -22,6 +22,7 @@ from cfngen.hints import SuggestedOption
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
 
 if TYPE_CHECKING:
+    from cfngen.cli.input.source import Source
     from cfngen.cluster.model import Cluster
     from cfngen.deploy.operations.deployment.preparation import DeploymentRequest, OnFailure
     from cfngen.templates.document import Document
@@ -101,7 +102,7 @@ class DeploymentOptions:
             skip_network_check=self.skip_network_check,
             parallel_groups=self.parallel_groups,
             prices=read_price_list(self.prices, generated.cluster.region) if self.prices else None,
-            generate=partial(_generate_linted, use_lint_cache=self.use_lint_cache),
+            generate=partial(_generate_linted, target.source, use_lint_cache=self.use_lint_cache),
             find_url_override=target.kubernetes_override,
         )
 
@@ -112,11 +113,12 @@ class DeploymentOptions:
             raise TagError(cluster_file_key, option_key)
 
 
-def _generate_linted(cluster: Cluster, *, use_lint_cache: bool) -> Sequence[Document]:
-    """Return the linted templates of a state on the way to the cluster."""
+def _generate_linted(source: Source, cluster: Cluster, *, use_lint_cache: bool) -> Sequence[Document]:
+    """Return the linted templates of a state on the way to the source's cluster, which keep the source's file."""
     from cfngen.templates import generate as generate_templates
+    from cfngen.templates.kept_file import with_cluster_file
 
-    documents = generate_templates(cluster)
+    documents = with_cluster_file(generate_templates(cluster), source.load().kept_file.content)
     fail_on_findings(lint_documents(documents, region=cluster.region, use_cache=use_lint_cache))
     return documents
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ class RecordedCluster:
 
 
 def find_recorded_cluster(
-    connect: Callable[[str], Account], stack_name: str, regions: tuple[str, ...]
+    connect: Callable[[str], Account], stack_name: str, regions: Iterable[str]
 ) -> RecordedCluster:
     """Return the cluster of the first stack with this name, as the deployed root template describes it.
 
@@ -56,6 +56,7 @@ def find_recorded_cluster(
     from cfngen.deploy.aws.stacks import read_template
     from cfngen.templates.immutable_settings import VERSION_KEY, recorded_settings
 
+    regions = tuple(dict.fromkeys(regions))
     for region in regions:
         try:
             with translate_aws_errors():

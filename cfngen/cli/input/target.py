@@ -99,20 +99,23 @@ class Target:
 
     @cached_property
     def describes_stack(self) -> bool:
-        """Whether the cluster is that of the stack, since nothing else says anything about it."""
-        return self.is_deployed and self.source.is_default
+        """Whether the cluster is that of the stack: nothing else says anything about it, or a file of another one."""
+        return self.is_deployed and (self.source.is_default or self._file_is_of_another_cluster)
+
+    @property
+    def _file_is_of_another_cluster(self) -> bool:
+        """Whether what nobody has named, such as ./cluster.yaml, is about another cluster than the stack that is."""
+        is_named = not self.explicit_stack_name or self.source.is_explicit or self.source.overrides
+        return not is_named and self._recorded.name not in ("", self.source.read().cluster.name)
 
     @property
     def lost_file_hint(self) -> Hint:
         """What to do before a deployment, if the stack has a cluster that nothing here describes; else empty."""
         if not self.source.is_default or self._recorded.name in ("", self.source.load().cluster.name):
             return ""
+        gives_back = SuggestedCommand("config", (("--deployed",),))
         compares = SuggestedCommand("plan", (("-f", str(DEFAULT_FILE)),))
-        return CommandText(
-            "if its cluster file is lost, write it again as docs/operate/operations.md describes; ",
-            compares,
-            " then shows what differs from the stack.",
-        )
+        return CommandText("if its cluster file is lost, ", gives_back, " prints it, and ", compares, " compares.")
 
     @cached_property
     def file_values(self) -> Mapping[str, str]:
@@ -137,20 +140,22 @@ class Target:
                 f"{recorded.stack_name} of a cluster; -f names a cluster file, --stack-name a stack, and AWS_REGION "
                 "its region"
             )
+        elif not self.source.is_default:
+            show_warning(f"{self.source.description} is of another cluster than {recorded.stack_name}, and not used")
         overrides = {"region": recorded.region, "name": recorded.name, "kubernetesVersion": recorded.version}
-        return replace(self.source, overrides=tuple(f"{key}={value}" for key, value in overrides.items() if value))
+        texts = tuple(f"{key}={value}" for key, value in overrides.items() if value)
+        return replace(self.source, path=None, environ={}, overrides=texts)
 
     @cached_property
     def _recorded(self) -> RecordedCluster:
         """What the stack says about a cluster that nothing else describes."""
-        default = self.source.load().cluster
+        default = self.source.read().cluster
         # As the AWS CLI reads them: the variable comes before the profile.
         chosen_region = os.environ.get("AWS_REGION") or self._session(default.region).region_name or default.region
-        # The default cluster is in the default region; who names a stack means the region of the environment.
-        regions = (chosen_region, default.region) if self.explicit_stack_name else (default.region, chosen_region)
-        return find_recorded_cluster(
-            self._connect, self.explicit_stack_name or default.name, tuple(dict.fromkeys(regions))
-        )
+        # The default cluster is in the default region; who names a stack without a file means that of the environment.
+        is_named = self.explicit_stack_name and self.source.path is None
+        regions = (chosen_region, default.region) if is_named else (default.region, chosen_region)
+        return find_recorded_cluster(self._connect, self.explicit_stack_name or default.name, regions)
 
     @property
     def region(self) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cfngen.cli.commands.lint import Linted
     from cfngen.cli.commands.version import Versions
     from cfngen.deploy.access.kubeconfig import KubeconfigChange, KubeconfigDocument
+    from cfngen.deploy.aws.kept_file import FileDifference
     from cfngen.deploy.messages.message import Notice, Step
     from cfngen.permissions.grants import Policy
 
@@ -69,6 +70,11 @@ def kubeconfig_lines(message: KubeconfigDocument) -> list[str]:
     from cfngen.deploy.access.kubeconfig import to_yaml
 
     return to_yaml(message.kubeconfig).removesuffix("\n").split("\n")
+
+
+def file_difference_lines(message: FileDifference) -> list[str]:
+    """Return a unified diff from the deployed cluster file, or that there is no difference."""
+    return list(message.diff) or ["The cluster file is the deployed one, byte for byte."]
 
 
 def policy_lines(policy: Policy) -> list[str]:

@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING
 
 from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, flow, hanging, line_width, paragraph, table
-from cfngen.cli.render.plan_changes import CHANGE_STYLES, CHANGE_SYMBOLS, change_lines, effect_in_words, impact_lines
+from cfngen.cli.render.plan_changes import (
+    CHANGE_STYLES,
+    CHANGE_SYMBOLS,
+    change_lines,
+    effect_in_words,
+    impact_lines,
+    shorten_to_difference,
+)
 from cfngen.cli.render.plan_costs import bill_lines, cost_and_quota_lines, creation_lines, stack_heading
 from cfngen.cli.render.resource_names import stack_path
 from cfngen.hints import CommandText, Line, SuggestedCommand, SuggestedOption, suggest
 from cfngen.text import join_and, pluralize
 
 if TYPE_CHECKING:
+    from cfngen.deploy.aws.kept_file import FileChange
     from cfngen.deploy.plan.plan import Change, Plan, RecreationPlan, StackPlan
     from cfngen.deploy.preflight.quotas.quota import Quota
     from cfngen.userdata.downloads import Downloads
@@ -122,12 +130,29 @@ def _change_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
             for stack in plan.stacks:
                 yield from _stack_section_lines(plan, stack, width, full=full)
         yield from _phase_lines(plan, width, full=full)
+        if plan.file_change:
+            yield from _file_lines(plan.file_change, width)
         yield from cost_and_quota_lines(plan, width)
         yield ""
         if not full:
             program_changes = [change for change in plan.changes if _is_boot_program_change(change)]
             yield from _boot_program_lines(program_changes, width)
         yield from paragraph(_summary(plan), width, style=BOLD)
+
+
+def _file_lines(file_change: FileChange, width: int) -> Iterator[str]:
+    """Yield the keys of the cluster file that differ from the deployed one."""
+    text = "Of the cluster file only comments or layout differ from the deployed one; the stack keeps the new one."
+    if file_change.first:
+        text = "The stack has not kept the cluster file yet; from now on it does."
+    elif file_change.keys:
+        text = "Keys of the cluster file that differ from the deployed one"
+    yield from ("", *paragraph(text, width, style=BOLD if file_change.keys else PLAIN))
+    for change in file_change.keys:
+        old, new = shorten_to_difference(change.before, change.after, (width - len(change.key) - 12) // 2)
+        kind = "add" if old is None else "remove" if new is None else "update"
+        values = f"{old} -> {new}" if kind == "update" else old or new
+        yield from hanging(CHANGE_SYMBOLS[kind], f"{change.key}: {values}", width, 2, style=CHANGE_STYLES[kind])
 
 
 def _summary(plan: Plan) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from cfngen.cluster.checks.sections import Check
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import leaves
-from cfngen.cluster.problems import Problem
+from cfngen.cluster.problems import NO_KEY, Problem, Source
 
 # Of a URL, but for a password that a shell or a program fills in: `$PASSWORD`, `$(PASSWORD)`, `${PASSWORD}`. A token is
 # often the user name alone.
@@ -24,6 +24,15 @@ def _check_no_secret_is_written(cluster: Cluster) -> Iterator[Problem]:
     for path, value in leaves(cluster.model_dump(mode="json", by_alias=True)):
         if isinstance(value, str) and (problem := _secret_in(value)):
             yield Problem(path, problem)
+
+
+def secrets_in_lines(text: str, file_name: str) -> Iterator[Problem]:
+    """Yield a problem for each line of a cluster file with a secret: the stack keeps its comments, too."""
+    if not _secret_in(text):
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if problem := _secret_in(line):
+            yield Problem(NO_KEY, problem, source=Source(kind="file", name=file_name, line=number))
 
 
 def _secret_in(text: str) -> str:

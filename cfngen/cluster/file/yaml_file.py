@@ -66,12 +66,17 @@ class YamlFile:
         data: the file's mapping, of plain data: mappings, lists, text, whole numbers, booleans and None; sections of
             free form may have fractions.
         lines: line of every key and list item, counted from 1, by path.
-        digest: SHA-256 of the file's bytes; empty if it was not read from a file.
+        content: the file's bytes; empty if it was not read from a file.
     """
 
     data: dict[str, object]
     lines: dict[Path, int] = field(default_factory=dict)
-    digest: str = ""
+    content: bytes = b""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file's bytes."""
+        return sha256(self.content).hexdigest()
 
 
 def read(file: FilePath) -> YamlFile:
@@ -82,7 +87,7 @@ def read(file: FilePath) -> YamlFile:
     """
     file_name = str(file)
     content = _content(file, file_name)
-    return replace(parse_text(_decoded(content, file_name), file_name), digest=sha256(content).hexdigest())
+    return replace(parse_text(_decoded(content, file_name), file_name), content=content)
 
 
 def parse_text(text: str, file_name: str) -> YamlFile:

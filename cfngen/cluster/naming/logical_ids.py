@@ -188,6 +188,18 @@ class ProgramId(IdForm):
 
 
 @dataclass(frozen=True)
+class ClusterFileId(IdForm):
+    """The empty resource beside the cluster file that a stack keeps, e.g. `ClusterFile0123456789ab`: its digest."""
+
+    digest: str
+
+    _PATTERN: ClassVar = re.compile(r"ClusterFile(?P<digest>[0-9a-f]{12})")
+
+    def __str__(self) -> str:
+        return f"ClusterFile{self.digest}"
+
+
+@dataclass(frozen=True)
 class ServiceAccountRoleId(IdForm):
     """The role of a service account, e.g. `ServiceAccountRoleKubeSystemClusterAutoscaler1d7fb0a3`.
 
@@ -349,6 +361,7 @@ LogicalId = (
     | MasterId
     | NodeGroupId
     | ProgramId
+    | ClusterFileId
     | SubnetId
     | ZonalId
     | VpcRangeId

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import NodeGroupId
+from cfngen.deploy.aws.kept_file import FileChange
 from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Danger, Impact, Message
@@ -217,18 +218,16 @@ class Plan(Message):
         bill: what AWS charges in a month before and after the deployment; null without a price list.
         on_failure: what happens to the stack if the deployment fails: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
         express: whether to deploy in express mode, in which CloudFormation does not wait until resources are stable.
-        shell: whether the stack is still empty, since CloudFormation created it together with this change set; it is
-            deleted if the plan is not executed.
+        shell: whether the stack is still empty, made with this change set; it goes if the plan is not executed.
         predicted: impacts that the change set does not show, e.g. of a new Kubernetes version.
-        retries: paths of failed resources that are retried; there is no change set then, since templates and parameters
-            have not changed.
+        retries: paths of failed resources that are retried, without a change set: templates and values are the same.
         unfinished: paths of failed resources that are tried again besides these changes, after a failure that was kept.
         downloads: what mirrors must serve, since instances have no way to the internet; null if they have one.
         subnet_tags: the tags that existing subnets get before the stacks change, since they lack them.
         phases: the stack updates that the deployment consists of, in order; none if there is only one.
-        updates: the updates that follow each other until the cluster is as the file says, in order; this plan is that
-            of the first, and the others are foreseen. None if one is enough.
+        updates: the updates that lead to the cluster, in order; this plan is of the first. None if one is enough.
         updates_reason: why there are several.
+        file_change: how the cluster file differs from the deployed one; null if it does not, and for a new cluster.
     """
 
     kind: ClassVar[str] = "plan"
@@ -257,6 +256,7 @@ class Plan(Message):
     phases: tuple[Phase, ...] = ()
     updates: tuple[PlannedUpdate, ...] = ()
     updates_reason: str = ""
+    file_change: FileChange | None = None
     _executed: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @property

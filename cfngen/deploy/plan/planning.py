@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from cfngen.cluster.naming.logical_ids import ClusterFileId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import ChangeDetail, ChangeSet, ResourceChange, ShownValue, Unshown
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.groups import count_instances
+from cfngen.deploy.aws.kept_file import find_file_change
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackTree, stack_name
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact, Report
@@ -59,6 +61,7 @@ def plan_from_change_set(
     comparison = compare_templates(account, request, change_set, deployed if is_update else None, report)
     planner = _StackPlanner(account, request, comparison.complete(change_set), comparison, is_update)
     stacks = sorted(planner.plan_stacks(), key=_stack_sort_key)
+    changes_file = any(map(ClusterFileId.parse, change_set.resource_changes))
     return Plan(
         stack=request.stack,
         stack_id=change_set.stack_id,
@@ -69,7 +72,7 @@ def plan_from_change_set(
         counts=_count_changes([change for stack in stacks for change in stack.changes]),
         danger=_most_dangerous(stacks, request.predicted),
         # If no resource changes, the deployment may still change e.g. descriptions or outputs in the templates.
-        templates_only=not stacks and comparison.templates_differ(change_set),
+        templates_only=not stacks and (changes_file or comparison.templates_differ(change_set)),
         creation=None if is_update else summarize_creation(request.cluster, planner.new_resources),
         quotas=request.quotas,
         quotas_ignored=request.quotas_ignored,
@@ -80,6 +83,7 @@ def plan_from_change_set(
         shell=is_stack_empty,
         predicted=request.predicted,
         downloads=downloads.without_internet(request.cluster),
+        file_change=find_file_change(comparison.deployed.get(""), comparison.requested.get("")),
     )
 
 
@@ -143,6 +147,8 @@ class _StackPlanner:
         """
         changes: list[Change] = []
         for resource_change in change_set.resource_changes.values():
+            if ClusterFileId.parse(resource_change.logical_id):
+                continue  # `Plan.file_change` says what changes
             if resource_change.type != NESTED_STACK:
                 if self._analysis.has_effect(change_set, resource_change):
                     # In a nested stack that the update adds, all resources are new, so no impact is described.

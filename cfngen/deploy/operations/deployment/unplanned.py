@@ -6,7 +6,7 @@ compared with it: a resource that the plan does not name is reported at once, si
 
 from __future__ import annotations
 
-from cfngen.cluster.naming.logical_ids import MasterId
+from cfngen.cluster.naming.logical_ids import ClusterFileId, MasterId
 from cfngen.deploy.aws.protection import PROTECTED_TYPES
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.deploy.messages.message import Danger, Event, Impact, Message, Report, UnplannedChange
@@ -48,7 +48,8 @@ class PlanWitness:
                 ignored_stacks.add(message.path)
             enclosing = {message.path[:length] for length in range(len(message.path) + 1)}
             is_expected = (message.path, message.logical_id) in named or enclosing & (whole_stacks | ignored_stacks)
-            if not is_expected and not message.of_stack and message.type != NESTED_STACK:
+            is_unlisted = message.of_stack or message.type == NESTED_STACK or ClusterFileId.parse(message.logical_id)
+            if not is_expected and not is_unlisted:
                 self._add(message)
 
         return report

@@ -1,6 +1,7 @@
 """The cluster file as a stack keeps it, so that it can be had back, and the keys in which two such files differ.
 
-It is the file byte for byte. What environment variables and `--set` change is put into it, and a comment says so.
+It is the file byte for byte. What the file that it extends, environment variables and `--set` change is put into it,
+and a comment says so.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class KeptFile:
 
     @cached_property
     def _file_data(self) -> dict[str, object]:
-        return without_nulls(self.file.data) if self.file else {}
+        return _data(self.file.content) if self.file else {}
 
     def _edited(self) -> bytes:
         """Return the file with the values of variables and `--set`; without its comments if it cannot be edited."""
@@ -64,11 +65,12 @@ class KeptFile:
         return "\n".join([*heading, text]).encode()
 
     def _origins(self) -> Iterator[str]:
-        """Yield comments that say which keys variables and `--set` have changed."""
+        """Yield comments that say which keys come from the file that this one extends, from variables and `--set`."""
+        lines = self.file.lines if self.file else {}
         paths_by_source: dict[str, list[Path]] = {}
         for path, source in self.merged.sources.items():
-            if source.kind != "file":
-                name = "--set" if source.kind == "flag" else str(source)
+            if source.kind != "file" or path not in lines:
+                name = "--set" if source.kind == "flag" else source.name if source.kind == "file" else str(source)
                 paths_by_source.setdefault(name, []).append(path)
         for name, paths in paths_by_source.items():
             keys = [dotted(path) for path in paths if not any(path != other and within(other, path) for other in paths)]

@@ -52,6 +52,16 @@ def test_it_is_so_if_a_variable_says_the_same() -> None:
     assert kept(FILE, "nodeGroups[1].maxSize=3") == FILE.encode()
 
 
+def test_what_stands_in_the_file_that_it_extends_is_put_into_it() -> None:
+    Path("common.yaml").write_text("region: eu-central-1\nssh: {keyName: laptop}\n")
+    assert kept("extends: common.yaml  # of all\nname: staging\nssh:\n  sessionManager: true\n").decode() == (
+        "# cfngen: the cluster file, as deployed\n"
+        "# common.yaml: region, ssh.keyName\n"
+        "extends: null  # of all\nname: staging\nssh:\n  keyName: laptop\n  sessionManager: true\n"
+        "region: eu-central-1\n"
+    )
+
+
 def test_what_set_and_variables_change_is_put_into_the_file_and_a_comment_says_so() -> None:
     environ = {"KUBE_AWS_ZONE": "eu-central-1b"}
     assert kept(FILE, "nodeGroups[1].maxSize=6", "api.port=6443", environ=environ).decode() == (

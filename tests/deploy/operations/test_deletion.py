@@ -326,7 +326,8 @@ def test_no_advice_is_given_that_would_take_things_from_a_living_cluster(
 def living(cloud: Cloud, operator: Operator) -> None:
     """A cluster whose tag has reached its security groups, as CloudFormation passes on those of stacks."""
     stack = created(cloud)
-    groups = [resources(stack)[each].physical_id for each in ("MasterSecurityGroup", "NodeSecurityGroup")]
+    names = ("MasterSecurityGroup", "NodeSecurityGroup", "NodeGroupNodesSecurityGroup")
+    groups = [resources(stack)[each].physical_id for each in names]
     operator.account.client("ec2").create_tags(Resources=groups, Tags=made.pairs(OURS))
 
 

@@ -44,12 +44,12 @@ def operator_policy(
 
 
 def execution_policy(scope: Scope = ANY) -> PolicyDocument:
-    """Return the first policy of CloudFormation's service role: nested stacks and network."""
+    """Return the first policy of CloudFormation's service role: nested stacks, network and bucket of snapshots."""
     return policy_document(stack_and_network_statements(scope))
 
 
 def roles_and_secrets_policy(scope: Scope = ANY) -> PolicyDocument:
-    """Return the second policy of CloudFormation's service role: instances, roles, secrets and snapshots."""
+    """Return the second policy of CloudFormation's service role: instances, roles and secrets."""
     return policy_document(instance_and_secret_statements(scope))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cfngen.cluster.naming.logical_ids import RegistryId
+from cfngen.cluster.naming.identity_ids import RegistryId
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
 from cfngen.graph.grants import Grant, grants, phrases, policies_of
 from cfngen.graph.instances import InstanceGroup, instance_groups, names_of_groups

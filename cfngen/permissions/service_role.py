@@ -20,17 +20,16 @@ from cfngen.permissions.statements import Statement, allow
 
 
 def stack_and_network_statements(scope: Scope) -> list[Statement]:
-    """Return the statements of CloudFormation's service role for stacks, network, launch templates and volumes."""
-    return [*_stack_statements(scope), *ec2_statements(scope)]
+    """Return the statements of CloudFormation's service role for stacks, EC2's resources and the bucket of snapshots."""
+    return [*_stack_statements(scope), *ec2_statements(scope), *_backup_bucket_statements(scope)]
 
 
 def instance_and_secret_statements(scope: Scope) -> list[Statement]:
-    """Return the statements for instances and their roles, for secrets, and for the bucket of etcd's snapshots."""
+    """Return the statements for instances and their roles, and for secrets."""
     return [
         *_instance_statements(scope),
         *role_statements(scope),
         *_secret_statements(scope),
-        *_backup_bucket_statements(scope),
     ]
 
 

@@ -16,7 +16,7 @@ from troposphere import Sub, cloudformation
 from cfngen import userdata
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import pascal
+from cfngen.cluster.naming.id_form import pascal
 from cfngen.cluster.sections.base import Plugin
 from cfngen.templates import Document, iam, master, root, secrets, security_groups, vpc
 from cfngen.templates.backups import BUCKET_NAME_OUTPUT

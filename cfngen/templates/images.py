@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cfngen.cluster.naming.logical_ids import ImageId, MachineRole, pascal
+from cfngen.cluster.naming.id_form import pascal
+from cfngen.cluster.naming.logical_ids import ImageId, MachineRole
 from cfngen.cluster.sections.base import Architecture
 from cfngen.cluster.sections.instances import Image
 from cfngen.templates.stack import PropertyValue, Stack

@@ -19,7 +19,8 @@ from cfngen.cluster.iam.push_roles import (
     push_subject,
 )
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import REGISTRY_STACK, PushRoleId, RegistryId
+from cfngen.cluster.naming.identity_ids import PushRoleId, RegistryId
+from cfngen.cluster.naming.logical_ids import REGISTRY_STACK
 from cfngen.cluster.sections.registry import Push, Repository
 from cfngen.permissions.registry import PULL_ACTIONS, push_statements
 from cfngen.permissions.trust import web_identity_trust

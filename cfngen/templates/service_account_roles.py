@@ -11,7 +11,8 @@ from troposphere import Ref, Sub, Tags, iam
 
 from cfngen.cluster.iam.service_accounts import AUDIENCE, ServiceAccount, role_name
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import OIDC_PROVIDER, ServiceAccountRoleId
+from cfngen.cluster.naming.identity_ids import ServiceAccountRoleId
+from cfngen.cluster.naming.logical_ids import OIDC_PROVIDER
 from cfngen.permissions.references import References
 from cfngen.permissions.service_accounts import MadeRole, made_roles
 from cfngen.permissions.trust import service_account_trust

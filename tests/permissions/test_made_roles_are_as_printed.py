@@ -12,7 +12,8 @@ from clusters import CASES, golden, templates_of
 
 from cfngen.cluster.iam.existing_roles import has_own_role
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import PushRoleId, ServiceAccountRoleId, node_group_prefix
+from cfngen.cluster.naming.identity_ids import PushRoleId, ServiceAccountRoleId
+from cfngen.cluster.naming.logical_ids import node_group_prefix
 from cfngen.permissions.grants import role_grants, scope_of
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_accounts import grantee_name, made_roles

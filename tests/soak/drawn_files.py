@@ -25,7 +25,7 @@ from cfngen.cluster.checks.access import _PORTS_IN_USE
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.instances import instance_types
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import pascal
+from cfngen.cluster.naming.id_form import pascal
 from cfngen.cluster.naming.names import cluster_name_too_long
 from cfngen.cluster.naming.tag_keys import why_key_refused
 from cfngen.cluster.network.network_plugins import PLUGINS

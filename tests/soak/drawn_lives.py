@@ -27,7 +27,7 @@ from drawn_files import (
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from cfngen.cluster.naming.logical_ids import pascal
+from cfngen.cluster.naming.id_form import pascal
 from cfngen.cluster.network.network_plugins import PLUGINS
 
 

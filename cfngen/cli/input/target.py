@@ -389,14 +389,7 @@ def make_target(**values: Any) -> Target:
     return target
 
 
-_TARGET_OPTIONS = (
-    source_options,
-    stack_name_option,
-    profile_option,
-    account_option,
-    sandbox_option,
-    output_option,
-)
+_TARGET_OPTIONS = (source_options, stack_name_option, profile_option, account_option, sandbox_option, output_option)
 target_options = OptionGroup("target", make_target, *_TARGET_OPTIONS)
 """The options that choose cluster, stack and account; a command receives them as the argument `target`."""
 

@@ -10,7 +10,7 @@ from cfngen.cluster.checks.roles import policy_statements
 from cfngen.cluster.checks.sections import KeyCheck, ingress_rules
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming import names
-from cfngen.cluster.naming.logical_ids import pascal
+from cfngen.cluster.naming.id_form import pascal
 from cfngen.cluster.naming.tag_keys import why_key_refused
 from cfngen.cluster.paths import Path, leaves
 from cfngen.cluster.problems import Problem

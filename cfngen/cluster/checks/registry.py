@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from cfngen.cluster.checks.sections import Check, node_groups
 from cfngen.cluster.iam.push_roles import push_issuer
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import pascal
+from cfngen.cluster.naming.id_form import pascal
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.sections.registry import Push

@@ -1,4 +1,4 @@
-"""What all forms of logical ids have in common: each takes its ids apart by a regular expression."""
+"""What all forms of logical ids have in common: words in PascalCase, which a regular expression takes apart."""
 
 from __future__ import annotations
 
@@ -24,3 +24,8 @@ class IdForm:
         if match is None:
             return None
         return cls(**{name: cls._PARSERS.get(name, str)(text) for name, text in match.groupdict("").items()})
+
+
+def pascal(text: str) -> str:
+    """Return `text` as one PascalCase word, e.g. `gpu-a` as `GpuA`."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", text) if part)

@@ -1,9 +1,9 @@
 """The logical ids of resources, parameters and outputs: how they are made and parsed.
 
 A logical id is unique over all stacks of a cluster and stable: it contains no list index that may change. There is one
-class for each form of id; the forms of a network's parts are in `cfngen.cluster.naming.network_ids`. `str()` makes the
-id, and `parse` of the class returns the parts of an id of that form, or None for any other text. `parse` of this module
-knows all forms.
+class for each form of id; the forms of a network's parts are in `cfngen.cluster.naming.network_ids`, those of roles and
+repositories in `cfngen.cluster.naming.identity_ids`. `str()` makes the id, and `parse` of the class returns the parts
+of an id of that form, or None for any other text. `parse` of this module knows all forms.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
-from cfngen.cluster.naming.id_form import IdForm
+from cfngen.cluster.naming.id_form import IdForm, pascal
+from cfngen.cluster.naming.identity_ids import PushRoleId, RegistryId, ServiceAccountRoleId
 from cfngen.cluster.naming.network_ids import (
     NodeGroupRuleId,
     RouteId,
@@ -110,11 +111,6 @@ SINGLE_IDS = frozenset(
 """Logical ids of resources, parameters and outputs of which a cluster has one at most."""
 
 
-def pascal(text: str) -> str:
-    """Return `text` as one PascalCase word, e.g. `gpu-a` as `GpuA`."""
-    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", text) if part)
-
-
 @dataclass(frozen=True)
 class MasterId(IdForm):
     """A resource or parameter of one master, e.g. `MasterAVolume`.
@@ -197,70 +193,6 @@ class ClusterFileId(IdForm):
 
     def __str__(self) -> str:
         return f"ClusterFile{self.digest}"
-
-
-@dataclass(frozen=True)
-class ServiceAccountRoleId(IdForm):
-    """The role of a service account, e.g. `ServiceAccountRoleKubeSystemClusterAutoscaler1d7fb0a3`.
-
-    Attributes:
-        words: namespace and name in PascalCase, cut if they are long.
-        digest: eight hexadecimal digits, different for each service account.
-    """
-
-    words: str
-    digest: str
-
-    _PATTERN: ClassVar = re.compile(r"ServiceAccountRole(?P<words>[A-Z0-9][A-Za-z0-9]*)(?P<digest>[0-9a-f]{8})")
-    # A logical id has 255 characters at most ("Resources", AWS CloudFormation User Guide).
-    _MAX_WORDS_LENGTH: ClassVar = 200
-
-    def __str__(self) -> str:
-        return f"ServiceAccountRole{self.words}{self.digest}"
-
-    @classmethod
-    def of(cls, namespace: str, name: str, digest: str) -> ServiceAccountRoleId:
-        """Return the id of the role of a service account."""
-        return cls(pascal(f"{namespace}-{name}")[: cls._MAX_WORDS_LENGTH], digest)
-
-
-@dataclass(frozen=True)
-class RegistryId(IdForm):
-    """A repository for images, or the OIDC provider of those who push them, e.g. `RepositoryShopWeb1d7fb0a3`.
-
-    Attributes:
-        words: its name in PascalCase, cut if it is long; a provider's is the issuer without `https://`.
-        digest: eight hexadecimal digits, different for each name.
-    """
-
-    kind: Literal["Repository", "OidcProvider"]
-    words: str
-    digest: str
-
-    _PATTERN: ClassVar = re.compile(
-        r"(?P<kind>Repository|OidcProvider)(?P<words>[A-Z0-9][A-Za-z0-9]*)(?P<digest>[0-9a-f]{8})"
-    )
-
-    def __str__(self) -> str:
-        return f"{self.kind}{self.words}{self.digest}"
-
-    @classmethod
-    def of(cls, kind: Literal["Repository", "OidcProvider"], name: str) -> RegistryId:
-        """Return the id of a repository or provider."""
-        return cls(kind, pascal(name)[:200], hashlib.sha256(name.encode()).hexdigest()[:8])
-
-
-@dataclass(frozen=True)
-class PushRoleId(IdForm):
-    """The role of those who push images, or the output with its ARN, e.g. `PushWebRole`, `PushWebRoleArn`."""
-
-    name: str
-    part: Literal["Role", "RoleArn"] = "Role"
-
-    _PATTERN: ClassVar = re.compile(r"Push(?P<name>[A-Z0-9][A-Za-z0-9]*?)(?P<part>Role|RoleArn)")
-
-    def __str__(self) -> str:
-        return f"Push{pascal(self.name)}{self.part}"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import pascal
+from cfngen.cluster.naming.id_form import pascal
 from cfngen.cluster.naming.network_ids import (
     SECURITY_GROUP_ROLES,
     NodeGroupRuleId,

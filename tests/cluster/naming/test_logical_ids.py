@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from cfngen.cluster.iam.service_accounts import ServiceAccount
 from cfngen.cluster.load import parse
 from cfngen.cluster.naming import logical_ids
+from cfngen.cluster.naming.id_form import pascal
+from cfngen.cluster.naming.identity_ids import ServiceAccountRoleId
 from cfngen.cluster.naming.logical_ids import (
     FORMS,
     SINGLE_IDS,
@@ -26,11 +28,9 @@ from cfngen.cluster.naming.logical_ids import (
     NodeGroupPart,
     ProgramId,
     RecordedId,
-    ServiceAccountRoleId,
     SingleId,
     is_auto_scaling_group,
     is_node_group_stack,
-    pascal,
 )
 from cfngen.cluster.naming.network_ids import (
     SECURITY_GROUP_ROLES,

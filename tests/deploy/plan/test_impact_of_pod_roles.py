@@ -8,7 +8,7 @@ import pytest
 from test_impact import ASG, DISRUPTIVE, NONE, WILL, meaning
 
 from cfngen.cluster.iam.service_accounts import EBS_CSI_DRIVER, ServiceAccount
-from cfngen.cluster.naming.logical_ids import ServiceAccountRoleId
+from cfngen.cluster.naming.identity_ids import ServiceAccountRoleId
 from cfngen.deploy.messages.message import Danger
 
 ROLE, BUCKET, POLICY = "AWS::IAM::Role", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"

@@ -11,7 +11,7 @@ from answers import Answers
 from recorded import RefusedError
 
 from cfngen.cluster.load import parse
-from cfngen.cluster.naming.logical_ids import RegistryId
+from cfngen.cluster.naming.identity_ids import RegistryId
 from cfngen.deploy.aws.stacks import ResourceView, StackResource, StackTree
 from cfngen.deploy.preflight.existing.registry import find_push_problems, find_repository_problems
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from cfngen.cluster.naming.logical_ids import RegistryId
+from cfngen.cluster.naming.identity_ids import RegistryId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.existing_resources import RESOURCE_KINDS

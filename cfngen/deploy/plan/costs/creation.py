@@ -9,11 +9,11 @@ from typing import Literal
 
 from cfngen.cluster.instances.group_types import type_list, types_of
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.identity_ids import RegistryId
 from cfngen.cluster.naming.logical_ids import (
     BASTION_ELASTIC_IP,
     BASTION_PREFIX,
     ISSUER_BUCKET,
-    RegistryId,
     auto_scaling_group_id,
     launch_template_id,
     master_prefix,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from cfngen.cluster.naming.logical_ids import RegistryId
+from cfngen.cluster.naming.identity_ids import RegistryId
 from cfngen.cluster.naming.tag_keys import SUBNET_ROLES, added_tags_note
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cfngen.cluster.naming.logical_ids import EndpointId, RegistryId
+from cfngen.cluster.naming.identity_ids import RegistryId
+from cfngen.cluster.naming.logical_ids import EndpointId
 from cfngen.cluster.naming.network_ids import ZonalId, is_subnet_parameter
 from cfngen.cluster.network import endpoints
 from cfngen.cluster.network.existing_parts import GROUP_ROLES, group_parameter

@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import MasterId, NodeGroupId, ProgramId, pascal
+from cfngen.cluster.naming.id_form import pascal
+from cfngen.cluster.naming.logical_ids import MasterId, NodeGroupId, ProgramId
 from cfngen.cluster.naming.network_ids import NodeGroupRuleId
 from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.deploy.aws.change_sets import ResourceChange

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cfngen.cluster.iam.service_accounts import ACCOUNTS_OF_COMPONENTS
-from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET, PushRoleId, RegistryId, ServiceAccountRoleId
+from cfngen.cluster.naming.identity_ids import PushRoleId, RegistryId, ServiceAccountRoleId
+from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact import instances
 from cfngen.deploy.plan.impact.context import ChangeContext

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
 
 from cfngen.cluster.instances.rolling_updates import QUORUM_WAIT_MINUTES, batch_timeout, rolling_update
-from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE, NodeGroupId, pascal
+from cfngen.cluster.naming.id_form import pascal
+from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE, NodeGroupId
 from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.messages.message import Danger, Impact

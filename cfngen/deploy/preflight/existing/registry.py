@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from cfngen.cluster.iam.push_roles import created_providers, made_push_roles, push_audience, push_issuer
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import RegistryId
+from cfngen.cluster.naming.identity_ids import RegistryId
 from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.aws.account import Account

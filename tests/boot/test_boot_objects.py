@@ -46,7 +46,7 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Quick]:
 def test_a_file_goes_to_s3_and_comes_back(real: Quick, tmp_path: Path) -> None:
     file, copy = tmp_path / "snapshot.db", tmp_path / "copies" / "snapshot.db"
     file.write_bytes(bytes(range(256)) * 5000)
-    objects.upload(real, BUCKET, "key", str(file), {"revision": "1"})
+    objects.upload(real, BUCKET, "key", str(file), {"revision": "1"}, {})
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     assert objects.download(real, BUCKET, "key", str(copy)) == {"revision": "1", "sha256": digest}
     assert copy.read_bytes() == file.read_bytes()
@@ -60,7 +60,7 @@ def test_s3_checks_what_arrives(real: Quick, tmp_path: Path) -> None:
     sent: list[Any] = []
     client = real._client("s3")
     client.meta.events.register("before-send.s3.PutObject", lambda request, **_: sent.append(request.headers))
-    objects.upload(real, BUCKET, "key", str(file), {})
+    objects.upload(real, BUCKET, "key", str(file), {}, {})
     assert sent[0]["x-amz-checksum-sha256"] == b"7XACtDnprIRfIjV9giusFERzD722AW0+yUMil7nsn3M="
     assert sent[0]["x-amz-sdk-checksum-algorithm"] == b"SHA256"
     # The header goes with this request only.
@@ -72,11 +72,11 @@ def test_s3_checks_what_arrives(real: Quick, tmp_path: Path) -> None:
 def test_an_object_that_exists_is_never_replaced(real: Quick, tmp_path: Path) -> None:
     file = tmp_path / "snapshot.db"
     file.write_text("first")
-    objects.upload(real, BUCKET, "key", str(file), {})
-    objects.upload(real, BUCKET, "key", str(file), {})
+    objects.upload(real, BUCKET, "key", str(file), {}, {})
+    objects.upload(real, BUCKET, "key", str(file), {}, {})
     file.write_text("other")
     with pytest.raises(BootError, match=r"s3://backups/key differs from the uploaded file \(5 of 5 bytes\)"):
-        objects.upload(real, BUCKET, "key", str(file), {})
+        objects.upload(real, BUCKET, "key", str(file), {}, {})
     assert real.aws("s3", "get_object", Bucket=BUCKET, Key="key")["Body"].read() == b"first"
 
 
@@ -97,7 +97,7 @@ def test_an_upload_that_is_tried_again_begins_at_the_beginning(real: Quick, tmp_
     found = {"ContentLength": 17, "Metadata": {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()}}
     client.head_object = lambda **_: found
     real._client = lambda service: client  # type: ignore[method-assign]
-    objects.upload(real, BUCKET, "key", str(file), {})
+    objects.upload(real, BUCKET, "key", str(file), {}, {})
     assert tries == [b"the whole content"] * 2
 
 

@@ -76,7 +76,7 @@ def test_an_answer_goes_into_the_cluster_file(typing: Typing, directory: Path, c
     assert "'here' is not an IPv4 CIDR" in ran.err
     assert "One address is the range 203.0.113.7/32." in ran.err
     assert "Wrote api.allowedCidrs: [203.0.113.7/32] into cluster.yaml." in ran.err
-    assert "Plan: 38 to add" in ran.out
+    assert "Plan: 39 to add" in ran.out
     assert (
         file.read_text()
         .replace("api:\n", "#api:\n")
@@ -91,11 +91,11 @@ def test_an_answer_goes_into_the_cluster_file(typing: Typing, directory: Path, c
 def test_an_answer_that_stays_out_of_the_file_is_the_stacks(typing: Typing, directory: Path) -> None:
     (directory / "cluster.yaml").write_text("name: kubernetes\n")
     ran = typing("plan", answers=("203.0.113.0/24", "n", "y"))
-    assert (ran.code, "Plan: 38 to add" in ran.out) == (4, True)
+    assert (ran.code, "Plan: 39 to add" in ran.out) == (4, True)
     assert (directory / "cluster.yaml").read_text() == "name: kubernetes\n"
     (directory / "cluster.yaml").unlink()
     ran = typing("plan", answers=("203.0.113.0/24",))
-    assert (ran.code, "Plan: 38 to add" in ran.out) == (4, True)
+    assert (ran.code, "Plan: 39 to add" in ran.out) == (4, True)
     assert "`cfngen init`" in ran.err
 
 
@@ -135,7 +135,7 @@ def test_where_the_file_cannot_be_changed_the_lines_are_shown(
     text = "ssh: &closed {allowedCidrs: []}\napi: *closed\n" if "form" in reason else KUBE_UP
     (directory / "cluster.yaml").write_text(text)
     ran = typing("plan", answers=("203.0.113.0/24", "y", "y"))
-    assert (ran.code, "Plan: 38 to add" in ran.out) == (4, True)
+    assert (ran.code, "Plan: 39 to add" in ran.out) == (4, True)
     assert f"cluster.yaml was not changed, since {reason}. Add these lines" in ran.err
     assert "  api:\n    allowedCidrs: [203.0.113.0/24]\n" in ran.err
     assert (directory / "cluster.yaml").read_text() == text

@@ -200,6 +200,7 @@ FILE_OPTIONS = {
     "--prices": ("plan", "--sandbox", "--defaults", "--prices", "FILE"),
     "rehearse --offline-report": ("rehearse", "--offline-report", "FILE"),
     "permissions --diff": ("permissions", "--defaults", "--diff", "FILE"),
+    "deploy --canary": ("deploy", "--sandbox", "-f", "FILE", "-f", "FILE", "--canary", "FILE"),
     "templates --output-dir": ("templates", "--defaults", "-d", "."),
 }
 """A command line for each option that names a file which is read and understood."""

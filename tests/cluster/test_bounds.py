@@ -68,6 +68,7 @@ BOUNDS = {
     "etcd.backups.interval": (5, 1440),
     "etcd.backups.hourlyDays": (1, 3650),
     "etcd.backups.dailyDays": (1, 3650),
+    "etcd.backups.objectLock.days": (1, 3650),
     "registry.repositories[0].keepImages": (1, 100000),
     "registry.repositories[0].keepDays": (1, 36500),
 }
@@ -83,6 +84,8 @@ def written(path: str, value: int) -> dict[str, Any]:
             found = [{**beside, **found}]
         if name == "nodeTerminationHandler":
             found = {"enabled": True, **found}
+        if name == "objectLock":
+            found = {"mode": "governance", **found}
         found = {name: found}
     return dict(found)
 

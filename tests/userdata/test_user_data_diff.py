@@ -70,7 +70,7 @@ MASTERS = [
     ({"controlPlane": {"instanceType": "t3.medium"}}, {"controlPlane": {"instanceType": "t4g.medium"}},
      "programs are downloaded for arm64 instead of amd64"),
     ({}, {"etcd": {"backups": {"interval": 30}}},
-     "the interval of etcd's snapshots: interval 15 -> 30"),
+     "the interval and lock of etcd's snapshots: interval 15 -> 30"),
 ]  # fmt: skip
 NODES = [
     (nodes(), nodes(labels={"pool": "a"}), "the registration of nodes: node-labels (none) -> pool=a"),

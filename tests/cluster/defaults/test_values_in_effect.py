@@ -346,7 +346,7 @@ def test_an_editor_shows_the_defaults_that_hold() -> None:
             for item in value:
                 collect(section["items"], item, name)
         for key, inner in section.get("properties", {}).items():
-            if isinstance(value, dict):
+            if isinstance(value, dict) and key in value:
                 if "default" in inner:
                     places.setdefault(f"{name}.{key}", []).append((inner["default"], value[key]))
                 collect(inner, value[key], f"{name}.{key}")

@@ -56,9 +56,10 @@ def test_another_range_of_the_vpc_is_a_problem(public: ExistingNetwork) -> None:
 
 
 def test_a_vpc_without_dns_support_is_a_problem(public: ExistingNetwork) -> None:
-    public.ec2.modify_vpc_attribute(VpcId=public.vpc, EnableDnsSupport={"Value": False})
-    finding = public.only()
-    assert (finding.severity, "no DNS support" in finding.text) == (Severity.PROBLEM, True)
+    for attribute in ("EnableDnsHostnames", "EnableDnsSupport"):
+        public.ec2.modify_vpc_attribute(VpcId=public.vpc, **{attribute: {"Value": False}})
+    [finding] = public.check().problems
+    assert "no DNS support" in finding.text
     assert finding.commands[0].endswith("--enable-dns-support")
 
 

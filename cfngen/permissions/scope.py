@@ -46,8 +46,7 @@ _FLOW_LOG_ROLE = (f"{FLOW_LOG_ROLE}-",)
 _INSTANCE_PROFILES = ("Master", "Node")
 _POLICIES = (
     "AddonsPolicy-",
-    "BackupsKeyPolicy-",
-    "BackupsLockPolicy-",
+    "Backups*Policy-",
     "CloudControllerPolicy-",
     f"{MASTER_POLICY}-",
     "PodAddressesPolicy-",

@@ -178,6 +178,7 @@ def _of_the_account(cluster: Cluster, name: str) -> dict[str, Resource]:
         "server certificate": Resource(of("iam", "server-certificate/a", region="")),
         "user pool": Resource(of("cognito-idp", "userpool/a")),
         "shared repository of images": Resource(of("ecr", "repository/a", "eu-west-1", "210987654321")),
+        "repository of AWS's add-ons": Resource(of("ecr", "repository/amazon-k8s-cni", "us-west-2", "602401143452")),
         "change of records": Resource("arn:aws:route53:::change/C1"),
         **{
             f"hosted zone of {component}": Resource(

@@ -18,14 +18,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
 from account_resources import ACCOUNT, HERE, REGION, Context, Resource, resources
 from clusters import CASES, golden
 from deployed_resources import deployed_resources
 
+from cfngen.cluster.documents import examples
 from cfngen.cluster.iam import service_accounts as accounts
 from cfngen.cluster.iam.service_accounts import ServiceAccount, has_role, masters_publish_documents
-from cfngen.cluster.load import parse
+from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network import topology
 from cfngen.cluster.network.network_plugins import network_plugin
@@ -65,6 +65,9 @@ OPTIONS: Mapping[str, Callable[[Cluster], Any]] = {
     "storage driver with a role": lambda cluster: has_role(cluster, accounts.EBS_CSI_DRIVER),
     "existing VPC": lambda cluster: known_id(cluster.network.vpc.id),
     "Session Manager": lambda cluster: cluster.ssh.session_manager,
+    "locked snapshots": lambda cluster: cluster.etcd.backups.enabled and cluster.etcd.backups.object_lock,
+    "images of the file alone": lambda cluster: cluster.registry.only,
+    "images from anywhere": lambda cluster: not cluster.registry.only,
 }
 """Which clusters have the options that a row of the table names."""
 
@@ -79,9 +82,13 @@ class Call(NamedTuple):
 
 GROUP, KEY = "sg-0123456789abcdef0", f"arn:aws:kms:{HERE}:key/1234abcd"
 # What no golden case and no example has.
+PUSHES = {
+    "repositories": [{"name": "web"}],
+    "push": [{"name": "web", "provider": "github", "project": "example/shop"}],
+}
 LONG_NAME, LONG_NAME_AND_BOUNDARY = "a long name", "a long name and a boundary"
 OTHERS: Mapping[str, Mapping[str, Any]] = {
-    LONG_NAME: {"name": "a-cluster-of-28-letters-long"},
+    LONG_NAME: {"name": "a-cluster-of-28-letters-long", "registry": PUSHES},
     "own key and no storage driver": {
         "controlPlane": {"volume": {"kmsKey": KEY}},
         "addons": {"awsEbsCsiDriver": {"enabled": False}},
@@ -107,6 +114,7 @@ OTHERS: Mapping[str, Mapping[str, Any]] = {
     LONG_NAME_AND_BOUNDARY: {
         "name": "a-cluster-of-28-letters-long",
         "iam": {"permissionsBoundary": f"arn:aws:iam::{ACCOUNT}:policy/boundary"},
+        "registry": PUSHES,
     },
     "a route table that another stack names": {
         "network": {
@@ -117,6 +125,7 @@ OTHERS: Mapping[str, Mapping[str, Any]] = {
     },
     "a boundary with a name like that of a policy": {
         "iam": {"permissionsBoundary": f"arn:aws:iam::{ACCOUNT}:policy/blue-NodeBoundary"},
+        "registry": PUSHES,
     },
     "load balancers in an existing group": {
         "network": {
@@ -134,10 +143,10 @@ OTHERS: Mapping[str, Mapping[str, Any]] = {
 @cache
 def clusters() -> Mapping[str, Cluster]:
     """The golden clusters, the examples and `OTHERS`, all with one name and region; a policy says no more of these."""
-    examples = sorted(Path(__file__).parents[2].joinpath("examples").rglob("*.yaml"))
+    files = sorted(Path(__file__).parents[2].joinpath("examples").rglob("*.yaml"))
     found = {
         **{path.parent.name: golden(path.parent.name) for path in sorted(CASES.glob("*/cluster.yaml"))},
-        **{f"example {path.stem}": _in_the_region(path) for path in examples},
+        **{f"example {path.stem}": _in_the_region(path) for path in files if path.name != "common.yaml"},
         **{name: parse(dict(configuration)) for name, configuration in OTHERS.items()},
     }
     return {
@@ -149,11 +158,8 @@ def clusters() -> Mapping[str, Cluster]:
 
 
 def _in_the_region(path: Path) -> Cluster:
-    text = path.read_text(encoding="utf-8")
-    region = re.search("^region: (.*)$", text, re.MULTILINE)
-    zones = re.search("zone: ([a-z0-9-]+)[a-z]$", text, re.MULTILINE)
-    other = region[1] if region else zones[1] if zones else REGION
-    return parse(yaml.safe_load(text.replace(other, REGION)))
+    text = load(path, environ={}).kept_file.content.decode()
+    return examples.cluster_of(text.replace(examples.cluster_of(text).region, REGION))
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from account_resources import ACCOUNT, MASTER, REGION, Resource, of, tags_of
 
+from cfngen.cluster.iam.push_roles import created_providers, made_push_roles, push_issuer
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network import topology
 from cfngen.cluster.network.existing_parts import referenced_parts
@@ -18,6 +19,7 @@ def deployed_resources(cluster: Cluster, name: str) -> dict[str, Resource]:
     return {
         **_made(cluster, name),
         **_roles(cluster, scope, name),
+        **_registry(cluster, name),
         **_new(scope),
         **_left_by_controllers(name),
         **_shared(),
@@ -65,6 +67,9 @@ def _roles(cluster: Cluster, scope: Scope, name: str) -> dict[str, Resource]:
         "new role of pods": Resource(made("role", f".{REGION}.shop.new")),
         "new OIDC provider": Resource(of("iam", f"oidc-provider/{_issuer(cluster, name)}", region="")),
     }
+    if list(made_push_roles(cluster)):
+        found["role of who pushes"] = Resource(made("role", "-RegistryStack-1AB-PushWebRole-2CD"), tags)
+        found["new role of who pushes"] = Resource(made("role", "-RegistryStack-1AB-PushNewRole-2CD"))
     if scope.permissions_boundaries:
         found["permissions boundary"] = Resource(scope.permissions_boundaries[0])
     if scope.makes_roles:
@@ -75,6 +80,23 @@ def _roles(cluster: Cluster, scope: Scope, name: str) -> dict[str, Resource]:
         found["role of instances"] = Resource(made("role", "-IamStack-1AB-MasterRole-2CD"), tags)
         found["new role of instances"] = Resource(made("role", "-IamStack-1AB-NodeRole-2CD"))
         found["managed policy"] = Resource(made("policy", "-IamStack-1AB-AddonsPolicy-2CD"))
+    return found
+
+
+def _registry(cluster: Cluster, name: str) -> dict[str, Resource]:
+    """Repositories, and the OIDC providers of those who push; an account has one for a URL, whichever cluster's."""
+    found: dict[str, Resource] = {}
+    for repository in reversed(cluster.registry.repositories):
+        noun = "existing repository" if repository.existing else "repository"
+        found[noun] = Resource(of("ecr", f"repository/{repository.name}{name.removeprefix(cluster.name)}"))
+    created = created_providers(cluster)
+    for _, push in made_push_roles(cluster):
+        provider = of("iam", f"oidc-provider/{push_issuer(push)}", region="")
+        if push_issuer(push) in created:
+            found["new OIDC provider of who pushes"] = Resource(provider)
+            found["OIDC provider of who pushes"] = Resource(provider, tags_of(name))
+        else:
+            found["existing OIDC provider of who pushes"] = Resource(provider)
     return found
 
 

@@ -15,7 +15,7 @@ import pytest
 from botocore import xform_name
 from call_table import CONTROLLERS, OPTIONS, Caller, callers, is_allowed, table
 
-from cfngen.permissions.explanations import component_version, explanation_table
+from cfngen.permissions.explanations import component_version, explanation_table, section_of
 from cfngen.releases import patches_by_minor
 
 ROOT = Path(__file__).parents[2]
@@ -26,8 +26,8 @@ WITHOUT_VERSION = ("boot program", "flow logs", "cfngen", "pipeline", "CloudForm
 
 
 def roles() -> list[Caller]:
-    """The roles of instances, pods and flow logs."""
-    return [caller for caller in callers() if caller.name.startswith(("master", "nodes-", "pod-", "flow-log"))]
+    """The roles of instances, pods and flow logs, and of who pushes images."""
+    return [caller for caller in callers() if section_of(caller.name) == "roles"]
 
 
 def test_everybody_may_make_his_calls() -> None:

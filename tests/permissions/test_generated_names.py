@@ -20,8 +20,9 @@ LONG = "NodeGroupAVeryLongNameOfAGroupIndeed"
 NAMED: dict[str, list[tuple[str, str, int, tuple[str, ...]]]] = {
     "IamStack": [
         ("instance_role_arns", "iam::123456789012:role/", 64, ("MasterRole", "NodeRole")),
-        ("managed_policy_arns", "iam::123456789012:policy/", 128, ("AddonsPolicy", "CloudControllerPolicy",
-                                                                   "NodePodAddressesPolicy", "PodAddressesPolicy")),
+        ("managed_policy_arns", "iam::123456789012:policy/", 128,
+         ("AddonsPolicy", "BackupsKeyPolicy", "BackupsLockPolicy", "CloudControllerPolicy", "NodePodAddressesPolicy",
+          "PodAddressesPolicy", "PullImagesPolicy")),
         ("instance_profile_arns", "iam::123456789012:instance-profile/", 128,
          ("MasterExistingRoleProfile", "MasterInstanceProfile", "NodeExistingRoleProfile", "NodeInstanceProfile")),
     ],
@@ -48,6 +49,7 @@ NAMED: dict[str, list[tuple[str, str, int, tuple[str, ...]]]] = {
         ("backup_bucket_arns", "s3:::", 63, ("BackupBucket",)),
         ("issuer_bucket_arns", "s3:::", 63, ("IssuerBucket",)),
     ],
+    "RegistryStack": [("push_role_arns", "iam::123456789012:role/", 64, ("PushWebRole",))],
     "SecurityGroupsStack": [],
 }  # fmt: skip
 PROPERTIES = {property_ for named in NAMED.values() for property_, *_ in named} | {"iam_arns", "nested_stack_arns"}
@@ -71,7 +73,7 @@ def names(stack: str, random: str) -> Iterator[tuple[str, str]]:
                 for logical_id in logical_ids:
                     name = generated_name(parent, logical_id, random, longest)
                     yield f"arn:aws:{arn}{name.lower() if arn == 's3:::' else name}", property_
-                    if arn.startswith("iam"):
+                    if arn.startswith("iam") and property_ != "push_role_arns":
                         yield f"arn:aws:{arn}{name}", "iam_arns"
 
 

@@ -26,6 +26,7 @@ UNKNOWN_TABLE = (
     "a printed policy does not know the route table that another stack names; the role that is made names it"
 )
 RANDOM_PROVIDER = "the provider's name is that of a distribution, which is random; what has another cluster's tag stays"
+ONE_FOR_A_URL = "an account has one provider for a URL, which all its clusters share"
 # What is allowed about another cluster, with the reason why it is not kept apart.
 NOT_KEPT_APART: Mapping[tuple[str, str], str] = {
     **{("another cluster's key of secrets", f"kms:{action}"): ANY_KEY for action in ("Decrypt", "GenerateDataKey")},
@@ -38,12 +39,15 @@ NOT_KEPT_APART: Mapping[tuple[str, str], str] = {
     ("another cluster's OIDC provider", "iam:GetOpenIDConnectProvider"): RANDOM_PROVIDER,
     ("another cluster's new OIDC provider", "iam:CreateOpenIDConnectProvider"): RANDOM_PROVIDER,
     ("another cluster's new OIDC provider", "iam:TagOpenIDConnectProvider"): RANDOM_PROVIDER,
+    ("another cluster's OIDC provider of who pushes", "iam:GetOpenIDConnectProvider"): ONE_FOR_A_URL,
+    ("another cluster's tag on repository", "ecr:TagResource"): GIVES_AWAY,
     ("another cluster's tag on classic load balancer", "elasticloadbalancing:AddTags"): GIVES_AWAY,
     ("another cluster's tag on target group", "elasticloadbalancing:AddTags"): GIVES_AWAY,
     ("another cluster's tag on new load balancer of the API", "elasticloadbalancing:CreateLoadBalancer"): GIVES_AWAY,
     ("another cluster's role of instances", "iam:GetRole"): CUT,
     ("another cluster's role of instances", "iam:PassRole"): CUT,
     ("another cluster's role of the flow log", "iam:GetRole"): CUT,
+    ("another cluster's role of who pushes", "iam:GetRole"): CUT,
     ("another cluster's request to restore", "s3:GetObject"): CUT,
     **{
         ("another cluster's bucket of snapshots", f"s3:{action}"): CUT

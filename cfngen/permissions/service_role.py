@@ -20,7 +20,7 @@ from cfngen.permissions.statements import Statement, allow
 
 
 def stack_and_network_statements(scope: Scope) -> list[Statement]:
-    """Return the statements of CloudFormation's service role for stacks, EC2's resources and the bucket of snapshots."""
+    """Return the service role's statements for stacks, resources of EC2, and the bucket of snapshots."""
     return [*_stack_statements(scope), *ec2_statements(scope), *_backup_bucket_statements(scope)]
 
 

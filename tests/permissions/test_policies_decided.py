@@ -176,7 +176,7 @@ ALLOWED: list[tuple[str, str, str, dict[str, str]]] = [
     ("secrets", "kms:GenerateDataKey", KEY, BY_SECRETS_MANAGER),
     ("secrets", "kms:Decrypt", KEY, BY_EC2),
     ("secrets", "kms:CreateGrant", KEY, {**BY_EC2, "kms:GrantIsForAWSResource": "true"}),
-    ("secrets", "s3:CreateBucket", BACKUPS, {}),
+    ("machines", "s3:CreateBucket", BACKUPS, {}),
     ("masters", "elasticloadbalancing:DescribeLoadBalancers", "*", {}),
     *(("masters", "elasticloadbalancing:AddTags", arn, {}) for arn in (API, INTERNAL, LISTENER, TARGETS)),
     *(("masters", "elasticloadbalancing:RemoveTags", arn, OWN) for arn in (API, INTERNAL, LISTENER, TARGETS)),

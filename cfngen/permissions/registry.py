@@ -1,8 +1,8 @@
 """Statements for repositories of Amazon ECR: of who pulls from them, who pushes, who makes them and who looks at them.
 
-Calls: "Required IAM permissions for pushing an image", Amazon ECR User Guide; permissions of the handlers of
-AWS::ECR::Repository, AWS::IAM::OIDCProvider and AWS::IAM::Role in the CloudFormation registry (November 2026), without
-those for KMS keys.
+Calls: "Required IAM permissions for pushing an image", Amazon ECR User Guide; "AllowPushPull", README.md of
+aws-actions/amazon-ecr-login, for jobs that also pull; permissions of the handlers of AWS::ECR::Repository,
+AWS::IAM::OIDCProvider and AWS::IAM::Role in the CloudFormation registry (November 2026), without those for KMS keys.
 """
 
 from __future__ import annotations

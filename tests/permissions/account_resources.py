@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cfngen.cluster.iam.service_accounts import document_keys
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network.existing_parts import groups_of_instances
+from cfngen.cluster.network.existing_parts import existing_group, groups_of_instances
 from cfngen.permissions.grants import scope_of
 
 REGION, ACCOUNT = "us-west-2", "123456789012"
@@ -69,6 +69,11 @@ def _instances_and_network(cluster: Cluster, name: str) -> dict[str, Resource]:
         "subnet of another VPC": Resource(of("ec2", "subnet/subnet-2"), {"ec2:vpc": [of("ec2", "vpc/vpc-2")]}),
         "VPC": Resource(vpc, {} if cluster.network.vpc.id else tags),
     }
+    if not existing_group(cluster, "Node"):
+        of_group = {"aws:resourcetag/kubernetescluster": [name], "aws:resourcetag/k8s.io/role/node": ["1"]}
+        found["security group of a node group"] = Resource(
+            of("ec2", f"security-group/sg-{name}-nodes-of-a-group"), {**of_group, **in_vpc}
+        )
     return {**found, **(_existing_parts(cluster, in_vpc) if name == cluster.name else {})}
 
 

@@ -201,6 +201,8 @@ def _of_iam(operation: str, parameters: Mapping[str, Any], region: str) -> Itera
         if operation == "AddRoleToInstanceProfile":
             role = next(role for role in backend.get_roles() if role.name == parameters["RoleName"])
             yield AuthorizedRequest("iam:PassRole", role.arn, {"iam:passedtoservice": ["ec2.amazonaws.com"]})
+    elif "PolicySourceArn" in parameters:
+        yield AuthorizedRequest(f"iam:{operation}", parameters["PolicySourceArn"], in_region)
     else:
         yield AuthorizedRequest(f"iam:{operation}", "*", in_region)
 

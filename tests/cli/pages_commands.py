@@ -571,6 +571,15 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
         "cfngen validate cluster": COMMANDS_PAGE,
     },
     "docs/build/nodes.md": {"cfngen sandbox interrupt batch": _SANDBOX},
+    "docs/build/open-a-port.md": {
+        "cfngen check network": _CHECK,
+        "cfngen deploy": "tests/deploy/operations/test_ports_deployed.py",
+        "cfngen plan": "tests/deploy/operations/test_ports_deployed.py",
+    },
+    "docs/build/push-to-pod.md": {
+        "cfngen delete": "tests/deploy/operations/test_registry_deployed.py",
+        "cfngen plan": "tests/deploy/operations/test_registry_deployed.py",
+    },
     "docs/build/vpc.md": {
         "cfngen plan": COMMANDS_PAGE,
         "cfngen deploy --parameter SubnetAId=/other/name": "tests/deploy/preflight/test_references.py",

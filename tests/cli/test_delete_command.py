@@ -83,7 +83,8 @@ def test_what_a_living_cluster_uses_is_told_without_a_command_and_not_deleted(
     cloud: Cloud, cluster: Any, cfngen: Shell, wish: str
 ) -> None:
     place = place_of(cloud, cluster)
-    groups = [resources(cluster)[each].physical_id for each in ("MasterSecurityGroup", "NodeSecurityGroup")]
+    names = ("MasterSecurityGroup", "NodeSecurityGroup", "NodeGroupNodesSecurityGroup")
+    groups = [resources(cluster)[each].physical_id for each in names]
     place.ec2.create_tags(Resources=groups, Tags=made.pairs({"cfngen:cluster": "kubernetes"}))
     volume = made.volume(place.account, made.claimed("kubernetes"), size=100)
     for arguments in (("--dry-run",), ("--yes",)):

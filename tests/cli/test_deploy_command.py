@@ -60,7 +60,7 @@ def test_from_the_plan_to_no_change(run: Command) -> None:
     planned = run("plan", *ALLOWED, stack="life")
     assert planned.code == 4
     assert "New cluster in the stack life (us-west-2, account 123456789012)" in planned.out
-    assert "Plan: 38 to add in 7 stacks." in planned.out
+    assert "Plan: 39 to add in 7 stacks." in planned.out
     assert "\nNext: cfngen deploy --parameter ApiAllowedCidr=203.0.113.7/32 " in planned.out
 
     created = deployed(run, "life")

@@ -492,6 +492,7 @@ def settled(file: File, design: Design) -> File:
         drop(file, "etcd.backups.kmsKey")
         drop(file, "logging.bucket")
     _settle_lock(file)
+    _settle_registry(file, design)
     addresses = get(file, "controlPlane.addresses")
     if addresses is not None and len(addresses) != design.count:
         drop(file, "controlPlane.addresses")
@@ -545,6 +546,35 @@ def _settle_lock(file: File) -> None:
         drop(file, "etcd.backups.objectLock")
     elif lock:
         lock["days"] = min(lock["days"], get(file, "etcd.backups.dailyDays", 90))
+
+
+def _settle_registry(file: File, design: Design) -> None:
+    """Name repositories and who pushes once each, and who pushes in one way; an account has none of them yet."""
+    repositories = {item["name"]: item for item in get(file, "registry.repositories") or []}
+    pushing = {pascal(item["name"]): item for item in get(file, "registry.push") or []}
+    for item in repositories.values():
+        if item.get("existing") and not design.lived:
+            for key in {*item} - {"name", "existing"}:
+                del item[key]
+        else:
+            item.pop("existing", None)
+        if item.get("keepImages"):
+            item.pop("keepDays", None)
+    for item in pushing.values():
+        item.pop("repositories", None)
+        if item.get("role") and not design.lived:
+            for key in {*item} - {"name", "role"}:
+                del item[key]
+        else:
+            item.pop("role", None)
+            item.update(provider=item.get("provider") or "github", project="example/shop", createProvider=True)
+    if pushing and not repositories:
+        repositories = {"shop/web": {"name": "shop/web"}}
+    for key, items in (("registry.repositories", repositories), ("registry.push", pushing)):
+        if items:
+            put(file, key, list(items.values()))
+    if any(section.get("prePulledImages") for section in file["nodeGroups"]):
+        drop(file, "registry.only")
 
 
 def _settle_bastion(file: File) -> None:

@@ -46,8 +46,10 @@ IMAGE = re.compile(r"\b((?:[a-z0-9-]+\.)+(?:io|aws|com|dev))/[a-z0-9./_-]+(?::|@
 NOT_CONTACTED = {
     "127.0.0.1": "the instance itself",
     "localhost": "the instance itself",
+    "gitlab.com": "an issuer of tokens, which IAM reads",
     "kubernetes.io": "a page that a message names",
     "docs.aws.amazon.com": "a page that a description names",
+    "token.actions.githubusercontent.com": "an issuer of tokens, which IAM reads",
     "kubernetes.default.svc.cluster.local": "the name of an issuer of tokens, at which nobody reads anything",
 }
 

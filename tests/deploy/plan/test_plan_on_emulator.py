@@ -190,7 +190,7 @@ class TestNodeGroups:
         [stack] = plan.stacks
         assert (stack.path, stack.action) == (("NodeGroupBigOneStack",), "create")
         assert stack.impact.text == "new node group `big-one`: 1-3 nodes of m5.xlarge"
-        assert (plan.counts.add, len(stack.changes)) == (2, 3)  # the boot program is none
+        assert (plan.counts.add, len(stack.changes)) == (3, 4)  # the boot program is none
         assert plan.danger is Danger.NONE
 
     def test_a_group_that_is_left_out_goes_with_its_instances(self, operator: Operator):
@@ -202,8 +202,9 @@ class TestNodeGroups:
             "NodeGroupGpuLaunchTemplate",
             "NodeGroupGpuAutoScalingGroup",
             "NodeGroupGpuProgram",
+            "NodeGroupGpuSecurityGroup",
         }
-        assert plan.counts.remove == 2
+        assert plan.counts.remove == 3
         assert plan.danger is Danger.DISRUPTIVE
         assert "NodeGroupGpuStack stack is deleted with everything in it" in text_of(plan)
 

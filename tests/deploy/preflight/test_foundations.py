@@ -176,7 +176,7 @@ FREE: Mapping[str, Any] = {
     "controlPlane.volume.size": 40, "controlPlane.volume.type": "gp2", "controlPlane.volume.iops": 4000,
     "controlPlane.volume.throughput": 200, "etcd.backups.enabled": False, "etcd.backups.interval": 30,
     "etcd.backups.hourlyDays": 2, "etcd.backups.dailyDays": 9, "etcd.backups.bucket": "own-bucket",
-    "etcd.backups.kmsKey": KEY, "etcd.backups.objectLock.mode": "compliance", "etcd.backups.objectLock.days": 3,
+    "etcd.backups.kmsKey": KEY, "etcd.backups.objectLock": {"mode": "compliance", "days": 3},
     "logging.bucket": "access-logs",
     "notifications.topic": "arn:aws:sns:us-west-2:123456789012:scaling",
     "iam.permissionsBoundary": POLICY, "assets.mirror": "https://m.example.com", "tags": {"team": "x"},
@@ -199,6 +199,8 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.oneGroupPerZone": True, "nodeGroups.update.maxUnavailable": 2,
     "nodeGroups.update.maxSurge": 1, "nodeGroups.update.pause": 5,
     "nodeGroups.volumes": [{"size": 10, "mountPath": "/data"}],
+    **{f"{of}.ingress": [{"ports": 30080, "cidrs": ["203.0.113.0/24"]}] for of in ("controlPlane", "nodeGroups")},
+    "registry": {"repositories": [{"name": "shop/web"}], "only": True},
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
@@ -217,7 +219,7 @@ TOGETHER = {
     *(f"network.flowLogs.{key}" for key in ("destination", "bucket", "traffic", "retentionDays", "interval")),
     *(f"network.securityGroups.{key}" for key in ("masters", "nodes", "apiLoadBalancer", "internalApiLoadBalancer",
                                                   "endpoints")),
-    "api.internalCidrs",
+    "api.internalCidrs", "etcd.backups.objectLock.mode", "etcd.backups.objectLock.days",
     *(f"api.dns.{key}" for key in ("name", "publicZone.id", "publicZone.name", "privateZone.id", "privateZone.name")),
     *(f"network.proxy.{key}" for key in ("httpProxy", "httpsProxy", "noProxy")),
     *(f"network.routes.{key}" for key in ("destination", "tables", "transitGateway", "peeringConnection",
@@ -247,8 +249,9 @@ TOGETHER = {
     "nodeGroups.gpu",
     "nodeGroups.rebalanceRecommendation",
 }  # fmt: skip
-# State that masters apply, or configuration in their user data: nothing but programs and IAM can follow from them.
-INSIDE = ("addons.", "kubernetes.")
+# State that masters apply, or configuration in their user data: nothing but programs and IAM can follow from them; and
+# what has a stack of its own.
+INSIDE = ("addons.", "kubernetes.", "registry.")
 STAYING = {
     "AWS::EC2::VPC", "AWS::EC2::Subnet", "AWS::EC2::NetworkInterface", "AWS::EC2::Volume", "AWS::EC2::EIP",
     "AWS::ElasticLoadBalancingV2::LoadBalancer", "AWS::ElasticLoadBalancingV2::TargetGroup", "AWS::KMS::Key",
@@ -357,6 +360,7 @@ def test_every_key_is_known_here() -> None:
     known = {*REFUSED, *DANGEROUS, *FREE, *TOGETHER, *ANOTHER_CLUSTER}
     # A list whose items have keys is changed as a whole.
     known |= {f"{of}.{key}" for of in ("controlPlane", "nodeGroups") for key in ("files", "units")}
+    known |= {key for key in keys if ".ingress." in key}
     known |= {f"network.endpoints.services.{key}" for key in ("service", "privateDns", "zones")}
     known |= {f"{of}.allowedPrefixLists.{key}" for of in ("api", "ssh") for key in ("id", "maxEntries")}
     assert keys - known == set(), "say of these whether an update may change them"

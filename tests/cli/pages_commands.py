@@ -447,6 +447,12 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("With an account", "cfngen plan --graph plan.html"): Typed(code=4),
         ("A whole job", PLANS_IN_JOB): Typed(code=4),
     },
+    "docs/build/push-to-pod.md": {
+        (
+            "One namespace for the pipeline",
+            "cfngen kubeconfig --user ci --group deployers --duration 1d --file ci.kubeconfig",
+        ): Typed(before=deployed),
+    },
     "docs/deploy/several-clusters.md": {
         ("One command for all", "cfngen lint -f clusters/"): Typed(before=folder_of_files),
         ("One command for all", "cfngen plan -f clusters/"): Typed(answers=MAKES_BUCKET, code=4),

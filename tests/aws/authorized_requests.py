@@ -7,8 +7,9 @@ Reference (`service_authorization`).
 
 Keys: `aws:ResourceTag`, `aws:RequestTag` and `aws:TagKeys` of Auto Scaling, EC2, Elastic Load Balancing, IAM, KMS and
 Secrets Manager; `ec2:CreateAction` and `ec2:Vpc`; `elasticloadbalancing:CreateAction`; `iam:PermissionsBoundary` and
-`iam:PassedToService`; `cloudformation:RoleArn`; `s3:if-none-match` and `s3:ObjectCreationOperation`;
-`aws:RequestedRegion`. What a service asks of another one on behalf of the caller (KMS for a secret) is not among them.
+`iam:PassedToService`; `cloudformation:RoleArn`; `s3:if-none-match`, `s3:object-lock-mode`,
+`s3:ObjectCreationOperation` and `s3:prefix`; `aws:RequestedRegion`. What a service asks of another one on behalf of the
+caller (KMS for a secret) is not among them.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ S3_ACTIONS = {
     "PutPublicAccessBlock": "PutBucketPublicAccessBlock",
     "UploadPart": "PutObject",
 }
+# The same: keys of conditions, by the parameters of operations that they are in.
+S3_KEYS = {"IfNoneMatch": "s3:if-none-match", "ObjectLockMode": "s3:object-lock-mode", "Prefix": "s3:prefix"}
 # The same for CloudFormation: actions whose resource is not a stack.
 ACCOUNT_WIDE = frozenset({"ListStacks", "ListExports", "ListImports", "ValidateTemplate", "EstimateTemplateCost"})
 BALANCING_ARNS = ("LoadBalancerArn", "TargetGroupArn", "ListenerArn", "RuleArn")
@@ -235,7 +238,8 @@ def _of_s3(operation: str, parameters: Mapping[str, Any], region: str) -> Iterat
     if action == "s3:PutObject":
         creates = operation not in ("CreateMultipartUpload", "UploadPart")
         context |= {"s3:objectcreationoperation": [str(creates).lower()]}
-        context |= {"s3:if-none-match": [parameters["IfNoneMatch"]]} if parameters.get("IfNoneMatch") else {}
+    for parameter, key in S3_KEYS.items():
+        context |= {key: [str(parameters[parameter])]} if parameters.get(parameter) else {}
     if operation == "CopyObject":
         source = parameters["CopySource"].partition("?")[0].lstrip("/")
         yield AuthorizedRequest("s3:GetObject", f"arn:aws:s3:::{source}", {"aws:requestedregion": [region]})

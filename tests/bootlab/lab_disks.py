@@ -68,8 +68,10 @@ class Disks:
         found = Path(disk.device).stat().st_rdev
         name, serial = xen_name or f"nvme{disk.slot}n1", disk.volume.replace("-", "")
         record = f"echo {serial} > /sys/block/{name}/device/serial" if not xen_name else "true"
-        # The kernel's list of disks is that of this machine: the instance sees another in its place.
+        # The kernel's list of disks is that of this machine: the instance sees another in its place. One that has just
+        # been started may still be about to mount /sys.
         script = f"""
+            timeout 30 sh -c 'until [ -d /sys/block ]; do sleep 0.1; done' &&
             (grep -q '^tmpfs /sys/block ' /proc/mounts || mount -t tmpfs -o mode=0755 tmpfs /sys/block) &&
             mkdir -p /sys/block/{name}/device && {record} &&
             mknod -m 0660 /dev/{name} b {os.major(found)} {os.minor(found)}"""

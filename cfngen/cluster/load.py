@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cfngen.cluster.checks.secret_values import secrets_in_lines
 from cfngen.cluster.file import layers, yaml_file
-from cfngen.cluster.file.extended_file import take_extended_file
+from cfngen.cluster.file.extended_file import KEY, read_extended_file
 from cfngen.cluster.file.kept_file import MAX_BYTES, KeptFile
 from cfngen.cluster.file.terraform_outputs import TerraformOutputs
 from cfngen.cluster.file.validation import Origin, ValidationResult
@@ -50,9 +50,10 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     """
     file = Source(kind="file", name=str(path)) if path else None
     file_content = yaml_file.read(path) if path else None
-    extended = take_extended_file(path, file_content) if path and file_content else None
+    extended = read_extended_file(path, file_content) if path and file_content else None
     merged = layers.MergedValues(file_content, file_name=file.name if file else "")
     if extended:
+        del merged.data[KEY]
         merged.extend(extended[1], str(extended[0]))
     environment_assignments, environment_problems = assignments_of_environment(environ)
     flag_assignments, flag_problems = layers.parse_overrides(overrides)

@@ -23,16 +23,15 @@ def extended_path(path: FilePath, data: Mapping[str, object]) -> FilePath | None
     return path.parent / value if isinstance(value, str) and value else None
 
 
-def take_extended_file(path: FilePath, file: YamlFile) -> tuple[FilePath, YamlFile] | None:
-    """Return the file that a cluster file extends, with its path; the key is removed from the cluster file's values.
+def read_extended_file(path: FilePath, file: YamlFile) -> tuple[FilePath, YamlFile] | None:
+    """Return the file that a cluster file extends, with its path; None without one.
 
     Raises:
         ClusterFileError: there is no such file, it is not valid, or it extends another one.
     """
-    extended = extended_path(path, file.data)
-    value = file.data.pop(KEY, None)
-    if value is None:
+    if file.data.get(KEY) is None:
         return None
+    extended = extended_path(path, file.data)
     source = Source(kind="file", name=str(path), line=file.lines.get((KEY,), 0))
     if extended is None or not extended.is_file():
         reason = "must be the path of a file" if extended is None else f"there is no file {extended}"

@@ -46,7 +46,7 @@ class KeptFile:
 
     @cached_property
     def _file_data(self) -> dict[str, object]:
-        return _data(self.file.content) if self.file else {}
+        return without_nulls(self.file.data) if self.file else {}
 
     def _edited(self) -> bytes:
         """Return the file with the values of variables and `--set`; without its comments if it cannot be edited."""
@@ -70,7 +70,7 @@ class KeptFile:
         paths_by_source: dict[str, list[Path]] = {}
         for path, source in self.merged.sources.items():
             if source.kind != "file" or path not in lines:
-                name = "--set" if source.kind == "flag" else source.name if source.kind == "file" else str(source)
+                name = {"flag": "--set", "file": source.name}.get(source.kind, str(source))
                 paths_by_source.setdefault(name, []).append(path)
         for name, paths in paths_by_source.items():
             keys = [dotted(path) for path in paths if not any(path != other and within(other, path) for other in paths)]

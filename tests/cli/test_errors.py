@@ -91,6 +91,8 @@ def test_exit_codes_are_decided_in_one_module() -> None:
         (("plan", "-f", "missing.yaml", "-o", "json"), "invalid-cluster-file"),
         (("plan", "-o", "json", "--stack-name", "1st"), "invalid-stack-name"),
         (("plan", "-o", "json", "--defaults", "-f", "mine.yaml"), "usage"),
+        (("status", "-o", "json", "--profile", "missing"), "aws-credentials"),
+        (("status", "-o", "json", "--profile", "missing", "--all"), "aws-credentials"),
     ],
 )
 def test_a_program_is_told_the_code_of_an_error(cfngen, arguments: tuple[str, ...], code: str) -> None:  # type: ignore[no-untyped-def]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import click
@@ -76,22 +75,10 @@ def command(*, target: Target, drift: bool, lists_all: bool, regions: str) -> No
 
 
 def _list_clusters(target: Target, regions: list[str]) -> None:
+    from cfngen.cluster.model import Cluster
     from cfngen.deploy.status.cluster_list import list_clusters
 
     with progress_line("reading …"):
-        clusters = list_clusters(target.connect_in(regions or [_environment_region(target)]))
+        regions = regions or [target.environment_region(str(Cluster.model_fields["region"].default))]
+        clusters = list_clusters([target.connect_in(region) for region in dict.fromkeys(regions)])
     target.show(clusters)
-
-
-def _environment_region(target: Target) -> str:
-    """Return the region of the environment or of the profile, or else that of the default cluster."""
-    import boto3
-
-    from cfngen.cluster.model import Cluster
-    from cfngen.deploy.aws.errors import translate_aws_errors
-
-    region = os.environ.get("AWS_REGION")
-    if not region and not target.sandbox:
-        with translate_aws_errors():
-            region = boto3.Session(profile_name=target.profile or None).region_name
-    return region or str(Cluster.model_fields["region"].default)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from cfngen.deploy.aws.types import Clock
     from cfngen.deploy.messages.message import Consent, Message, Question
     from cfngen.sandbox.process.running import RunningSandbox
-
 
 _HintOrMessage = TypeVar("_HintOrMessage")
 MAX_STACK_NAME_LENGTH = 90
@@ -150,12 +149,19 @@ class Target:
     def _recorded(self) -> RecordedCluster:
         """What the stack says about a cluster that nothing else describes."""
         default = self.source.read().cluster
-        # As the AWS CLI reads them: the variable comes before the profile.
-        chosen_region = os.environ.get("AWS_REGION") or self._session(default.region).region_name or default.region
+        regions = (self.environment_region(default.region), default.region)
         # The default cluster is in the default region; who names a stack without a file means that of the environment.
         is_named = self.explicit_stack_name and self.source.path is None
-        regions = (chosen_region, default.region) if is_named else (default.region, chosen_region)
-        return find_recorded_cluster(self._connect, self.explicit_stack_name or default.name, regions)
+        regions = regions if is_named else regions[::-1]
+        return find_recorded_cluster(self.connect_in, self.explicit_stack_name or default.name, regions)
+
+    def environment_region(self, default: str) -> str:
+        """Return the region of environment or profile, or else a default; it raises what `connect` raises."""
+        from cfngen.deploy.aws.errors import translate_aws_errors
+
+        with translate_aws_errors():
+            # As the AWS CLI reads them: the variable comes before the profile.
+            return os.environ.get("AWS_REGION") or self._session(default).region_name or default
 
     @property
     def region(self) -> str:
@@ -234,13 +240,10 @@ class Target:
             )
         if self.sandbox and with_existing_parts:
             self._make_existing_parts()
-        return self._connect(self.region)
+        return self.connect_in(self.region)
 
-    def connect_in(self, regions: Sequence[str]) -> list[Account]:
-        """Return the account in each of several regions; it raises what `connect` raises."""
-        return [self._connect(region) for region in dict.fromkeys(regions)]
-
-    def _connect(self, region: str) -> Account:
+    def connect_in(self, region: str) -> Account:
+        """Return the account in a region, whatever that of the cluster; it raises what `connect` raises."""
         from cfngen.deploy.aws.account import connect
         from cfngen.deploy.aws.errors import CredentialsError, translate_aws_errors
 

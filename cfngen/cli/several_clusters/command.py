@@ -8,8 +8,8 @@ import click
 
 from cfngen.cli.input.options import Option
 from cfngen.cli.input.paths import PathArgument
-from cfngen.cli.several_clusters.arguments import ARGUMENTS
 
+_ARGUMENTS = "cfngen.arguments"  # where a context's `meta` has the words that were typed
 # Arguments of commands that are for one cluster; of several, each would overwrite what it did for the one before.
 _FOR_ONE_CLUSTER = ("explicit_stack_name", "graph_path", "authorities_file", "context_name", "print_only", "files")
 
@@ -42,7 +42,7 @@ class SeveralClustersCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments as click does, and keep them as they were typed."""
-        ctx.meta[ARGUMENTS] = list(args)
+        ctx.meta[_ARGUMENTS] = list(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
@@ -50,8 +50,8 @@ class SeveralClustersCommand(click.Command):
         options = {name: ctx.params.pop(name) for name in ("canary", "parallel") if name in ctx.params}
         paths: Path | tuple[Path, ...] | None = ctx.params["file"]
         if not isinstance(paths, tuple):
-            if given := [f"--{name}" for name, value in options.items() if value is not None]:
-                raise click.UsageError(f"{given[0]} is for several cluster files; name them with -f.")
+            if names := [f"--{name}" for name, value in options.items() if value is not None]:
+                raise click.UsageError(f"{names[0]} is for several cluster files; name them with -f.")
             return super().invoke(ctx)
         if ctx.params.get("defaults"):
             raise click.UsageError("--defaults and --cluster cannot be used together; remove one of them.")
@@ -61,4 +61,4 @@ class SeveralClustersCommand(click.Command):
                 raise click.UsageError(f"only one cluster file can be used with {name}; name one with -f.")
         from cfngen.cli.several_clusters.runs import run_for_clusters
 
-        raise click.exceptions.Exit(run_for_clusters(ctx, paths, **options))
+        raise click.exceptions.Exit(run_for_clusters(ctx, ctx.meta[_ARGUMENTS], paths, **options))

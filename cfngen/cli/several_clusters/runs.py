@@ -27,7 +27,6 @@ from cfngen.cli.exit_codes import (
 from cfngen.cli.input.cluster_files import ClusterFile, read_cluster_files
 from cfngen.cli.input.target import Target
 from cfngen.cli.settings import Settings
-from cfngen.cli.several_clusters.arguments import typed_values, words
 from cfngen.cli.several_clusters.outcomes import ClusterOutcome, ClusterOutcomes, outcome_of
 from cfngen.cli.several_clusters.processes import Processes
 from cfngen.cli.several_clusters.streams import naming_stream
@@ -42,12 +41,18 @@ _CANARY_SETTLING_TIME = "5m"
 
 
 def run_for_clusters(
-    context: click.Context, paths: Sequence[Path], *, canary: Path | None = None, parallel: int | None = None
+    context: click.Context,
+    arguments: Sequence[str],
+    paths: Sequence[Path],
+    *,
+    canary: Path | None = None,
+    parallel: int | None = None,
 ) -> int:
     """Run a command for the clusters of several files, show how it ended for each, and return the exit code.
 
     Args:
         context: the command with its parameters.
+        arguments: the command's arguments as they were typed.
         paths: cluster files, and folders of them.
         canary: the file whose cluster comes first; the others are left alone unless it is valid then.
         parallel: how many clusters are worked on at the same time; None runs the command for one after the other.
@@ -57,7 +62,7 @@ def run_for_clusters(
     """
     if context.command.name == "deploy" and parallel and parallel > 1 and not context.params["yes"]:
         raise click.UsageError("--parallel cannot ask about several clusters at the same time; add --yes.")
-    typed = typed_values(context)
+    typed = _typed_values(context, arguments)
     files = read_cluster_files(paths, context.params["overrides"], no_env=context.params["no_env"])
     if canary:
         files = tuple(sorted(files, key=lambda file: file.path.resolve() != canary.resolve()))
@@ -184,7 +189,7 @@ class _Run:
             own["directory"] = str(self.context.params["directory"] / file.label)
         if self._command == "kubeconfig":
             own["context_name"] = file.label
-        return words(command, {**self.typed, **own, **changes})
+        return _command_line(command, {**self.typed, **own, **changes})
 
     def _end(self, file: ClusterFile, exit_code: int) -> bool:
         """Note how the command ended for a cluster; return whether the next one is to be touched."""
@@ -223,3 +228,25 @@ class _Run:
         target = self._target(file)
         with translate_aws_errors():
             return find_stack(target.connect(), target.stack_name)
+
+
+def _typed_values(context: click.Context, arguments: Sequence[str]) -> Mapping[str, object]:
+    """Return what was typed for each parameter of a command, by its name: text, several texts, or a flag's truth."""
+    values, _, order = context.command.make_parser(context).parse_args(args=list(arguments))
+    typed = {parameter.name or "": values[parameter.name or ""] for parameter in order}
+    # An argument that was left out has None, or a mark of click's own.
+    return {name: value for name, value in typed.items() if isinstance(value, (str, bool, Sequence))}
+
+
+def _command_line(command: click.Command, values: Mapping[str, object]) -> list[str]:
+    """Return the words of a command line that gives a command these values; it ignores those that it does not take."""
+    result: list[str] = []
+    for parameter in command.params:
+        value = values.get(parameter.name or "")
+        flag = max(parameter.opts, key=len)
+        if isinstance(value, bool):
+            result.append(flag if value else max(parameter.secondary_opts, key=len))
+        elif value is not None:
+            texts = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
+            result += [str(text) if isinstance(parameter, click.Argument) else f"{flag}={text}" for text in texts]
+    return result

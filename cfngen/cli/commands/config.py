@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -171,9 +170,10 @@ def _show_deployed(source: Source, *, compares: bool, **target_values: Any) -> N
     if compares and source.path is None:
         hint = CommandText(suggest("config", "--deployed"), " prints the deployed one; -f names another file.")
         raise LostFileError(f"there is no {DEFAULT_FILE} here to compare with the deployed one", hint=hint)
-    if not compares and not source.is_explicit and source.path and source.path.is_file():
+    path = source.path
+    if not compares and not source.is_explicit and path and path.is_file() and not path.stat().st_size:
         # A shell has emptied the file already, into which it writes what is printed.
-        source = source if source.path.stat().st_size else replace(source, path=None)
+        source = dataclasses.replace(source, path=None)
     target = make_target(source=source, is_deployed=True, **target_values)
     account = target.connect()
     deployed = read_deployed_file(account, require_root_stack(account, target.stack_name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +70,7 @@ def read_cluster_files(paths: Sequence[Path], overrides: tuple[str, ...], *, no_
         raise ClusterFileError(problems)
     _check_stacks(sources)
     clusters = [source.load().cluster for source in sources]
-    in_regions = max(Counter(cluster.name for cluster in clusters).values()) > 1
+    in_regions = len({cluster.name for cluster in clusters}) < len(clusters)
     return tuple(
         ClusterFile(Path(str(source.path)), source, f"{cluster.name}-{cluster.region}" if in_regions else cluster.name)
         for source, cluster in zip(sources, clusters, strict=True)

@@ -16,13 +16,10 @@ if TYPE_CHECKING:
 
 def outcome_lines(message: ClusterOutcomes) -> list[str]:
     """Return a table of the clusters, and how a deployment that has stopped continues."""
-    header = ["CLUSTER", "REGION", "FILE", "RESULT"]
-    rows = [[each.cluster, each.region, each.file, each.outcome] for each in message.clusters]
-    if any(each.status for each in message.clusters):
-        header.append("STACK")
-        for row, each in zip(rows, message.clusters, strict=True):
-            row.append(each.status)
-    lines = table(header, rows)
+    header = ("CLUSTER", "REGION", "FILE", "RESULT", "STACK")
+    rows = [(run.cluster, run.region, run.file, run.outcome, run.status) for run in message.clusters]
+    columns = len(header) if any(run.status for run in message.clusters) else len(header) - 1
+    lines = table(header[:columns], [row[:columns] for row in rows])
     if message.command == "deploy" and message.exit_code:
         lines += [
             "",
@@ -35,8 +32,8 @@ def outcome_lines(message: ClusterOutcomes) -> list[str]:
 def list_lines(message: ClusterList) -> list[str]:
     """Return a table of the clusters of an account."""
     rows = [
-        (each.cluster, each.region, each.stack, each.status, f"{each.updated or each.created:%Y-%m-%d %H:%M} UTC")
-        for each in message.clusters
+        (root.cluster, root.region, root.stack, root.status, f"{root.updated or root.created:%Y-%m-%d %H:%M} UTC")
+        for root in message.clusters
     ]
     where = f"in {join_and(list(message.regions))} of account {message.account}"
     if not rows:

@@ -72,8 +72,8 @@ def run_for_clusters(
     asks = context.command.name == "delete" and not (context.params["yes"] or context.params["dry_run"])
     if asks and (exit_code := run.preview_deletion()):
         return exit_code
-    first, others = files[: bool(canary)], files[bool(canary) :]
-    if all(map(run.run_canary, first)):
+    others = files[1:] if canary else files
+    if not canary or run.run_canary(files[0]):
         if parallel and parallel > 1:
             run.run_side_by_side(others, parallel)
         else:
@@ -158,7 +158,7 @@ class _Run:
 
     def show_outcomes(self) -> int:
         outcomes = tuple(self._outcomes.values())
-        exit_code = worst_exit_code(each.exit_code for each in outcomes if each.exit_code is not None)
+        exit_code = worst_exit_code(outcome.exit_code for outcome in outcomes if outcome.exit_code is not None)
         # Values that are read as text are a file in the end.
         if self._command != "config" or self._settings.json:
             show_message(ClusterOutcomes(self._command, outcomes, exit_code), json=self._settings.json)

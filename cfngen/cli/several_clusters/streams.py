@@ -43,6 +43,8 @@ class _NamingStream(io.RawIOBase):
         super().close()
 
     def _hand_on(self) -> None:
+        if self._written[:-1].rpartition(b"\n")[2].startswith(b" "):
+            return  # an indented line is none with which an object ends
         try:
             value = json.loads(self._written)
         except ValueError:

@@ -98,9 +98,9 @@ def test_without_a_file_it_is_the_default_cluster_by_its_name() -> None:
 
 def test_a_file_that_is_too_large_is_not_kept_and_a_warning_says_so() -> None:
     large = "name: staging\n" + "# comment\n" * (MAX_BYTES // 10)
-    found = loaded(large)
-    assert found.kept_file.content == b""
-    assert [text for text in found.warnings if "will not keep it" in text] == [
+    too_large = loaded(large)
+    assert too_large.kept_file.content == b""
+    assert [text for text in too_large.warnings if "will not keep it" in text] == [
         "cluster.yaml: has more than 200,000 bytes, so the stack will not keep it; shorten it, or keep a copy"
     ]
 

@@ -40,13 +40,13 @@ def test_root_stacks_with_the_tag_are_clusters_in_each_region() -> None:
         }
     )
     second = Answers({"cloudformation:DescribeStacks": {"Stacks": []}}, region="eu-central-1")
-    found = listed(first, second)
-    assert found.regions == ("us-west-2", "eu-central-1")
-    assert [(each.cluster, each.region, each.stack, each.health) for each in found.clusters] == [
+    listing = listed(first, second)
+    assert listing.regions == ("us-west-2", "eu-central-1")
+    assert [(each.cluster, each.region, each.stack, each.health) for each in listing.clusters] == [
         ("a.b", "us-west-2", "a-b", "dead"),
         ("prod", "us-west-2", "prod", "healthy"),
     ]
-    *rows, _, last = [line.split() for line in list_lines(found)]
+    *rows, _, last = [line.split() for line in list_lines(listing)]
     assert rows[2] == ["prod", "us-west-2", "prod", "UPDATE_COMPLETE", "2026-11-23", "12:00", "UTC"]
     assert " ".join(last) == "2 clusters in us-west-2 and eu-central-1 of account 123456789012."
     [nothing] = list_lines(listed(second))

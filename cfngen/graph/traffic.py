@@ -46,16 +46,18 @@ class _Rule:
 def draw_traffic(templates: ClusterTemplates, network: Network) -> Part:
     """Draw the security groups, their sources and their rules."""
     part = Part()
-    undrawn = _groups_that_stand_for_others(templates)
+    stand_ins = _groups_drawn_in_place_of_others(templates)
     for group in templates.of_type("AWS::EC2::SecurityGroup"):
-        if group.logical_id not in undrawn:
+        if group.logical_id not in stand_ins:
             title = words(group.logical_id)
             part.box(Box(group.logical_id, "security-group", title, (), network.vpc, (group.logical_id,)))
     for value, lines in _members(templates):
-        _draw_group(templates, network, part, value, lines)
+        if _box_id(templates, value) not in stand_ins:
+            _draw_group(templates, network, part, value, lines)
     rules_by_pair: dict[tuple[str, str], list[_Rule]] = {}
     for rule in _rules(templates):
-        own_box = _draw_group(templates, network, part, rule.group)
+        own_group = stand_ins.get(_box_id(templates, rule.group), rule.group)
+        own_box = _draw_group(templates, network, part, own_group)
         peer_box = _draw_peer(templates, network, part, rule)
         pair = (peer_box, own_box) if rule.is_incoming else (own_box, peer_box)
         rules_by_pair.setdefault(pair, []).append(rule)
@@ -114,18 +116,16 @@ def _port_range(first: str, last: str, protocol: str) -> str:
 
 def _rules(templates: ClusterTemplates) -> Iterator[_Rule]:
     """Yield the rules of all security groups, those within the groups first."""
-    stand_ins = _groups_that_stand_for_others(templates)
     for group in templates.of_type("AWS::EC2::SecurityGroup"):
-        value = stand_ins.get(group.logical_id, {"Ref": group.logical_id})
         for key, is_incoming in (("SecurityGroupIngress", True), ("SecurityGroupEgress", False)):
             for rule in map(mapping, items(group.properties.get(key))):
-                yield _Rule(value, rule, group.logical_id, is_incoming)
+                yield _Rule({"Ref": group.logical_id}, rule, group.logical_id, is_incoming)
     for kind, is_incoming in (("AWS::EC2::SecurityGroupIngress", True), ("AWS::EC2::SecurityGroupEgress", False)):
         for resource in templates.of_type(kind):
             yield _Rule(resource.properties.get("GroupId"), resource.properties, resource.logical_id, is_incoming)
 
 
-def _groups_that_stand_for_others(templates: ClusterTemplates) -> dict[str, object]:
+def _groups_drawn_in_place_of_others(templates: ClusterTemplates) -> dict[str, object]:
     """Return the group of all nodes, as it stands in the template, by the groups of single ones that open no port."""
     with_rules = {
         templates.referenced(rule.properties.get("GroupId"))
@@ -144,12 +144,9 @@ def _members(templates: ClusterTemplates) -> Iterator[tuple[object, tuple[str, .
     groups = instance_groups(templates)
     values: dict[str, object] = {}
     members: dict[str, list[str]] = {}
-    undrawn = _groups_that_stand_for_others(templates)
     for group in groups:
         for value in group.security_groups:
             box_id = _box_id(templates, value)
-            if box_id in undrawn:
-                continue
             values[box_id] = value
             members.setdefault(box_id, []).append(group.logical_id)
     for box_id, logical_ids in members.items():

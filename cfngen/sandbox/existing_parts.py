@@ -60,16 +60,13 @@ def make_existing_parts(region: str, parts: JsonObject) -> list[str]:
             _make_security_groups(region, parts, made)
     for section, make in (
         ("boundaries", _make_boundary), ("keys", _make_key), ("topics", make_topic), ("buckets", make_log_bucket),
+        ("repositories", _make_repository),
     ):  # fmt: skip
         for name in parts[section]:
-            if section == "buckets" or name.split(":")[4] == ACCOUNT_ID:
+            if not name.startswith("arn:") or name.split(":")[4] == ACCOUNT_ID:
                 with suppress(ClientError):  # it exists
                     make(region, name)
                     made.append(name)
-    for name in parts["repositories"]:
-        with suppress(ClientError):
-            client("ecr", region).create_repository(repositoryName=name)
-            made.append(name)
     for url, audience in parts["providers"].items():
         with suppress(ClientError):
             provider = client("iam", region).create_open_id_connect_provider(Url=url, ClientIDList=[audience])
@@ -124,6 +121,10 @@ def _make_key(region: str, arn: str) -> None:
     if keys.find_key(region, arn) is None:
         with mock.patch("moto.kms.models.generate_key_id", return_value=arn.rpartition("/")[2]):
             client("kms", region).create_key()
+
+
+def _make_repository(region: str, name: str) -> None:
+    client("ecr", region).create_repository(repositoryName=name)
 
 
 def make_topic(region: str, arn: str) -> None:

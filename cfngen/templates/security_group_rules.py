@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from troposphere import ec2
 
-from cfngen.cluster.naming.network_ids import NodeGroupRuleId, RuleId
+from cfngen.cluster.naming.network_ids import RuleId
 from cfngen.cluster.network.existing_parts import GroupRole
 from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.security_groups.rules import Rule
@@ -52,9 +52,7 @@ def allow_from_group(
     )
 
 
-def allow_from_source(
-    stack: Stack, rule_id: RuleId | NodeGroupRuleId, target_group: PropertyValue, source: Source
-) -> None:
+def allow_from_source(stack: Stack, rule_id: RuleId, target_group: PropertyValue, source: Source) -> None:
     """Add the rule for a source of the cluster file."""
     stack.add(
         ec2.SecurityGroupIngress(

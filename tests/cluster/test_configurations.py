@@ -40,9 +40,9 @@ def test_accepted(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", cases("valid.yaml"))
 def test_the_file_that_a_stack_keeps_is_the_same_cluster(case: dict[str, Any]) -> None:
-    given = loaded(case)
-    Path("kept.yaml").write_bytes(given.kept_file.content)
-    assert load(Path("kept.yaml"), environ={}).cluster == given.cluster
+    deployed = loaded(case)
+    Path("kept.yaml").write_bytes(deployed.kept_file.content)
+    assert load(Path("kept.yaml"), environ={}).cluster == deployed.cluster
 
 
 @pytest.mark.parametrize("case", cases("invalid.yaml"))

@@ -20,8 +20,8 @@ BLOCKS = [textwrap.dedent(block).strip() for block in re.findall(r"(?m)(?:^    .
 
 
 def block(start: str) -> str:
-    [found] = [each for each in BLOCKS if each.startswith(start)]
-    return found
+    [text] = [text for text in BLOCKS if text.startswith(start)]
+    return text
 
 
 def test_the_role_has_the_name_and_the_trust_that_the_page_says() -> None:

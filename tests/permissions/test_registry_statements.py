@@ -42,7 +42,7 @@ def test_handlers_may_do_their_work(kind: str, grantee: str) -> None:
     handlers = ("create", "read", "update", "delete") if grantee == "execution" else ("read",)
     permissions = {action for name in handlers for action in schema(kind)["handlers"][name]["permissions"]}
     allowed = {action for statement in statements(FILE, grantee).values() for action in statement["Action"]}
-    missing = {each for each in permissions if not any(fnmatch.fnmatchcase(each, pattern) for pattern in allowed)}
+    missing = {action for action in permissions if not any(fnmatch.fnmatchcase(action, pattern) for pattern in allowed)}
     # Images are encrypted with ECR's own keys.
     assert {action for action in missing if not action.startswith("kms:")} == set()
 

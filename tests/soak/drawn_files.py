@@ -95,7 +95,7 @@ class Design:
         """How many nodes each group may have: by the subnets' addresses and the pods' ranges, and while lived few."""
         # As many as ten VPC endpoints have an address in each subnet.
         endpoints = 10 if self.topology == "private" else 0
-        addresses = sum(max(IPv4Network(each).num_addresses - 5, 0) for each in self.subnets[:1])
+        addresses = sum(max(IPv4Network(subnet).num_addresses - 5, 0) for subnet in self.subnets[:1])
         addresses -= self.count + endpoints
         each = 14 if self.plugin == "amazon-vpc" else 1
         ranges = 2 ** (24 - IPv4Network(self.pods).prefixlen) - self.count

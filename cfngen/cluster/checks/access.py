@@ -130,18 +130,17 @@ def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
         if path == ("controlPlane",):
             has_issuer = cluster.service_account_issuer is not None
             reserved = _CFNGEN_POLICIES_OF_MASTERS_WITH_ISSUER if has_issuer else _CFNGEN_POLICIES_OF_MASTERS
-            users = ["add-ons", "the network plug-in"]
-            if instances.policy_statements:
-                reserved += 1
-                users.append("policyStatements")
-            if cluster.etcd.backups.may_need_key:
-                reserved += 1
-                users.append("the key of etcd's snapshots")
-            if cluster.etcd.backups.enabled and cluster.etcd.backups.object_lock:
-                reserved += 1
-                users.append("the lock of etcd's snapshots")
+            backups = cluster.etcd.backups
+            needs = {
+                "policyStatements": instances.policy_statements,
+                "the key of etcd's snapshots": backups.may_need_key,
+                "the lock of etcd's snapshots": backups.enabled and backups.object_lock,
+                "registry.only": cluster.registry.only,
+            }
+            users = [user for user, needs_policy in needs.items() if needs_policy]
+            reserved += len(users)
             count += reserved
-            reserved_note = f", {reserved} of them reserved for {join_and(users)}"
+            reserved_note = f", {reserved} of them reserved for {join_and(['add-ons', 'the network plug-in', *users])}"
         yield (*path, "additionalPolicies"), count, reserved_note
     for index, account in enumerate(cluster.iam.service_accounts):
         yield ("iam", "serviceAccounts", index, "additionalPolicies"), len(account.additional_policies), ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from cfngen.cluster.checks.sections import node_groups
+from cfngen.cluster.checks.sections import ingress_rules, node_groups
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.network_ids import SecurityGroupRole, traffic_of_purpose
 from cfngen.cluster.network.existing_parts import existing_group, group_key, group_path
@@ -81,13 +81,11 @@ def _ports_fault(rule: IngressRule) -> str:
 
 
 def _check_rules(cluster: Cluster) -> Iterator[Problem]:
-    for section in _sections(cluster):
-        for position, rule in enumerate(section.rules):
-            path = (*section.path, position)
-            if fault := _ports_fault(rule):
-                yield Problem((*path, "ports"), fault, related_paths=((*path, "protocol"),))
-            if not (rule.cidrs or rule.prefix_lists or rule.security_groups):
-                yield Problem(path, "lets nobody in; add cidrs, prefixLists or securityGroups")
+    for path, rule in ingress_rules(cluster):
+        if fault := _ports_fault(rule):
+            yield Problem((*path, "ports"), fault, related_paths=((*path, "protocol"),))
+        if not (rule.cidrs or rule.prefix_lists or rule.security_groups):
+            yield Problem(path, "lets nobody in; add cidrs, prefixLists or securityGroups")
 
 
 def _check_no_repeated_source(cluster: Cluster) -> Iterator[Problem]:
@@ -132,7 +130,7 @@ def _warn_of_what_is_open_already(cluster: Cluster) -> Iterator[Problem]:
             keys += [
                 dotted(other_path)
                 for other_path, other in located
-                if other.identity != source.identity and other.includes(source)
+                if other.includes(source) and other.identity != source.identity
             ]
             if keys:
                 yield Problem(path, f"{_opening(source)} is open by {keys[0]} already; remove it there or here")

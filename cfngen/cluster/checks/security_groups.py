@@ -126,7 +126,7 @@ def _check_additional_group_count(cluster: Cluster) -> Iterator[Problem]:
         role = _role_of_instances(path)
         own_groups = _own_groups(cluster, role)
         additional_groups = len(instances.additional_security_groups)
-        if len(sources_by_group(cluster, role)) == 1 and 1 + own_groups + additional_groups > max_groups:
+        if 1 + own_groups + additional_groups > max_groups and len(sources_by_group(cluster, role)) == 1:
             others = "the cluster's and the node group's own" if own_groups else "the cluster's own"
             remedy = "write the rules of one in ingress and leave it out, " if own_groups else "name fewer, "
             message = (

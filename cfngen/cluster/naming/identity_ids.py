@@ -9,6 +9,9 @@ from typing import ClassVar, Literal
 
 from cfngen.cluster.naming.id_form import IdForm, pascal
 
+# A logical id has 255 characters at most ("Resources", AWS CloudFormation User Guide).
+_MAX_WORDS_LENGTH = 200
+
 
 @dataclass(frozen=True)
 class ServiceAccountRoleId(IdForm):
@@ -23,8 +26,6 @@ class ServiceAccountRoleId(IdForm):
     digest: str
 
     _PATTERN: ClassVar = re.compile(r"ServiceAccountRole(?P<words>[A-Z0-9][A-Za-z0-9]*)(?P<digest>[0-9a-f]{8})")
-    # A logical id has 255 characters at most ("Resources", AWS CloudFormation User Guide).
-    _MAX_WORDS_LENGTH: ClassVar = 200
 
     def __str__(self) -> str:
         return f"ServiceAccountRole{self.words}{self.digest}"
@@ -32,7 +33,7 @@ class ServiceAccountRoleId(IdForm):
     @classmethod
     def of(cls, namespace: str, name: str, digest: str) -> ServiceAccountRoleId:
         """Return the id of the role of a service account."""
-        return cls(pascal(f"{namespace}-{name}")[: cls._MAX_WORDS_LENGTH], digest)
+        return cls(pascal(f"{namespace}-{name}")[:_MAX_WORDS_LENGTH], digest)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class RegistryId(IdForm):
     @classmethod
     def of(cls, kind: Literal["Repository", "OidcProvider"], name: str) -> RegistryId:
         """Return the id of a repository or provider."""
-        return cls(kind, pascal(name)[:200], hashlib.sha256(name.encode()).hexdigest()[:8])
+        return cls(kind, pascal(name)[:_MAX_WORDS_LENGTH], hashlib.sha256(name.encode()).hexdigest()[:8])
 
 
 @dataclass(frozen=True)

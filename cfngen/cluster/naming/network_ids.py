@@ -24,8 +24,8 @@ _CIDR_PATTERN = r"[0-9]+(?:x[0-9]+){4}"
 _ADDRESSES_PATTERN = rf"{_CIDR_PATTERN}|Pl[0-9a-f]+"
 _SOURCES_PATTERN = rf"{_ADDRESSES_PATTERN}|Sg[0-9a-f]+"
 # Ports that a rule of `ingress` opens, as `ingress_purpose` spells them.
-_INGRESS_PATTERN = r"(?P<protocol>Tcp|Udp|Icmp|All)(?P<first>[0-9]+)?(?:To(?P<last>[0-9]+))?"
-# Whose security group a rule belongs to. The bastion has one group, whose rules all open the same port.
+_INGRESS_PATTERN = r"(Tcp|Udp|Icmp|All)(?:([0-9]+)(?:To([0-9]+))?)?"
+# Whose security group a rule belongs to. The bastion has one group, which has no number.
 RuleRole = SecurityGroupRole | Literal["Bastion"]
 
 _ANY_ROLE_PATTERN = "|".join(SECURITY_GROUP_ROLES)
@@ -195,8 +195,7 @@ class NodeGroupRuleId(IdForm):
 
     role: ClassVar[RuleRole] = "Node"
     _PATTERN: ClassVar = re.compile(
-        rf"NodeGroup(?P<group>[A-Z0-9][A-Za-z0-9]*?)(?P<purpose>(?:Tcp|Udp|Icmp|All)(?:[0-9]+(?:To[0-9]+)?)?)From"
-        rf"(?P<source>{_SOURCES_PATTERN})"
+        rf"NodeGroup(?P<group>[A-Z0-9][A-Za-z0-9]*?)(?P<purpose>{_INGRESS_PATTERN})From(?P<source>{_SOURCES_PATTERN})"
     )
 
     def __str__(self) -> str:
@@ -215,8 +214,7 @@ def ingress_purpose(protocol: str, ports: tuple[int, int] | None) -> str:
         protocol: as the cluster file has it: `tcp`, `udp`, `icmp` or `all`.
         ports: first and last port; None for all.
     """
-    first_and_last = list(dict.fromkeys(ports or ()))
-    return protocol.title() + "To".join(map(str, first_and_last))
+    return protocol.title() + "To".join(map(str, dict.fromkeys(ports or ())))
 
 
 def traffic_of_purpose(purpose: str) -> str:
@@ -224,9 +222,10 @@ def traffic_of_purpose(purpose: str) -> str:
     match = re.fullmatch(_INGRESS_PATTERN, purpose)
     if match is None:
         return ""
-    if match["first"] is None:
-        return "all traffic" if match["protocol"] == "All" else match["protocol"].upper()
-    return f"{match['protocol'].upper()} {match['first']}" + (f"-{match['last']}" if match["last"] else "")
+    protocol, first, last = match.groups()
+    if first is None:
+        return "all traffic" if protocol == "All" else protocol.upper()
+    return f"{protocol.upper()} {first}" + (f"-{last}" if last else "")
 
 
 @dataclass(frozen=True)

@@ -63,16 +63,17 @@ def test_how_many_policies_a_role_has(path: str, own: int, kept: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("backups", "user"),
+    ("settings", "user"),
     [
-        ({"bucket": "snapshots"}, "key"),
-        ({"kmsKey": "arn:aws:kms:us-west-2:123456789012:key/a1"}, "key"),
-        ({"objectLock": {"mode": "governance", "days": 7}}, "lock"),
+        (at("etcd.backups.bucket", "snapshots"), "the key of etcd's snapshots"),
+        (at("etcd.backups.kmsKey", "arn:aws:kms:us-west-2:123456789012:key/a1"), "the key of etcd's snapshots"),
+        (at("etcd.backups.objectLock", {"mode": "governance", "days": 7}), "the lock of etcd's snapshots"),
+        (at("registry.only", True), "registry.only"),
     ],
 )
-def test_the_policies_for_the_key_and_the_lock_of_snapshots_count(backups: dict[str, str], user: str) -> None:
-    file = {**at("controlPlane.additionalPolicies", policies(8)), "etcd": {"backups": backups}}
-    kept = f"3 of them reserved for add-ons, the network plug-in and the {user} of etcd's snapshots"
+def test_the_policies_of_masters_that_settings_need_count(settings: dict[str, Any], user: str) -> None:
+    file = {**at("controlPlane.additionalPolicies", policies(8)), **settings}
+    kept = f"3 of them reserved for add-ons, the network plug-in and {user}"
     assert [kept in text for text in warned(file)] == [True]
 
 

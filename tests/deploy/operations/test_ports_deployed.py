@@ -37,15 +37,15 @@ def file(nodes: list[Any] | None = None, masters: list[Any] | None = None, basti
 def opened(cloud: Cloud) -> dict[str, set[tuple[str, Any, Any, str]]]:
     """What comes in by address ranges, prefix lists and other groups, by the end of the group's logical id."""
     groups = cloud.client("ec2").describe_security_groups()["SecurityGroups"]
-    found: dict[str, set[tuple[str, Any, Any, str]]] = {}
+    rules: dict[str, set[tuple[str, Any, Any, str]]] = {}
     for group in groups:
         name = next((part for part in group["GroupName"].split("-") if part.endswith("SecurityGroup")), "")
         for permission in group["IpPermissions"]:
             ports = permission["IpProtocol"], permission.get("FromPort"), permission.get("ToPort")
-            peers = [each["CidrIp"] for each in permission["IpRanges"]]
-            peers += [each["PrefixListId"] for each in permission.get("PrefixListIds", ())]
-            found.setdefault(name, set()).update((*ports, peer) for peer in peers)
-    return found
+            peers = [addresses["CidrIp"] for addresses in permission["IpRanges"]]
+            peers += [prefix_list["PrefixListId"] for prefix_list in permission.get("PrefixListIds", ())]
+            rules.setdefault(name, set()).update((*ports, peer) for peer in peers)
+    return rules
 
 
 def versions(cloud: Cloud) -> dict[str, int]:

@@ -33,8 +33,8 @@ def operator(cloud: Cloud) -> Operator:
 
 
 def repositories(cloud: Cloud) -> dict[str, dict[str, Any]]:
-    found = cloud.client("ecr").describe_repositories()["repositories"]
-    return {repository["repositoryName"]: repository for repository in found}
+    described = cloud.client("ecr").describe_repositories()["repositories"]
+    return {repository["repositoryName"]: repository for repository in described}
 
 
 def push_image(cloud: Cloud, name: str) -> None:

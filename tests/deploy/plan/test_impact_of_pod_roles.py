@@ -1,14 +1,14 @@
-"""What changes of roles for pods, and of what lets AWS accept their tokens, mean for the cluster."""
+"""What changes of roles for pods and jobs, of what lets AWS accept their tokens, and of repositories mean."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from test_impact import ASG, DISRUPTIVE, NONE, WILL, meaning
+from test_impact import ASG, DANGEROUS, DISRUPTIVE, NONE, WILL, meaning
 
 from cfngen.cluster.iam.service_accounts import EBS_CSI_DRIVER, ServiceAccount
-from cfngen.cluster.naming.identity_ids import ServiceAccountRoleId
+from cfngen.cluster.naming.identity_ids import RegistryId, ServiceAccountRoleId
 from cfngen.deploy.messages.message import Danger
 
 ROLE, BUCKET, POLICY = "AWS::IAM::Role", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"
@@ -16,6 +16,11 @@ DISTRIBUTION, PROVIDER = "AWS::CloudFront::Distribution", "AWS::IAM::OIDCProvide
 ACCOUNT = ServiceAccount("shop", "web")
 WEB = str(ServiceAccountRoleId.of(*ACCOUNT, ACCOUNT.digest))
 DRIVER = str(ServiceAccountRoleId.of(*EBS_CSI_DRIVER, EBS_CSI_DRIVER.digest))
+REPOSITORY = "AWS::ECR::Repository"
+IMAGES = str(RegistryId.of("Repository", "shop/web"))
+GITHUB = str(RegistryId.of("OidcProvider", "token.actions.githubusercontent.com"))
+NAMED = {"RepositoryName": "shop/web"}
+EMPTIED = {**NAMED, "EmptyOnDelete": "true"}
 POLICIES = ("Policies/0/PolicyDocument", "a", "b")
 TRUST = ("AssumeRolePolicyDocument", "a", "b")
 
@@ -37,6 +42,31 @@ TRUST = ("AssumeRolePolicyDocument", "a", "b")
         ("IssuerDistribution", DISTRIBUTION, {"replacement": WILL}, DISRUPTIVE, "gets another host name"),
         ("OidcProvider", PROVIDER, {"action": "remove"}, DISRUPTIVE, "lose those they have within an hour"),
         ("OidcProvider", PROVIDER, {"paths": [("ClientIdList/0", "a", "b")]}, DISRUPTIVE, "for which audiences"),
+        (GITHUB, PROVIDER, {"action": "remove"}, NONE, "it is kept"),
+        (GITHUB, PROVIDER, {"paths": [("ClientIdList/0", "a", "b")]}, NONE, "AWS STS accepts tokens of jobs"),
+        ("PushWebRole", ROLE, {"action": "add"}, NONE, "the stack's output PushWebRoleArn is its ARN"),
+        ("PushWebRole", ROLE, {"action": "remove"}, DISRUPTIVE, "its jobs can push no more"),
+        ("PushWebRole", ROLE, {"paths": [TRUST]}, DISRUPTIVE, "which jobs may assume the role PushWebRole changes"),
+        ("PushWebRole", ROLE, {"paths": [POLICIES]}, NONE, "to which repositories the role PushWebRole may push"),
+        (IMAGES, REPOSITORY, {"action": "add", "after": NAMED}, NONE, "a repository id for images"),
+        (IMAGES, REPOSITORY, {"action": "remove", "before": NAMED}, NONE, "shop/web no longer belongs to the cluster"),
+        (IMAGES, REPOSITORY, {"action": "remove", "before": EMPTIED}, DANGEROUS, "is removed with all images in it"),
+        (
+            IMAGES,
+            REPOSITORY,
+            {"paths": [("EmptyOnDelete", None, "true")], "before": NAMED, "after": EMPTIED},
+            DISRUPTIVE,
+            "shop/web will be deleted with all images when the cluster is deleted",
+        ),
+        (
+            IMAGES,
+            REPOSITORY,
+            {"paths": [("EmptyOnDelete", "true", None)], "before": EMPTIED, "after": NAMED},
+            NONE,
+            "shop/web will stay when the cluster is deleted",
+        ),
+        (IMAGES, REPOSITORY, {"paths": [("LifecyclePolicy", "a", "b")]}, DISRUPTIVE, "also those that pods use"),
+        (IMAGES, REPOSITORY, {"paths": [("RepositoryPolicyText", "a", "b")]}, NONE, "which accounts may pull from"),
     ],
 )
 def test_what_a_change_means(logical_id: str, type_: str, given: dict[str, Any], danger: Danger, words: str) -> None:

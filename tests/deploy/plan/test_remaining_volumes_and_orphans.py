@@ -231,6 +231,30 @@ def test_a_role_is_deleted_after_its_policies_and_not_named_once_it_is_gone(aws:
     assert remaining_volumes_and_orphans.find_undeleted_resources(aws.account, [member]) == ()
 
 
+@pytest.mark.parametrize(
+    ("status", "template", "stays"),
+    [
+        ("CREATE_COMPLETE", '{"Resources": {"RepositoryWeb01234567": {"DeletionPolicy": "Delete"}}}', False),
+        (
+            "CREATE_COMPLETE",
+            '{"Resources": {"RepositoryWeb01234567": {"DeletionPolicy": "RetainExceptOnCreate"}}}',
+            True,
+        ),
+        # Who is not sure to keep the images is warned of losing them.
+        ("CREATE_COMPLETE", "Resources: {RepositoryWeb01234567: {DeletionPolicy: RetainExceptOnCreate}}", False),
+        ("DELETE_SKIPPED", "Resources: {}", True),
+        ("DELETE_COMPLETE", "Resources: {}", False),
+    ],
+)
+def test_a_repository_stays_if_its_template_or_the_deletion_says_so(
+    aws: Answers, status: str, template: str, stays: bool
+) -> None:
+    aws.given["cloudformation:GetTemplate"] = {"TemplateBody": template}
+    repository = resource("web", status, type_name="AWS::ECR::Repository", name="RepositoryWeb01234567")
+    kept = remaining_volumes_and_orphans.find_kept_registry(aws.account, [repository])
+    assert [part.id for part in kept] == (["web"] if stays else [])
+
+
 @pytest.mark.parametrize(("name", "billed"), [("EndpointS3", False), ("EndpointEc2", True)])
 def test_a_gateway_endpoint_is_free(aws: Answers, name: str, billed: bool) -> None:
     member = resource("vpce-1", "DELETE_FAILED", type_name="AWS::EC2::VPCEndpoint", name=name)

@@ -146,7 +146,8 @@ def test_a_refused_change_leaves_everything_as_it_is(operator: Operator):
 def test_the_bucket_of_an_existing_cluster_is_locked_in_place_and_stays_so(operator: Operator):
     operator.deploy(ONE)
     s3 = operator.cloud.client("s3")
-    [bucket] = [each["Name"] for each in s3.list_buckets()["Buckets"] if "backupbucket" in each["Name"]]
+    names = [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]]
+    [bucket] = [name for name in names if "backupbucket" in name]
     s3.put_object(Bucket=bucket, Key="one/etcd/hourly/2026-01-01T000000Z.db", Body=b"", IfNoneMatch="*")
     plan = operator.plan({**ONE, "etcd": LOCKED})
     said = [change.impact.text for stack in plan.stacks for change in stack.changes if change.impact]

@@ -28,8 +28,8 @@ def tree(kind: Any, name: str, physical_id: str, status: str = "CREATE_COMPLETE"
 
 def told_of_repositories(aws: Answers, repository: dict[str, Any], *existing: str, stack: Any = None) -> list[str]:
     def answer(arguments: dict[str, Any]) -> Any:
-        found = [{"repositoryName": name} for name in arguments["repositoryNames"] if name in existing]
-        return {"repositories": found} if found else RefusedError("RepositoryNotFoundException")
+        described = [{"repositoryName": name} for name in arguments["repositoryNames"] if name in existing]
+        return {"repositories": described} if described else RefusedError("RepositoryNotFoundException")
 
     aws.given["ecr:DescribeRepositories"] = answer
     cluster = parse({"registry": {"repositories": [{"name": "shop/web"}, repository]}})

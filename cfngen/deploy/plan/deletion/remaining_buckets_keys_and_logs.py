@@ -101,7 +101,8 @@ def _describe_snapshots(store: SnapshotStore) -> tuple[str, str] | None:
         return None
     except DeniedError:
         return "snapshots that you have no permission to list", ""
-    return _count_and_size(len(snapshots), sum(each.size for each in snapshots)), _describe_lock(store, snapshots)
+    size = sum(snapshot.size for snapshot in snapshots)
+    return _count_and_size(len(snapshots), size), _describe_lock(store, snapshots)
 
 
 def _describe_lock(store: SnapshotStore, snapshots: Sequence[Snapshot]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from cfngen.cluster.naming.identity_ids import RegistryId
 from cfngen.cluster.naming.logical_ids import EndpointId
@@ -22,7 +23,6 @@ from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.aws.roles import removal_command
 from cfngen.deploy.aws.stacks import NESTED_STACK, StackResource, read_template
 from cfngen.deploy.aws.templates import TemplateObjects
-from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.aws.volumes import find_stack_volumes, read_snapshots
 from cfngen.hints import CommandText, Hint, suggest
 from cfngen.text import pluralize
@@ -107,18 +107,19 @@ def find_undeleted_resources(account: Account, resources: Sequence[StackResource
 
 
 def find_kept_registry(account: Account, resources: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
-    """Return the repositories and OIDC providers that a deletion of the stacks has left, or will leave."""
-    templates: dict[str, AwsObject] = {}
+    """Return the repositories and OIDC providers that a deletion of the stacks has left, or will leave.
+
+    Of a template that is not JSON nothing is known, and nothing is said to stay.
+    """
+    find_template = cache(partial(read_template, account))
     kept = []
     for resource in resources:
         view = resource.view
         if not resource.exists or not RegistryId.parse(view.logical_id):
             continue
         if view.status != "DELETE_SKIPPED":
-            if resource.stack_id not in templates:
-                templates[resource.stack_id] = read_template(account, resource.stack_id)
-            definition = templates[resource.stack_id]["Resources"].get(view.logical_id, {})
-            if definition.get("DeletionPolicy") == "Delete":
+            definition = find_template(resource.stack_id).get("Resources", {}).get(view.logical_id, {})
+            if definition.get("DeletionPolicy", "Delete") == "Delete":
                 continue
         is_repository = view.type == REPOSITORY_TYPE
         kept.append(

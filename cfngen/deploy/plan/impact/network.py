@@ -238,17 +238,16 @@ def _security_group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _rule_impact(context: ChangeContext) -> Impact | None:
-    rule = RuleId.parse(context.change.logical_id)
-    rule_of_any = rule or NodeGroupRuleId.parse(context.change.logical_id)
-    existing_id = existing_group(context.cluster, rule_of_any.role) if rule_of_any else None
+    rule = RuleId.parse(context.change.logical_id) or NodeGroupRuleId.parse(context.change.logical_id)
+    existing_id = existing_group(context.cluster, rule.role) if rule else None
     if existing_id and context.change.action == "remove":
         return Impact(f"the rules of {existing_id} decide about this traffic from now on", Danger.DISRUPTIVE)
-    if rule_of_any and (traffic := traffic_of_purpose(rule_of_any.purpose)):
-        target = f"{traffic} of {context.owner or f'the {_ROLE_NAMES[rule_of_any.role]}'}"
-        return _source_impact(context, rule_of_any, target=target, danger_of_everybody=Danger.DANGEROUS)
+    if rule and (traffic := traffic_of_purpose(rule.purpose)):
+        target = f"{traffic} of {context.owner or f'the {_ROLE_NAMES[rule.role]}'}"
+        return _source_impact(context, rule, target=target, danger_of_everybody=Danger.DANGEROUS)
     if rule and rule.purpose == "Ssh":
         return _source_impact(context, rule, target=f"SSH of the {_ROLE_NAMES[rule.role]}")
-    if rule and rule.from_outside:
+    if isinstance(rule, RuleId) and rule.from_outside:
         if rule.role == "Master" and context.change.action == "remove" and context.has_api_load_balancer:
             removed_range = context.before("CidrIp") or rule.origin or "a range"
             return Impact(f"{removed_range} no longer reaches masters directly, but through the API's load balancer")

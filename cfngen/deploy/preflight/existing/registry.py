@@ -7,16 +7,17 @@ to one that exists, and a job on GitHub or GitLab to a provider that does not, o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache, partial
 
 from cfngen.cluster.iam.push_roles import created_providers, made_push_roles, push_audience, push_issuer
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.identity_ids import RegistryId
-from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.roles import find_provider_audiences, find_role
+from cfngen.deploy.aws.roles import find_provider_audiences
 from cfngen.deploy.aws.services import has_repository
 from cfngen.deploy.aws.stacks import StackTree
+from cfngen.deploy.preflight.existing.roles import find_missing_role, provider_arn
 from cfngen.deploy.preflight.findings import Finding, refusal
 
 
@@ -52,13 +53,14 @@ def find_push_problems(account: Account, cluster: Cluster, deployed: StackTree |
         return
     own_arns = _own_ids(deployed, "OidcProvider")
     created = created_providers(cluster)
+    find_audiences = cache(partial(find_provider_audiences, account))
     for index, push in made_push_roles(cluster):
         issuer, audience = push_issuer(push), push_audience(push)
-        arn = f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{issuer}"
+        arn = provider_arn(account, issuer)
         key = dotted(("registry", "push", index, "createProvider"))
         if arn in own_arns and issuer in created:
             continue
-        audiences = find_provider_audiences(account, arn)
+        audiences = find_audiences(arn)
         if audiences is None and issuer not in created:
             yield refusal(
                 key, f"account {account.id} has no OIDC provider for {issuer}; set it to true, to have it made"
@@ -77,10 +79,8 @@ def find_push_problems(account: Account, cluster: Cluster, deployed: StackTree |
                 f"with `aws iam add-client-id-to-open-id-connect-provider {names}`",
             )
     for index, push in enumerate(cluster.registry.push):
-        name = (push.role or "").rpartition("/")[2]
-        if push.role and push.role.split(":")[4] == account.id and find_role(account, name) is None:
-            key = dotted(("registry", "push", index, "role"))
-            yield refusal(key, f"there is no role {name} in account {account.id}")
+        if push.role:
+            yield from find_missing_role(account, dotted(("registry", "push", index, "role")), push.role)
 
 
 def _own_ids(deployed: StackTree | None, kind: str) -> frozenset[str]:

@@ -88,7 +88,7 @@ def _describe_taken_role(account: Account, cluster: Cluster, name: str, role: Ro
 def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) -> Iterator[Finding]:
     """Yield a problem if the account has a provider for the issuer's URL that is not the stack's."""
     name = url.removeprefix("https://")
-    arn = f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{name}"
+    arn = provider_arn(account, name)
     if arn in own_ids or find_provider_audiences(account, arn) is None:
         return
     yield refusal(
@@ -100,14 +100,21 @@ def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) 
 
 
 def _find_existing_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
-    """Yield a problem for each role that is said to exist and does not; those of other accounts cannot be read."""
     for index, entry in enumerate(cluster.iam.service_accounts):
-        if entry.role is None or entry.role.split(":")[4] != account.id:
-            continue
-        name = entry.role.rpartition("/")[2]
-        if find_role(account, name) is None:
-            key = dotted(("iam", "serviceAccounts", index, "role"))
-            yield refusal(key, f"there is no role {name} in account {account.id}")
+        if entry.role:
+            yield from find_missing_role(account, dotted(("iam", "serviceAccounts", index, "role")), entry.role)
+
+
+def find_missing_role(account: Account, key: str, arn: str) -> Iterator[Finding]:
+    """Yield a problem if a role that is said to exist does not; one of another account cannot be read."""
+    name = arn.rpartition("/")[2]
+    if arn.split(":")[4] == account.id and find_role(account, name) is None:
+        yield refusal(key, f"there is no role {name} in account {account.id}")
+
+
+def provider_arn(account: Account, issuer: str) -> str:
+    """Return the ARN of IAM's OIDC provider for an issuer, which is given without `https://`."""
+    return f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{issuer}"
 
 
 def _find_public_access_problem(account: Account) -> Iterator[Finding]:

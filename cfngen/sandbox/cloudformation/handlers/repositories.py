@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 
 from botocore.exceptions import ClientError
 
@@ -42,10 +43,7 @@ class Repository(Handler):
             name, {"Arn": repository["repositoryArn"], "RepositoryUri": repository["repositoryUri"]}
         )
         with leave_to_rollback_on_failure(created):
-            if "LifecyclePolicy" in call.properties:
-                self._put_lifecycle_policy(call, name)
-            if "RepositoryPolicyText" in call.properties:
-                self._set_policy(call, name)
+            self._apply_policies(call, name, call.properties.keys())
         return created
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
@@ -54,16 +52,7 @@ class Repository(Handler):
             ecr.put_image_scanning_configuration(repositoryName=name, imageScanningConfiguration=self._scanning(call))
         if "ImageTagMutability" in changed:
             ecr.put_image_tag_mutability(repositoryName=name, imageTagMutability=call["ImageTagMutability"])
-        if "LifecyclePolicy" in changed:
-            if "LifecyclePolicy" in call.properties:
-                self._put_lifecycle_policy(call, name)
-            else:
-                ecr.delete_lifecycle_policy(repositoryName=name)
-        if "RepositoryPolicyText" in changed:
-            if "RepositoryPolicyText" in call.properties:
-                self._set_policy(call, name)
-            else:
-                ecr.delete_repository_policy(repositoryName=name)
+        self._apply_policies(call, name, changed)
         return {}
 
     def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
@@ -90,9 +79,16 @@ class Repository(Handler):
     def _scanning(self, call: HandlerCall) -> Properties:
         return {"scanOnPush": call["ImageScanningConfiguration"]["ScanOnPush"]}
 
-    def _put_lifecycle_policy(self, call: HandlerCall, name: str) -> None:
-        text = call["LifecyclePolicy"]["LifecyclePolicyText"]
-        _ecr(call).put_lifecycle_policy(repositoryName=name, lifecyclePolicyText=text)
-
-    def _set_policy(self, call: HandlerCall, name: str) -> None:
-        _ecr(call).set_repository_policy(repositoryName=name, policyText=json.dumps(call["RepositoryPolicyText"]))
+    def _apply_policies(self, call: HandlerCall, name: str, changed: Collection[str]) -> None:
+        """Apply the changed policies to the repository, and delete those that the template no longer has."""
+        ecr, properties = _ecr(call), call.properties
+        if "LifecyclePolicy" in changed:
+            if policy := properties.get("LifecyclePolicy"):
+                ecr.put_lifecycle_policy(repositoryName=name, lifecyclePolicyText=policy["LifecyclePolicyText"])
+            else:
+                ecr.delete_lifecycle_policy(repositoryName=name)
+        if "RepositoryPolicyText" in changed:
+            if policy := properties.get("RepositoryPolicyText"):
+                ecr.set_repository_policy(repositoryName=name, policyText=json.dumps(policy))
+            else:
+                ecr.delete_repository_policy(repositoryName=name)

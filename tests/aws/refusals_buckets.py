@@ -183,6 +183,7 @@ ROWS = [
            Action="s3:GetObjekt"),
     policy("action of another service", "Policy has invalid action", POLICIES, "condition documented",
            Action="ec2:RunInstances"),
+    policy("a list among the actions", "Policy has invalid action", POLICIES, "assumed", Action=[["s3:GetObject"]]),
     Refusal(
         "AWS::S3::BucketPolicy", "a second policy of one bucket", "The bucket policy already exists on bucket",
         "[awslabs/cdk-serverless-clamscan#1382](https://github.com/awslabs/cdk-serverless-clamscan/issues/1382)",

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+import boto3
+from botocore.config import Config
 from refusal import Creation, Refusal, ServiceCall, Update
 from refusals_identity import ACCOUNT, document, refused
 from small_stacks import REGION
@@ -109,6 +111,13 @@ def _put_locked(versioned: bool, **lock: Any) -> ServiceCall:
         s3.put_object(Bucket="mine", Key="a", Body=b"", **lock)
 
     return ServiceCall(attempt)
+
+
+def _lock_unchecked(cloud: CloudFormation) -> None:
+    client("s3", REGION).create_bucket(Bucket="mine", CreateBucketConfiguration=HERE, ObjectLockEnabledForBucket=True)
+    lock = {"ObjectLockMode": "GOVERNANCE", "ObjectLockRetainUntilDate": LATER}
+    without = boto3.client("s3", REGION, config=Config(request_checksum_calculation="when_required"))
+    without.put_object(Bucket="mine", Key="a", Body=b"", **lock)
 
 
 def _lock_unversioned(cloud: CloudFormation) -> None:
@@ -312,6 +321,12 @@ ROWS = [
              _put_locked(True, ObjectLockMode="GOVERNANCE")),
         )
     ),
+    Refusal("s3:PutObject", "a lock in a mode that there is not", "Unknown wormMode directive",
+            "[versitygw#1736](https://github.com/versity/versitygw/issues/1736)", "seen",
+            _put_locked(True, ObjectLockMode="governance", ObjectLockRetainUntilDate=LATER)),
+    Refusal("s3:PutObject", "a lock without a checksum of the content",
+            "Content-MD5 OR x-amz-checksum- HTTP header is required",
+            "[minio#16480](https://github.com/minio/minio/issues/16480)", "seen", ServiceCall(_lock_unchecked)),
     policy("resources of another partition", "Policy has invalid resource", POLICIES, "condition documented",
            Resource={"Fn::Sub": "arn:aws-cn:s3:::${Bucket}/*"}),
 ]  # fmt: skip

@@ -107,5 +107,5 @@ def _session(access_key: str) -> Any:
 def requests_of(call: Call) -> Iterator[Request]:
     """Yield what IAM decides on for a call of a client."""
     headers = {"IfNoneMatch": call.headers.get("if-none-match"), "CopySource": call.headers.get("x-amz-copy-source")}
-    given = {name: value for name, value in headers.items() if value}
-    yield from authorized_requests.requests(call.service, call.operation, {**given, **call.parameters}, call.region)
+    sent = {name: value for name, value in headers.items() if value}
+    yield from authorized_requests.requests(call.service, call.operation, {**sent, **call.parameters}, call.region)

@@ -377,6 +377,9 @@ REPOSITORY_NAME = TextLimit(
     form_in_words="has . _ - or / at an end or two together",
     refusal="Invalid parameter at 'repositoryName' failed to satisfy constraint",
 )
+# The schema of AWS::ECR::Repository in the CloudFormation registry, where ECR itself takes one character more.
+REPOSITORY_TAG_KEY = replace(TAG_KEY, what="key of a repository's tag", longest=127)
+REPOSITORY_TAG_VALUE = replace(TAG_VALUE, what="value of a repository's tag", longest=255, shortest=1)
 
 LOGICAL_ID = TextLimit(
     "logical id", _QUOTAS, 255, _ALPHANUMERIC, shortest=1, refusal="Resource name {text} is non alphanumeric."
@@ -442,7 +445,11 @@ PROPERTY_LIMITS: Mapping[str, Mapping[Path, TextLimit]] = {
     "AWS::EC2::SecurityGroupEgress": {("Description",): RULE_DESCRIPTION},
     "AWS::EC2::SecurityGroupIngress": {("Description",): RULE_DESCRIPTION},
     "AWS::EC2::VPCEndpoint": {("ServiceName",): VPC_ENDPOINT_SERVICE},
-    "AWS::ECR::Repository": {("RepositoryName",): REPOSITORY_NAME},
+    "AWS::ECR::Repository": {
+        ("RepositoryName",): REPOSITORY_NAME,
+        ("Tags", "*", "Key"): REPOSITORY_TAG_KEY,
+        ("Tags", "*", "Value"): REPOSITORY_TAG_VALUE,
+    },
     "AWS::ElasticLoadBalancingV2::LoadBalancer": {("Name",): LOAD_BALANCER_NAME},
     "AWS::ElasticLoadBalancingV2::TargetGroup": {("Name",): TARGET_GROUP_NAME, ("HealthCheckPath",): HEALTH_CHECK_PATH},
     "AWS::Events::Rule": {("Name",): EVENT_RULE_NAME, ("Description",): EVENT_RULE_DESCRIPTION},

@@ -41,16 +41,14 @@ def boundary_statements(role_statements: Iterable[Statement]) -> list[Statement]
             resources = tuple(statement["Resource"]) if has_resources else ("*",)
             actions_by_resources.setdefault(resources, []).append(_abbreviated(action))
     needed = {
-        resources: [
+        resources: " ".join(
             action for action in dict.fromkeys(actions) if not _is_among(action, resources, actions_by_resources)
-        ]
+        )
         for resources, actions in actions_by_resources.items()
     }
     statements = [
-        allow(f"Bound{number}", " ".join(actions), resources)
-        for number, (resources, actions) in enumerate(
-            ((resources, actions) for resources, actions in needed.items() if actions), start=1
-        )
+        allow(f"Bound{number}", actions, resources)
+        for number, (resources, actions) in enumerate((item for item in needed.items() if item[1]), start=1)
     ]
     return [
         *statements,
@@ -65,10 +63,7 @@ def _is_among(
     action: str, resources: tuple[Expression, ...], actions_by_resources: Mapping[tuple[Expression, ...], Sequence[str]]
 ) -> bool:
     """Return whether an action is allowed on these resources and further ones, too."""
-    return any(
-        len(others) > len(resources) and action in actions and all(each in others for each in resources)
-        for others, actions in actions_by_resources.items()
-    )
+    return any(action in actions and set(resources) < set(others) for others, actions in actions_by_resources.items())
 
 
 def _abbreviated(action: str) -> str:

@@ -18,11 +18,12 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import service_authorization
 from moto.backends import get_backend
 
+from cfngen.sandbox.services.authorization import Request
 from cfngen.sandbox.services.keys import find_key
 
 ACCOUNT = "123456789012"  # moto's
@@ -63,15 +64,7 @@ ACCOUNT_WIDE = frozenset({"ListStacks", "ListExports", "ListImports", "ValidateT
 BALANCING_ARNS = ("LoadBalancerArn", "TargetGroupArn", "ListenerArn", "RuleArn")
 
 
-class AuthorizedRequest(NamedTuple):
-    """One decision of IAM; keys of the context are in lower case."""
-
-    action: str
-    resource: str
-    context: Context
-
-
-def requests(service: str, operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+def requests(service: str, operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[Request]:
     """Yield what IAM decides on for a call.
 
     A call without any resource that is known here is one request for `*`.
@@ -85,7 +78,7 @@ def requests(service: str, operation: str, parameters: Mapping[str, Any], region
     if service in OF_SERVICES:
         yield from OF_SERVICES[service](operation, parameters, region)
     else:
-        yield AuthorizedRequest(f"{service}:{operation}", "*", {"aws:requestedregion": [region]})
+        yield Request(f"{service}:{operation}", "*", {"aws:requestedregion": [region]})
 
 
 def action_of(service: str, operation: str) -> str:
@@ -101,7 +94,7 @@ def _types(action: str) -> tuple[str, ...]:
     )
 
 
-def _of_ec2(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+def _of_ec2(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[Request]:
     action, in_region = f"ec2:{operation}", {"aws:requestedregion": [region]}
     types = _types(action)
     named = [(ID_TYPES[name.partition("-")[0]], name) for name in _ids(parameters, region)]
@@ -111,19 +104,19 @@ def _of_ec2(operation: str, parameters: Mapping[str, Any], region: str) -> Itera
     for kind, name in existing:
         tags = get_backend("ec2")[ACCOUNT][region].describe_tags(filters={"resource-id": [name]})
         context = {f"aws:resourcetag/{tag['key'].lower()}": [tag["value"]] for tag in tags}
-        yield AuthorizedRequest(action, _ec2_arn(kind, name, region), {**in_region, **context, **_vpc(name, region)})
+        yield Request(action, _ec2_arn(kind, name, region), {**in_region, **context, **_vpc(name, region)})
     specifications = {
         specification["ResourceType"]: _request_tags(specification.get("Tags") or ())
         for specification in parameters.get("TagSpecifications") or ()
     }
     new = [kind.rstrip("*") for kind in types if kind.endswith("*") and kind.rstrip("*") not in dict(existing)]
     for kind in new:
-        yield AuthorizedRequest(action, _ec2_arn(kind, "*", region), {**in_region, **specifications.get(kind, {})})
+        yield Request(action, _ec2_arn(kind, "*", region), {**in_region, **specifications.get(kind, {})})
     for kind, tags in specifications.items():
         context = {**in_region, **tags, "ec2:createaction": [operation]}
-        yield AuthorizedRequest("ec2:CreateTags", _ec2_arn(kind, "*", region), context)
+        yield Request("ec2:CreateTags", _ec2_arn(kind, "*", region), context)
     if not existing and not new:
-        yield AuthorizedRequest(action, "*", in_region)
+        yield Request(action, "*", in_region)
 
 
 def _ids(parameters: Mapping[str, Any], region: str) -> Iterator[str]:
@@ -174,7 +167,7 @@ def _ec2_arn(kind: str, resource_id: str, region: str) -> str:
     return f"arn:aws:ec2:{region}:{account}:{kind}/{resource_id}"
 
 
-def _of_iam(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+def _of_iam(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[Request]:
     backend, in_region = get_backend("iam")[ACCOUNT]["aws"], {"aws:requestedregion": [region]}
     kinds = {kind.rstrip("*") for kind in _types(f"iam:{operation}")}
     if "RoleName" in parameters and "role" in kinds:
@@ -188,26 +181,26 @@ def _of_iam(operation: str, parameters: Mapping[str, Any], region: str) -> Itera
             **({"iam:permissionsboundary": [boundary]} if boundary else {}),
         }
         arn = role.arn if role else f"arn:aws:iam::{ACCOUNT}:role{parameters.get('Path', '/')}{name}"
-        yield AuthorizedRequest(f"iam:{operation}", arn, context)
+        yield Request(f"iam:{operation}", arn, context)
     elif "policy" in kinds:
         arn = (
             parameters.get("PolicyArn")
             or f"arn:aws:iam::{ACCOUNT}:policy{parameters.get('Path', '/')}{parameters['PolicyName']}"
         )
-        yield AuthorizedRequest(f"iam:{operation}", arn, in_region)
+        yield Request(f"iam:{operation}", arn, in_region)
     elif "instance-profile" in kinds:
         name = parameters["InstanceProfileName"]
         made = backend.instance_profiles.values()
         found = (profile.arn for profile in made if profile.name == name)
         profile = next(found, f"arn:aws:iam::{ACCOUNT}:instance-profile{parameters.get('Path', '/')}{name}")
-        yield AuthorizedRequest(f"iam:{operation}", profile, in_region)
+        yield Request(f"iam:{operation}", profile, in_region)
         if operation == "AddRoleToInstanceProfile":
             role = next(role for role in backend.get_roles() if role.name == parameters["RoleName"])
-            yield AuthorizedRequest("iam:PassRole", role.arn, {"iam:passedtoservice": ["ec2.amazonaws.com"]})
+            yield Request("iam:PassRole", role.arn, {"iam:passedtoservice": ["ec2.amazonaws.com"]})
     elif "PolicySourceArn" in parameters:
-        yield AuthorizedRequest(f"iam:{operation}", parameters["PolicySourceArn"], in_region)
+        yield Request(f"iam:{operation}", parameters["PolicySourceArn"], in_region)
     else:
-        yield AuthorizedRequest(f"iam:{operation}", "*", in_region)
+        yield Request(f"iam:{operation}", "*", in_region)
 
 
 def _tags_of_role(role: Any) -> Iterator[tuple[str, str]]:
@@ -215,24 +208,22 @@ def _tags_of_role(role: Any) -> Iterator[tuple[str, str]]:
         yield tag["Key"], tag["Value"]
 
 
-def _of_secrets(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+def _of_secrets(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[Request]:
     secret_id = parameters.get("SecretId") or parameters.get("Name") or ""
     context: Context = {"aws:requestedregion": [region], **_request_tags(parameters.get("Tags") or ())}
     secret = get_backend("secretsmanager")[ACCOUNT][region].secrets.get(secret_id) if secret_id else None
     if secret is not None:
         context |= {f"aws:resourcetag/{tag['Key'].lower()}": [tag["Value"]] for tag in secret.tags or ()}
-        yield AuthorizedRequest(f"secretsmanager:{operation}", secret.arn, context)
+        yield Request(f"secretsmanager:{operation}", secret.arn, context)
     elif secret_id:
         # Secrets Manager appends six characters to the name.
         arn = f"arn:aws:secretsmanager:{region}:{ACCOUNT}:secret:{secret_id}-AbCdEf"
-        yield AuthorizedRequest(
-            f"secretsmanager:{operation}", secret_id if secret_id.startswith("arn:") else arn, context
-        )
+        yield Request(f"secretsmanager:{operation}", secret_id if secret_id.startswith("arn:") else arn, context)
     else:
-        yield AuthorizedRequest(f"secretsmanager:{operation}", "*", context)
+        yield Request(f"secretsmanager:{operation}", "*", context)
 
 
-def _of_s3(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+def _of_s3(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[Request]:
     action, bucket = action_of("s3", operation), f"arn:aws:s3:::{parameters.get('Bucket', '')}"
     context = {"aws:requestedregion": [region]}
     if action == "s3:PutObject":
@@ -242,23 +233,23 @@ def _of_s3(operation: str, parameters: Mapping[str, Any], region: str) -> Iterat
         context |= {key: [str(parameters[parameter])]} if parameters.get(parameter) else {}
     if operation == "CopyObject":
         source = parameters["CopySource"].partition("?")[0].lstrip("/")
-        yield AuthorizedRequest("s3:GetObject", f"arn:aws:s3:::{source}", {"aws:requestedregion": [region]})
+        yield Request("s3:GetObject", f"arn:aws:s3:::{source}", {"aws:requestedregion": [region]})
     named = parameters.get("Delete", {}).get("Objects") or ([parameters] if parameters.get("Key") else [])
     for item in named:
         of_version = "Version" if item.get("VersionId") and action in ("s3:DeleteObject", "s3:GetObject") else ""
-        yield AuthorizedRequest(f"{action}{of_version}", f"{bucket}/{item['Key']}", context)
+        yield Request(f"{action}{of_version}", f"{bucket}/{item['Key']}", context)
     if not named:
-        yield AuthorizedRequest(action, bucket if parameters.get("Bucket") else "*", context)
+        yield Request(action, bucket if parameters.get("Bucket") else "*", context)
 
 
-def _of_cloudformation(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+def _of_cloudformation(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[Request]:
     """Of a change set, the resource is its own ARN, if the call gives that: who serves the call knows the stack."""
     context = {"aws:requestedregion": [region], **_request_tags(parameters.get("Tags") or ())}
     role = parameters.get("RoleARN")
     context |= {"cloudformation:rolearn": [role]} if role else {}
-    yield AuthorizedRequest(f"cloudformation:{operation}", _stack(operation, parameters, region), context)
+    yield Request(f"cloudformation:{operation}", _stack(operation, parameters, region), context)
     if role:
-        yield AuthorizedRequest("iam:PassRole", role, {"iam:passedtoservice": ["cloudformation.amazonaws.com"]})
+        yield Request("iam:PassRole", role, {"iam:passedtoservice": ["cloudformation.amazonaws.com"]})
 
 
 def _stack(operation: str, parameters: Mapping[str, Any], region: str) -> str:
@@ -273,7 +264,7 @@ def _stack(operation: str, parameters: Mapping[str, Any], region: str) -> str:
     return "*"
 
 
-def _of_auto_scaling(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+def _of_auto_scaling(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[Request]:
     groups = get_backend("autoscaling")[ACCOUNT][region].autoscaling_groups
     tags = [tag for tag in parameters.get("Tags") or () if "Key" in tag]
     context = {"aws:requestedregion": [region], **_request_tags(tags)}
@@ -282,15 +273,15 @@ def _of_auto_scaling(operation: str, parameters: Mapping[str, Any], region: str)
         members = {state.instance.id: name for name, group in groups.items() for state in group.instance_states}
         names = {members.get(parameters["InstanceId"])} - {None}
     if not _types(f"autoscaling:{operation}") or not names:
-        yield AuthorizedRequest(f"autoscaling:{operation}", "*", context)
+        yield Request(f"autoscaling:{operation}", "*", context)
         return
     for name in sorted(names):
         new = f"arn:aws:autoscaling:{region}:{ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/{name}"
         arn, own_tags = (groups[name].arn, groups[name].tags) if name in groups else (new, ())
-        yield AuthorizedRequest(f"autoscaling:{operation}", arn, {**context, **_resource_tags(own_tags)})
+        yield Request(f"autoscaling:{operation}", arn, {**context, **_resource_tags(own_tags)})
 
 
-def _of_load_balancing(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+def _of_load_balancing(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[Request]:
     action, tagging = f"elasticloadbalancing:{operation}", get_backend("elbv2")[ACCOUNT][region].tagging_service
     context = {"aws:requestedregion": [region], **_request_tags(parameters.get("Tags") or ())}
     here = f"arn:aws:elasticloadbalancing:{region}:{ACCOUNT}"
@@ -300,24 +291,24 @@ def _of_load_balancing(operation: str, parameters: Mapping[str, Any], region: st
             "CreateTargetGroup": f"{here}:targetgroup/{parameters.get('Name')}/*"}.get(operation)  # fmt: skip
     for arn in [made] if made else arns if _types(action) else []:
         tags = tagging.list_tags_for_resource(arn)["Tags"]
-        yield AuthorizedRequest(action, arn, {**context, **_resource_tags(tags)})
+        yield Request(action, arn, {**context, **_resource_tags(tags)})
     if made and parameters.get("Tags"):
         creating = {**context, "elasticloadbalancing:createaction": [operation]}
-        yield AuthorizedRequest("elasticloadbalancing:AddTags", made, creating)
+        yield Request("elasticloadbalancing:AddTags", made, creating)
     if not made and not (arns and _types(action)):
-        yield AuthorizedRequest(action, "*", context)
+        yield Request(action, "*", context)
 
 
-def _of_keys(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[AuthorizedRequest]:
+def _of_keys(operation: str, parameters: Mapping[str, Any], region: str) -> Iterator[Request]:
     tags = [{"Key": tag["TagKey"], "Value": tag["TagValue"]} for tag in parameters.get("Tags") or ()]
     context = {"aws:requestedregion": [region], **_request_tags(tags)}
     key = find_key(region, parameters.get("KeyId") or "")
     if key is None:
-        yield AuthorizedRequest(f"kms:{operation}", "*", context)
+        yield Request(f"kms:{operation}", "*", context)
         return
     own = get_backend("kms")[ACCOUNT][region].list_resource_tags(key.id)["Tags"]
     own_tags = [{"Key": tag["TagKey"], "Value": tag["TagValue"]} for tag in own]
-    yield AuthorizedRequest(f"kms:{operation}", key.arn, {**context, **_resource_tags(own_tags)})
+    yield Request(f"kms:{operation}", key.arn, {**context, **_resource_tags(own_tags)})
 
 
 def _resource_tags(tags: Any) -> Context:
@@ -329,7 +320,7 @@ def _request_tags(tags: Any) -> Context:
     return {**values, "aws:tagkeys": [tag["Key"] for tag in tags]} if values else {}
 
 
-OF_SERVICES: Mapping[str, Callable[[str, Mapping[str, Any], str], Iterator[AuthorizedRequest]]] = {
+OF_SERVICES: Mapping[str, Callable[[str, Mapping[str, Any], str], Iterator[Request]]] = {
     "autoscaling": _of_auto_scaling,
     "cloudformation": _of_cloudformation,
     "ec2": _of_ec2,

@@ -23,7 +23,7 @@ from moto.backends import get_backend
 
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.services.authorization import decision
+from cfngen.sandbox.services.authorization import Request, decision
 from cfngen.sandbox.services.policy_simulation import role_decision
 
 Policy = Mapping[str, Any]
@@ -104,8 +104,8 @@ def _session(access_key: str) -> Any:
     return next((session for session in sessions if session.access_key_id == access_key), None)
 
 
-def requests_of(call: Call) -> Iterator[authorized_requests.AuthorizedRequest]:
+def requests_of(call: Call) -> Iterator[Request]:
     """Yield what IAM decides on for a call of a client."""
     headers = {"IfNoneMatch": call.headers.get("if-none-match"), "CopySource": call.headers.get("x-amz-copy-source")}
-    given = {name: value for name, value in headers.items() if value}
-    yield from authorized_requests.requests(call.service, call.operation, {**given, **call.parameters}, call.region)
+    sent = {name: value for name, value in headers.items() if value}
+    yield from authorized_requests.requests(call.service, call.operation, {**sent, **call.parameters}, call.region)

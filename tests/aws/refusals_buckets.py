@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+import boto3
+from botocore.config import Config
 from refusal import Creation, Refusal, ServiceCall, Update
 from refusals_identity import ACCOUNT, document, refused
 from small_stacks import REGION
@@ -111,6 +113,13 @@ def _put_locked(versioned: bool, **lock: Any) -> ServiceCall:
     return ServiceCall(attempt)
 
 
+def _lock_unchecked(cloud: CloudFormation) -> None:
+    client("s3", REGION).create_bucket(Bucket="mine", CreateBucketConfiguration=HERE, ObjectLockEnabledForBucket=True)
+    lock = {"ObjectLockMode": "GOVERNANCE", "ObjectLockRetainUntilDate": LATER}
+    without = boto3.client("s3", REGION, config=Config(request_checksum_calculation="when_required"))
+    without.put_object(Bucket="mine", Key="a", Body=b"", **lock)
+
+
 def _lock_unversioned(cloud: CloudFormation) -> None:
     _mine().put_object_lock_configuration(Bucket="mine", ObjectLockConfiguration={"ObjectLockEnabled": "Enabled"})
 
@@ -183,6 +192,7 @@ ROWS = [
            Action="s3:GetObjekt"),
     policy("action of another service", "Policy has invalid action", POLICIES, "condition documented",
            Action="ec2:RunInstances"),
+    policy("a list among the actions", "Policy has invalid action", POLICIES, "assumed", Action=[["s3:GetObject"]]),
     Refusal(
         "AWS::S3::BucketPolicy", "a second policy of one bucket", "The bucket policy already exists on bucket",
         "[awslabs/cdk-serverless-clamscan#1382](https://github.com/awslabs/cdk-serverless-clamscan/issues/1382)",
@@ -311,6 +321,12 @@ ROWS = [
              _put_locked(True, ObjectLockMode="GOVERNANCE")),
         )
     ),
+    Refusal("s3:PutObject", "a lock in a mode that there is not", "Unknown wormMode directive",
+            "[versitygw#1736](https://github.com/versity/versitygw/issues/1736)", "seen",
+            _put_locked(True, ObjectLockMode="governance", ObjectLockRetainUntilDate=LATER)),
+    Refusal("s3:PutObject", "a lock without a checksum of the content",
+            "Content-MD5 OR x-amz-checksum- HTTP header is required",
+            "[minio#16480](https://github.com/minio/minio/issues/16480)", "seen", ServiceCall(_lock_unchecked)),
     policy("resources of another partition", "Policy has invalid resource", POLICIES, "condition documented",
            Resource={"Fn::Sub": "arn:aws-cn:s3:::${Bucket}/*"}),
 ]  # fmt: skip

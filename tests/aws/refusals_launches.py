@@ -123,6 +123,10 @@ def _key_that_is_gone(cloud: CloudFormation) -> None:
     ec2().run_instances(ImageId=_image(), MinCount=1, MaxCount=1, BlockDeviceMappings=[disk])
 
 
+def _tags_without_a_type(_: CloudFormation) -> None:
+    ec2().create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=[{"Tags": [{"Key": "a", "Value": "b"}]}])
+
+
 def _update(data: Mapping[str, Any]) -> Update:
     """A group of one whose launch template gets these data."""
 
@@ -171,6 +175,7 @@ STABLE = "Group did not stabilize. Last scaling activity: "
 FORMED = "You must use a valid fully-formed launch template. "
 PROFILES = seen("terraform#29866", "https://github.com/hashicorp/terraform-provider-aws/issues/29866")
 TEMPLATES = operation("RequestLaunchTemplateData")
+TAGS_OF_TEMPLATES = seen("cfn-lint#975", "https://github.com/aws-cloudformation/cfn-lint/issues/975")
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 TEMPLATE = "AWS::EC2::LaunchTemplate"
 ROWS = [
@@ -371,8 +376,16 @@ ROWS = [
         _of_a_group("launch templates", "create-launch-template"), CONDITION, _launched({"InstanceType": None}),
     ),
     Refusal(
-        TEMPLATE, "tags for a type of which there are none", "Tag specification must have at least one tag",
-        operation("TagSpecification"), CONDITION, _templated(TagSpecifications=[{"ResourceType": "instance"}]),
+        TEMPLATE, "tags for a type of which there are none", "The tags cannot be null or empty", TAGS_OF_TEMPLATES,
+        "seen", _templated(TagSpecifications=[{"ResourceType": "instance"}]),
+    ),
+    Refusal(
+        TEMPLATE, "tags without a type", "The resource type cannot be null or empty", TAGS_OF_TEMPLATES, "seen",
+        _templated(TagSpecifications=[{"Tags": [{"Key": "a", "Value": "b"}]}]),
+    ),
+    Refusal(
+        "ec2:CreateVpc", "tags without a type", "The resource type cannot be null or empty", TAGS_OF_TEMPLATES,
+        "assumed", ServiceCall(_tags_without_a_type),
     ),
     Refusal(
         GROUP, "two interfaces at one index", "requires a unique device index", TEMPLATES, CONDITION,

@@ -166,6 +166,10 @@ ROWS = [
         _options("AmazonProvidedDNS", domain="two words"),
     ),
     Refusal(
+        "AWS::EC2::DHCPOptions", "no name servers in their list", "must contain the parameter Values",
+        code("MissingParameter"), "assumed", _options(),
+    ),
+    Refusal(
         "AWS::EC2::VPCDHCPOptionsAssociation", "options that there are not", "does not exist",
         code("InvalidDhcpOptionsID.NotFound"), CONDITION,
         only(Vpc=OTHER_VPC, Association=resource(

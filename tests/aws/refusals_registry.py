@@ -30,6 +30,13 @@ def only(**properties: Any) -> Callable[[], Resources]:
     return lambda: {"It": repository(**properties)}
 
 
+def _pulled_by(accounts: int) -> dict[str, Any]:
+    """A policy by which this many accounts may pull."""
+    roots = [f"arn:aws:iam::{number:012}:root" for number in range(accounts)]
+    statement = {"Effect": "Allow", "Principal": {"AWS": roots}, "Action": "ecr:BatchGetImage"}
+    return {"Version": "2012-10-17", "Statement": [statement]}
+
+
 def _beside_another() -> Resources:
     client("ecr", REGION).create_repository(repositoryName="shop/web")
     return {"It": repository()}
@@ -75,6 +82,15 @@ ROWS = [
         f"[SetRepositoryPolicy]({ECR}/API_SetRepositoryPolicy.html)",
         CONDITION,
         Creation(only(RepositoryPolicyText={"Statement": [{"Effect": "Allow"}]}), fails="It"),
+    ),
+    Refusal(
+        "AWS::ECR::Repository",
+        "a policy of more than 10,240 characters",
+        "Member must have length less than or equal to 10240",
+        f"[SetRepositoryPolicy]({ECR}/API_SetRepositoryPolicy.html), "
+        "[containers-roadmap#1064](https://github.com/aws/containers-roadmap/issues/1064)",
+        CONDITION,
+        Creation(only(RepositoryPolicyText=_pulled_by(300)), fails="It"),
     ),
     Refusal(
         "ecr:DeleteRepository",

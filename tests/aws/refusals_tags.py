@@ -74,6 +74,22 @@ def _log_group() -> Tag:
     return lambda tags: logs.tag_resource(resourceArn=arn, tags=tags)
 
 
+def _repository() -> Tag:
+    ecr = client("ecr", REGION)
+    arn = ecr.create_repository(repositoryName="one")["repository"]["repositoryArn"]
+    return lambda tags: ecr.tag_resource(resourceArn=arn, tags=_listed(tags))
+
+
+def _distribution() -> Tag:
+    cloudfront = client("cloudfront", REGION)
+    origin = {"Id": "a", "DomainName": "mine.s3.amazonaws.com", "S3OriginConfig": {"OriginAccessIdentity": ""}}
+    settings = {"CallerReference": "one", "Comment": "", "Enabled": True, "Origins": {"Quantity": 1, "Items": [origin]}}
+    behavior = {"TargetOriginId": "a", "ViewerProtocolPolicy": "https-only"}
+    made = cloudfront.create_distribution(DistributionConfig={**settings, "DefaultCacheBehavior": behavior})
+    arn = made["Distribution"]["ARN"]
+    return lambda tags: cloudfront.tag_resource(Resource=arn, Tags={"Items": _listed(tags)})
+
+
 def _one_more(make: Callable[[], Tag]) -> ServiceCall:
     """Give a resource fifty tags in two calls, the last of them another value, and then one more."""
 
@@ -103,5 +119,8 @@ ROWS = [
          _api("secretsmanager/latest/apireference", "TagResource"), _secret),
         ("logs:TagResource", "TooManyTagsException",
          _api("AmazonCloudWatchLogs/latest/APIReference", "TagResource"), _log_group),
+        ("ecr:TagResource", "TooManyTagsException", _api("AmazonECR/latest/APIReference", "TagResource"), _repository),
+        ("cloudfront:TagResource", "InvalidTagging", _api("cloudfront/latest/APIReference", "TagResource"),
+         _distribution),
     )
 ]  # fmt: skip

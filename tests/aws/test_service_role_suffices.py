@@ -17,7 +17,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.permissions.grants import grants, scope_of
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.services.authorization import decision
+from cfngen.sandbox.services.authorization import Request, decision
 
 pytestmark = pytest.mark.drill
 
@@ -50,7 +50,7 @@ class Decided:
             if grant.name == "execution"
         ]
         self._policies = [dict(policy.document) for policy in execution.policies]
-        self.refused: list[authorized_requests.AuthorizedRequest] = []
+        self.refused: list[Request] = []
         self.actions: set[str] = set()
 
     def decide(self, params: dict[str, Any], model: Any, context: dict[str, Any], **_event: Any) -> None:
@@ -58,7 +58,7 @@ class Decided:
             service, region = model.service_model.service_name, context["client_region"]
             for request in authorized_requests.requests(service, model.name, params, region):
                 self.actions.add(request.action)
-                if decision(self._policies, *request) != "allowed":
+                if decision(self._policies, request.action, request.resource, request.context) != "allowed":
                     self.refused.append(request)
 
 

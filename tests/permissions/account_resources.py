@@ -52,7 +52,7 @@ def _instances_and_network(cluster: Cluster, name: str) -> dict[str, Resource]:
     scope = scope_of(cluster, account=ACCOUNT)
     vpc = of("ec2", f"vpc/{scope.vpc_id.replace('*', 'vpc-1')}")
     in_vpc = {"ec2:vpc": [vpc]}
-    found = {
+    parts = {
         "instance": Resource(of("ec2", f"instance/i-{name}"), tags),
         "instance of a master": Resource(of("ec2", f"instance/i-{name}-master"), of_master),
         "interface": Resource(of("ec2", f"network-interface/eni-{name}"), {**tags, **in_vpc}),
@@ -71,34 +71,34 @@ def _instances_and_network(cluster: Cluster, name: str) -> dict[str, Resource]:
     }
     if not existing_group(cluster, "Node"):
         of_group = {"aws:resourcetag/kubernetescluster": [name], "aws:resourcetag/k8s.io/role/node": ["1"]}
-        found["security group of a node group"] = Resource(
+        parts["security group of a node group"] = Resource(
             of("ec2", f"security-group/sg-{name}-nodes-of-a-group"), {**of_group, **in_vpc}
         )
-    return {**found, **(_existing_parts(cluster, in_vpc) if name == cluster.name else {})}
+    return {**parts, **(_existing_parts(cluster, in_vpc) if name == cluster.name else {})}
 
 
 def _existing_parts(cluster: Cluster, in_vpc: Context) -> dict[str, Resource]:
     """What the cluster file names, in place of what cfngen creates; such parts need not have the cluster's tags."""
     scope = scope_of(cluster, account=ACCOUNT)
-    found: dict[str, Resource] = {}
+    parts: dict[str, Resource] = {}
     if any(subnet.id for subnet in cluster.network.subnets):
-        found["route table"] = Resource(of("ec2", f"route-table/{scope.route_table_id.replace('*', 'rtb-1')}"), in_vpc)
+        parts["route table"] = Resource(of("ec2", f"route-table/{scope.route_table_id.replace('*', 'rtb-1')}"), in_vpc)
     for instances, first in (("masters", cluster.network.security_groups.masters),
                              ("nodes", cluster.network.security_groups.nodes)):  # fmt: skip
         ids = [id_ for id_ in groups_of_instances(cluster, instances) if id_.startswith("sg-")]
         lets_in = {f"aws:resourcetag/kubernetes.io/cluster/{cluster.name}": ["owned"]}
         if first:
-            found[f"security group of {instances}"] = Resource(
+            parts[f"security group of {instances}"] = Resource(
                 of("ec2", f"security-group/{first}"), {**in_vpc, **(lets_in if instances == "nodes" else {})}
             )
-            found[f"security group of {instances} without the tag"] = Resource(
+            parts[f"security group of {instances} without the tag"] = Resource(
                 of("ec2", f"security-group/{first}"), in_vpc
             )
         if further := [id_ for id_ in ids if id_ != first]:
-            found[f"further security group of {instances}"] = Resource(
+            parts[f"further security group of {instances}"] = Resource(
                 of("ec2", f"security-group/{further[0]}"), in_vpc
             )
-    return found
+    return parts
 
 
 def _load_balancers(name: str) -> dict[str, Resource]:
@@ -123,7 +123,7 @@ def _storage(cluster: Cluster, name: str) -> dict[str, Resource]:
     snapshots = _bucket(cluster.etcd.backups.bucket, name, "backup")
     issuer = cluster.service_account_issuer
     documents = _bucket(issuer.bucket if issuer else None, name, "issuer")
-    found = {
+    parts = {
         "volume of a master": Resource(of("ec2", f"volume/vol-{name}-master"), tags_of(name, **MASTER)),
         "volume of a claim": Resource(
             of("ec2", f"volume/vol-{name}"), tags_of(name, **{"ebs.csi.aws.com/cluster": "true"})
@@ -142,14 +142,14 @@ def _storage(cluster: Cluster, name: str) -> dict[str, Resource]:
         "request for a snapshot": Resource(f"{snapshots}/{name}/etcd/backup-request.json"),
     }
     if cluster.secrets.kms_key:
-        found["key of secrets"] = Resource(cluster.secrets.kms_key)
+        parts["key of secrets"] = Resource(cluster.secrets.kms_key)
     if cluster.certificate_authority.secret:
-        found["secret of the user's authority"] = Resource(cluster.certificate_authority.secret)
+        parts["secret of the user's authority"] = Resource(cluster.certificate_authority.secret)
     if issuer and (issuer.bucket or issuer.discovery != "url"):
-        found["bucket of an issuer"] = Resource(documents)
+        parts["bucket of an issuer"] = Resource(documents)
         for kind, key in zip(("discovery document", "document of keys"), document_keys(issuer), strict=True):
-            found[kind] = Resource(f"{documents}/{key}")
-    return found
+            parts[kind] = Resource(f"{documents}/{key}")
+    return parts
 
 
 def _bucket(own: str | None, name: str, kind: str) -> str:

@@ -33,7 +33,7 @@ from cfngen.cluster.sections.references import known_id
 from cfngen.permissions.explanations import explained_sids, explanation_table, section_of
 from cfngen.permissions.grants import Grant, grants, scope_of
 from cfngen.permissions.service_accounts import grantee_name
-from cfngen.sandbox.services.policy_simulation import decision
+from cfngen.sandbox.services.authorization import decision
 
 CLUSTER = "blue"
 Statements = Sequence[Mapping[str, Any]]

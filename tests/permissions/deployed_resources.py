@@ -62,42 +62,42 @@ def _roles(cluster: Cluster, scope: Scope, name: str) -> dict[str, Resource]:
         stack = name[:24] if kind == "role" and end.startswith("-") else name
         return of("iam", f"{kind}{path}{stack}{end}", region="")
 
-    found = {
+    parts = {
         "role of pods": Resource(made("role", f".{REGION}.shop.web"), tags),
         "new role of pods": Resource(made("role", f".{REGION}.shop.new")),
         "new OIDC provider": Resource(of("iam", f"oidc-provider/{_issuer(cluster, name)}", region="")),
     }
     if list(made_push_roles(cluster)):
-        found["role of who pushes"] = Resource(made("role", "-RegistryStack-1AB-PushWebRole-2CD"), tags)
-        found["new role of who pushes"] = Resource(made("role", "-RegistryStack-1AB-PushNewRole-2CD"))
+        parts["role of who pushes"] = Resource(made("role", "-RegistryStack-1AB-PushWebRole-2CD"), tags)
+        parts["new role of who pushes"] = Resource(made("role", "-RegistryStack-1AB-PushNewRole-2CD"))
     if scope.permissions_boundaries:
-        found["permissions boundary"] = Resource(scope.permissions_boundaries[0])
+        parts["permissions boundary"] = Resource(scope.permissions_boundaries[0])
     if scope.makes_roles:
-        found["role of the flow log"] = Resource(made("role", "-VpcStack-1AB-FlowLogRole-2CD"), tags)
+        parts["role of the flow log"] = Resource(made("role", "-VpcStack-1AB-FlowLogRole-2CD"), tags)
     if scope.makes_instance_profiles:
-        found["instance profile"] = Resource(made("instance-profile", "-IamStack-1AB-MasterInstanceProfile-2CD"))
+        parts["instance profile"] = Resource(made("instance-profile", "-IamStack-1AB-MasterInstanceProfile-2CD"))
     if scope.makes_instance_profiles and scope.makes_roles:
-        found["role of instances"] = Resource(made("role", "-IamStack-1AB-MasterRole-2CD"), tags)
-        found["new role of instances"] = Resource(made("role", "-IamStack-1AB-NodeRole-2CD"))
-        found["managed policy"] = Resource(made("policy", "-IamStack-1AB-AddonsPolicy-2CD"))
-    return found
+        parts["role of instances"] = Resource(made("role", "-IamStack-1AB-MasterRole-2CD"), tags)
+        parts["new role of instances"] = Resource(made("role", "-IamStack-1AB-NodeRole-2CD"))
+        parts["managed policy"] = Resource(made("policy", "-IamStack-1AB-AddonsPolicy-2CD"))
+    return parts
 
 
 def _registry(cluster: Cluster, name: str) -> dict[str, Resource]:
     """Repositories, and the OIDC providers of those who push; an account has one for a URL, whichever cluster's."""
-    found: dict[str, Resource] = {}
+    parts: dict[str, Resource] = {}
     for repository in reversed(cluster.registry.repositories):
         noun = "existing repository" if repository.existing else "repository"
-        found[noun] = Resource(of("ecr", f"repository/{repository.name}{name.removeprefix(cluster.name)}"))
+        parts[noun] = Resource(of("ecr", f"repository/{repository.name}{name.removeprefix(cluster.name)}"))
     created = created_providers(cluster)
     for _, push in made_push_roles(cluster):
         provider = of("iam", f"oidc-provider/{push_issuer(push)}", region="")
         if push_issuer(push) in created:
-            found["new OIDC provider of who pushes"] = Resource(provider)
-            found["OIDC provider of who pushes"] = Resource(provider, tags_of(name))
+            parts["new OIDC provider of who pushes"] = Resource(provider)
+            parts["OIDC provider of who pushes"] = Resource(provider, tags_of(name))
         else:
-            found["existing OIDC provider of who pushes"] = Resource(provider)
-    return found
+            parts["existing OIDC provider of who pushes"] = Resource(provider)
+    return parts
 
 
 def _new(scope: Scope) -> dict[str, Resource]:
@@ -178,10 +178,14 @@ def _existing(cluster: Cluster, scope: Scope) -> dict[str, Resource]:
         ],
         "new hosted zone of the API": ["arn:aws:route53:::hostedzone/Znew" for zone in zones if zone.name],
         "stack with outputs": [
-            of("cloudformation", f"stack/{each.stack}/1") for each in references if isinstance(each, StackOutput)
+            of("cloudformation", f"stack/{reference.stack}/1")
+            for reference in references
+            if isinstance(reference, StackOutput)
         ],
         "stored parameter": [
-            of("ssm", f"parameter{each.name}") for each in references if isinstance(each, StoredParameter)
+            of("ssm", f"parameter{reference.name}")
+            for reference in references
+            if isinstance(reference, StoredParameter)
         ],
     }
     contexts = {"existing subnet": {"ec2:vpc": [vpc]}}

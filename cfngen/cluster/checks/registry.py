@@ -12,12 +12,15 @@ from cfngen.cluster.naming.id_form import pascal
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.sections.registry import Push
+from cfngen.text_limits import REPOSITORY_TAG_KEY, REPOSITORY_TAG_VALUE, STACK_TAG_VALUE, TAG_KEY, TAG_VALUE
 
 _REPOSITORIES: Path = ("registry", "repositories")
 _PUSH: Path = ("registry", "push")
 _ONLY: Path = ("registry", "only")
 # Their ARNs, of some 90 characters, stand in one managed policy of at most 6,144, and in operators' policies.
 _MAX_REPOSITORIES = 40
+# Their ARNs, of some 40 characters, stand in the repository's policy of at most 10,240.
+_MAX_PULL_ACCOUNTS = 240
 _ECR_IMAGE = re.compile(r"\d{12}\.dkr[.-]ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.[^/]+/(?P<repository>[^:@]+)[:@].+")
 
 
@@ -44,6 +47,23 @@ def _check_repositories(cluster: Cluster) -> Iterator[Problem]:
                 alias = type(repository).model_fields[key].alias or key
                 message = "the repository exists and stays as it is; remove the key, or existing"
                 yield Problem((*path, alias), message, ((*path, "existing"),))
+        elif reason := REPOSITORY_TAG_VALUE.fault(repository.name):
+            yield Problem((*path, "name"), f"the name becomes a tag: its value {reason}")
+        if len(repository.pull_accounts) > _MAX_PULL_ACCOUNTS:
+            message = f"has more than {_MAX_PULL_ACCOUNTS} accounts, whose ARNs fill the repository's policy"
+            yield Problem((*path, "pullAccounts"), message)
+
+
+def _check_tags(cluster: Cluster) -> Iterator[Problem]:
+    """Check that repositories take the cluster's tags; they take less than other resources."""
+    if all(repository.existing for repository in cluster.registry.repositories):
+        return
+    for key, value in cluster.tags.items():
+        if TAG_KEY.fault(key) or STACK_TAG_VALUE.fault(value):
+            continue  # as for any resource
+        for part, reason in (("key", REPOSITORY_TAG_KEY.fault(key)), ("value", REPOSITORY_TAG_VALUE.fault(value))):
+            if reason:
+                yield Problem(("tags", key), f"on repositories of Amazon ECR, the {part} {reason}", (_REPOSITORIES,))
 
 
 def _check_push(cluster: Cluster) -> Iterator[Problem]:
@@ -81,6 +101,8 @@ def _check_who_pushes(cluster: Cluster, path: Path, push: Push) -> Iterator[Prob
             "is no repository on GitHub; enter its owner and its name: owner/repository",
             ((*path, "provider"),),
         )
+    if push.create_provider and (reason := TAG_VALUE.fault(push_issuer(push))):
+        yield Problem((*path, "url"), f"the URL becomes a tag of IAM's OIDC provider: its value {reason}")
     issuer = cluster.service_account_issuer
     if push.provider and issuer and issuer.url == f"https://{push_issuer(push)}":
         message = "is the issuer of service-account tokens; give the cluster's own issuer another URL"
@@ -102,4 +124,4 @@ def _check_pulled_images(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem((*group_path, "prePulledImages", position), message, (_ONLY, _REPOSITORIES))
 
 
-PROBLEM_CHECKS: tuple[Check, ...] = (_check_repositories, _check_push, _check_pulled_images)
+PROBLEM_CHECKS: tuple[Check, ...] = (_check_repositories, _check_tags, _check_push, _check_pulled_images)

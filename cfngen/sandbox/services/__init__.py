@@ -22,6 +22,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing a module registe
     networks,
     object_locks,
     policy_simulation,
+    repositories,
     resource_tags,
     scaling_groups,
     secrets,

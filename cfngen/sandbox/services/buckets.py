@@ -114,7 +114,7 @@ def _check_statement(statement: JsonDict, bucket: str, partition: str) -> None:
     resources = policy_documents.as_list(statement["Resource"])
     if not all(_is_in_bucket(resource, bucket, partition) for resource in resources):
         raise Refused(MALFORMED_POLICY, "Policy has invalid resource")
-    for action in policy_documents.as_list(statement["Action"]):
+    for action in map(str, policy_documents.as_list(statement["Action"])):
         is_of_s3 = action.lower().startswith("s3:") and fnmatch.filter(_s3_actions(), action.lower())
         if action != "*" and not is_of_s3:
             raise Refused(MALFORMED_POLICY, "Policy has invalid action")

@@ -21,8 +21,8 @@ from cfngen.sandbox.moto_types import MotoBackend, MotoResponse, Original
 from cfngen.sandbox.services.launch import IMAGE_PARAMETER, from_template
 from cfngen.sandbox.services.launch_checks import check_request, check_user_data
 from cfngen.sandbox.services.mixed_instances_policies import overrides_of, policy_in_effect, template_of
-from cfngen.sandbox.services.resource_tags import check_tags
-from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule, validation_error
+from cfngen.sandbox.services.resource_tags import MALFORMED, check_specification
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 
 MESSAGE_PREFIX = "You must use a valid fully-formed launch template. "  # of Auto Scaling's errors
 
@@ -33,9 +33,9 @@ def check_data_of_a_template(call: PendingCall) -> None:
     data = call.get("LaunchTemplateData") or {}
     check_user_data(data.get("UserData"))
     for specification in data.get("TagSpecifications") or []:
+        check_specification(specification)
         if not specification.get("Tags"):
-            raise invalid_value("Tag specification must have at least one tag")
-        check_tags(specification["Tags"])
+            raise Refused(MALFORMED, "The tags cannot be null or empty.")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")

@@ -91,6 +91,14 @@ def check_range_and_zone_of_a_subnet(call: PendingCall) -> None:
         raise Refused("SubnetLimitExceeded", f"The maximum number of subnets of VPC {vpc_id} has been reached.")
 
 
+@rule("ec2", "CreateDhcpOptions")
+def check_dhcp_options(call: PendingCall) -> None:
+    """Refuse an option without values (assumed)."""
+    for option in call.get("DhcpConfigurations") or []:
+        if not option.get("Values"):
+            raise Refused("MissingParameter", f"The request must contain the parameter Values of {option.get('Key')}")
+
+
 @rule("ec2", "DeleteDhcpOptions")
 def check_options_are_unused(call: PendingCall) -> None:
     """Refuse to delete DHCP options that a VPC has."""

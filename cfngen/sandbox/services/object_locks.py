@@ -20,6 +20,7 @@ from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Orig
 from cfngen.sandbox.services.rules import CLOCK_START, PendingCall, Refused, rule, time_in
 
 GOVERNANCE = "GOVERNANCE"
+MODES = (GOVERNANCE, "COMPLIANCE")
 PROTECTED = "Access Denied because object protected by object lock."
 
 
@@ -75,12 +76,23 @@ def check_versioning(call: PendingCall) -> None:
 
 @rule("s3", "PutObject")
 def check_lock(call: PendingCall) -> None:
-    """Refuse a lock that has only mode or date, or has ended already."""
+    """Refuse a lock that has only mode or date, an unknown mode, or has ended already, and one without a checksum.
+
+    Seen: minio/minio#16480 and versity/versitygw#1736, which quote S3.
+    """
     mode, until = call.get("ObjectLockMode"), call.get("ObjectLockRetainUntilDate")
     if bool(mode) != bool(until):
         raise Refused(
             "InvalidArgument",
             "x-amz-object-lock-retain-until-date and x-amz-object-lock-mode must both be supplied",
+        )
+    if mode and mode not in MODES:
+        raise Refused("InvalidArgument", "Unknown wormMode directive.")
+    if mode and not any(name == "ContentMD5" or name.startswith("Checksum") for name in call.parameters):
+        raise Refused(
+            "InvalidRequest",
+            "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock "
+            "parameters",
         )
     if until and _date(until) <= CLOCK_START + datetime.timedelta(seconds=call.time):
         raise Refused("InvalidArgument", "The retain until date must be in the future!")

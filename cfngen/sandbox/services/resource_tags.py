@@ -16,6 +16,7 @@ from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, r
 from cfngen.text_limits import METADATA_TAG_KEY
 
 MAX_TAGS = 50
+MALFORMED = "InvalidTagSpecification.Malformed"
 TAGGING_OPERATIONS = (
     "AllocateAddress", "CreateCapacityReservation", "CreateDhcpOptions", "CreateInternetGateway",
     "CreateLaunchTemplate", "CreateNetworkInterface", "CreateRouteTable", "CreateSecurityGroup", "CreateSnapshot",
@@ -28,7 +29,7 @@ _REGIONS_WITH_METADATA_TAGS: set[str] = set()  # regions whose default is that t
 def check_tags_on_create(call: PendingCall) -> None:
     """Refuse to create a resource with invalid tags."""
     for specification in call.get("TagSpecifications", []):
-        check_tags(specification.get("Tags") or [])
+        check_specification(specification)
 
 
 @rule("ec2", "CreateTags")
@@ -46,6 +47,13 @@ def _check_exists(backend: MotoBackend, resource: str) -> None:
         raise Refused("InvalidVpcEndpointId.NotFound", f"The Vpc Endpoint Id '{resource}' does not exist")
     if resource.startswith("eipalloc-") and resource not in {address.allocation_id for address in backend.addresses}:
         raise Refused("InvalidAllocationID.NotFound", f"The allocation ID '{resource}' does not exist")
+
+
+def check_specification(specification: JsonObject) -> None:
+    """Refuse invalid tags, and tags for no type of resource (aws-cloudformation/cfn-lint#975)."""
+    if not specification.get("ResourceType"):
+        raise Refused(MALFORMED, "The resource type cannot be null or empty.")
+    check_tags(specification.get("Tags") or [])
 
 
 def check_tags(tags: Iterable[Mapping[str, str]], existing_keys: Set[str] = frozenset()) -> None:

@@ -1,8 +1,8 @@
 """Tags that are added to a resource that has some: AWS counts both, and a resource has fifty at most.
 
 TagRole, TagPolicy, TagInstanceProfile and TagOpenIDConnectProvider, IAM API Reference; AddTags, Elastic Load Balancing
-API Reference; TagResource, API references of AWS KMS, Secrets Manager, CloudWatch Logs and CloudFront. The rules of
-EC2's and Auto Scaling's tags, and of tags that are given at creation, are with these resources.
+API Reference; TagResource, API references of AWS KMS, Secrets Manager, CloudWatch Logs, Amazon ECR and CloudFront. The
+rules of EC2's and Auto Scaling's tags, and of tags that are given at creation, are with these resources.
 """
 
 from __future__ import annotations
@@ -72,6 +72,10 @@ _CALLS = (
     ),
     _TaggingCall(
         "logs", "TagResource", lambda logs, call: [logs.tagger.get_tag_dict_for_resource(call.get("resourceArn"))],
+        tags="tags", code="TooManyTagsException",
+    ),
+    _TaggingCall(
+        "ecr", "TagResource", lambda ecr, call: [ecr.tagger.get_tag_dict_for_resource(call.get("resourceArn"))],
         tags="tags", code="TooManyTagsException",
     ),
     _TaggingCall(

@@ -54,6 +54,15 @@ def groups(count: int) -> list[str]:
     return [f"sg-{number:08x}" for number in range(count)]
 
 
+def repositories(*names: str, **more: Any) -> dict[str, Any]:
+    return {"registry": {"repositories": [{"name": name, **more} for name in names]}}
+
+
+def pushed_from(url: str) -> dict[str, Any]:
+    push = {"name": "web", "provider": "gitlab", "url": url, "project": "example/shop", "createProvider": True}
+    return {"registry": {"repositories": [{"name": "web"}], "push": [push]}}
+
+
 def ingress(entries: int) -> list[dict[str, Any]]:
     return [{"ports": 80, "prefixLists": [{"id": "pl-01234567", "maxEntries": entries}]}]
 
@@ -264,6 +273,37 @@ ENDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         {"tags": {f"t{number}": "a" for number in range(40)}},
         {"tags": {f"t{number}": "a" for number in range(41)}},
         "tags: 41 tags are too many; a resource has 50, and cfngen leaves 40 of them to you",
+    ),
+    # CloudFormation has less room for tags of repositories than for others; IAM and ECR have it for policies.
+    (
+        {"tags": {"k" * 127: "a"}, **repositories("web")},
+        {"tags": {"k" * 128: "a"}, **repositories("web")},
+        f"tags.{'k' * 128}: on repositories of Amazon ECR, the key has 128 characters; 127 fit",
+    ),
+    (
+        {"tags": {"team": "a" * 255}, **repositories("web")},
+        {"tags": {"team": "a" * 256}, **repositories("web")},
+        "tags.team: on repositories of Amazon ECR, the value has 256 characters; 255 fit",
+    ),
+    (
+        {"tags": {"team": "a" * 256, "k" * 128: "a"}, **repositories("n" * 256, existing=True)},
+        repositories("n" * 256),
+        "registry.repositories[0].name: the name becomes a tag: its value has 256 characters; 255 fit",
+    ),
+    (
+        repositories(*(f"r{number}" for number in range(40))),
+        repositories(*(f"r{number}" for number in range(41))),
+        "registry.repositories: has more than 40 repositories",
+    ),
+    (
+        repositories("web", pullAccounts=[f"{number:012}" for number in range(240)]),
+        repositories("web", pullAccounts=[f"{number:012}" for number in range(241)]),
+        "registry.repositories[0].pullAccounts: has more than 240 accounts, whose ARNs fill the repository's policy",
+    ),
+    (
+        pushed_from("https://git.example.com/shop"),
+        pushed_from("https://git.example.com/~shop"),
+        "registry.push[0].url: the URL becomes a tag of IAM's OIDC provider: its value holds ~ (U+007E)",
     ),
     # A stack's name has 128 characters, a load balancer's 32.
     ({"name": "n" * 28}, {"name": "n" * 29}, "name: has 29 characters; the load balancer of the API"),

@@ -62,10 +62,12 @@ def decision(
         Refused: what would have to be decided on is not modelled
     """
     request = Request(action, resource, context)
-    found = [{effect for document in each for effect in effects(document, request)} for each in (documents, *limits)]
-    if any("Deny" in each for each in found):
+    effects_of_layers = [
+        {effect for document in layer for effect in effects(document, request)} for layer in (documents, *limits)
+    ]
+    if any("Deny" in layer_effects for layer_effects in effects_of_layers):
         return EXPLICIT_DENY
-    return ALLOWED if all("Allow" in each for each in found) else IMPLICIT_DENY
+    return ALLOWED if all("Allow" in layer_effects for layer_effects in effects_of_layers) else IMPLICIT_DENY
 
 
 def authorize(request: Request, caller: Caller, policies: Policies) -> str:

@@ -58,7 +58,7 @@ def effects_for(
     Raises:
         Refused: as `effects`; or NotPrincipal is used with Allow
     """
-    found: set[tuple[str, Granted]] = set()
+    applying: set[tuple[str, Granted]] = set()
     for effect, statement, variables in _statements(document, request):
         if "NotPrincipal" in statement:
             if effect == "Allow":
@@ -68,8 +68,8 @@ def effects_for(
         else:
             granted = principals.granted_to(statement, caller)
         if granted and _applies(effect, statement, request, variables):
-            found |= {(effect, kind) for kind in granted}
-    return found
+            applying |= {(effect, kind) for kind in granted}
+    return applying
 
 
 def _statements(document: JsonObject, request: Request) -> Iterator[tuple[str, JsonObject, Variables]]:

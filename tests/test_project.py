@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+from sampled import SAMPLED_DRILLS, SAMPLED_ROWS
 
 import cfngen
 from cfngen.cli.application import application
@@ -157,6 +158,13 @@ def test_every_claim_about_a_thief_is_shown_by_tests_that_exist():
 @cache
 def function_names(module: Path) -> frozenset[str]:
     return frozenset(node.name for node in ast.walk(syntax_tree(module)) if isinstance(node, ast.FunctionDef))
+
+
+@pytest.mark.parametrize("row", [*SAMPLED_ROWS, *SAMPLED_DRILLS])
+def test_what_is_run_less_often_exists(row):
+    file, _, test = row.partition("::")
+    assert any(node.startswith("test_") for node in function_names(ROOT / "tests" / file))
+    assert not test or test in function_names(ROOT / "tests" / file)
 
 
 def test_the_changelog_knows_this_version():

@@ -15,6 +15,7 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cfngen.sandbox.services.rules import NOT_MODELLED, Refused
 
@@ -22,13 +23,28 @@ Context = Mapping[str, list[str]]
 """Values of a request's context keys, by the key in lower case."""
 
 _TOKENS = re.compile(r"\$\{(?P<variable>[^{}]*)\}|(?P<end>\*(?=:|$))|(?P<wildcard>[*?])|(?P<text>[^*?$]+|\$)")
-# What a wildcard stands for: none in equal texts; an asterisk at the end of a segment, and another one, in others.
-_EXACT: Mapping[str, str] = {}
-_ANYWHERE = {"end": ".*", "*": ".*", "?": "."}
-_WITHIN_SEGMENTS = {"end": ".*", "*": "[^:]*", "?": "."}
 _NAME_WITH_DEFAULT = re.compile(r"(?P<name>[^,]+?)(?:\s*,\s*'(?P<default>[^']*)')?\s*")
 _COLON_OUTSIDE_OF_VARIABLES = re.compile(r":(?![^${}]*\})")
 _COMPONENTS = 6  # of an ARN
+
+
+class _Wildcards(NamedTuple):
+    """Regular expressions for what wildcards stand for.
+
+    Attributes:
+        end: an asterisk at the end of a segment.
+        asterisk: another one.
+        question_mark: a question mark.
+    """
+
+    end: str
+    asterisk: str
+    question_mark: str
+
+
+_EXACT = _Wildcards(r"\*", r"\*", r"\?")
+_ANYWHERE = _Wildcards(".*", ".*", ".")
+_WITHIN_SEGMENTS = _Wildcards(".*", "[^:]*", ".")
 
 
 def not_modelled(message: str) -> Refused:
@@ -89,15 +105,16 @@ class Variables:
             raise not_modelled(f"{pattern} matches {resource} only if an asterisk goes beyond a colon")
         return is_within_segments
 
-    def _fits(self, text: str, pattern: str, wildcards: Mapping[str, str]) -> bool:
-        expression = "".join(self._expression(token, wildcards) for token in _TOKENS.finditer(pattern))
-        return _compiled(expression).fullmatch(text) is not None
-
-    def _expression(self, token: re.Match[str], wildcards: Mapping[str, str]) -> str:
-        """Return the regular expression for a part of a pattern."""
-        if token["variable"] is not None and self.context is not None:
-            return re.escape(self._value(token["variable"], has_wildcards=bool(wildcards)))
-        return wildcards.get("end" if token["end"] else token[0], re.escape(token[0]))
+    def _fits(self, text: str, pattern: str, wildcards: _Wildcards) -> bool:
+        if self.context is None or "${" not in pattern:
+            return _compiled(pattern, wildcards).fullmatch(text) is not None
+        expressions = (
+            _expression(token, wildcards)
+            if token["variable"] is None
+            else re.escape(self._value(token["variable"], has_wildcards=wildcards is not _EXACT))
+            for token in _TOKENS.finditer(pattern)
+        )
+        return re.fullmatch("".join(expressions), text, re.DOTALL) is not None
 
     def _value(self, variable: str, *, has_wildcards: bool) -> str:
         if variable in ("*", "?", "$"):
@@ -117,5 +134,14 @@ class Variables:
 
 
 @functools.lru_cache(maxsize=8192)
-def _compiled(expression: str) -> re.Pattern[str]:
-    return re.compile(expression, re.DOTALL)
+def _compiled(pattern: str, wildcards: _Wildcards) -> re.Pattern[str]:
+    """Return the regular expression for a pattern in which variables are text like any other."""
+    return re.compile("".join(_expression(token, wildcards) for token in _TOKENS.finditer(pattern)), re.DOTALL)
+
+
+def _expression(token: re.Match[str], wildcards: _Wildcards) -> str:
+    if token["end"]:
+        return wildcards.end
+    if token["wildcard"]:
+        return wildcards.asterisk if token[0] == "*" else wildcards.question_mark
+    return re.escape(token[0])

@@ -6,6 +6,7 @@ of actions are not case-sensitive; resources are.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -107,9 +108,13 @@ def _names_action(statement: JsonObject, action: str) -> bool:
     if ("Action" in statement) == ("NotAction" in statement):
         raise not_modelled("a statement without one of Action and NotAction")
     patterns = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
-    literal = Variables(None)
-    names_action = any(literal.matches(action.lower(), str(pattern).lower()) for pattern in patterns)
+    names_action = any(_is_action(action, str(pattern)) for pattern in patterns)
     return names_action != ("NotAction" in statement)
+
+
+@functools.lru_cache(maxsize=65536)
+def _is_action(action: str, pattern: str) -> bool:
+    return Variables(None).matches(action.lower(), pattern.lower())
 
 
 def _names_resource(statement: JsonObject, request: Request, variables: Variables) -> bool:

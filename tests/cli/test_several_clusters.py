@@ -32,8 +32,9 @@ SEVERAL = ("lint", "templates", "config", "plan", "deploy", "status", "validate"
 
 
 @pytest.fixture
-def folder(directory: Path) -> Path:
+def folder(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three cluster files, and what does not count as one."""
+    monkeypatch.setattr("cfngen.lint.lint", lambda documents, **options: ())
     made = directory / "clusters"
     made.mkdir()
     for name in ("c", "a", "b"):
@@ -45,7 +46,6 @@ def folder(directory: Path) -> Path:
 
 @pytest.fixture
 def account(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[PagesAccount]:
-    monkeypatch.setattr("cfngen.lint.lint", lambda documents, **options: ())
     made = PagesAccount(monkeypatch, ("us-west-2",))
     made.use(sandbox=True)
     yield made

@@ -18,6 +18,7 @@ class SecurityGroup(Handler):
     supported_properties = frozenset(
         {"GroupDescription", "VpcId", "SecurityGroupEgress", "SecurityGroupIngress", "Tags"}
     )
+    deletion = ("ec2", "delete_security_group", "GroupId")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         group_id = call.ec2.create_security_group(
@@ -34,7 +35,7 @@ class SecurityGroup(Handler):
                 call.ec2.authorize_security_group_ingress(GroupId=group_id, IpPermissions=ingress)
         return CreatedResource(group_id, {"GroupId": group_id, "Id": group_id, "VpcId": call["VpcId"]})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         ec2 = call.ec2
         for name, permissions_of, revoke, authorize in (
             ("SecurityGroupEgress", _egress_permissions, ec2.revoke_security_group_egress,
@@ -48,7 +49,6 @@ class SecurityGroup(Handler):
                     revoke(GroupId=call.physical_id, IpPermissions=removed)
                 if added := [permission for permission in new if permission not in old]:
                     authorize(GroupId=call.physical_id, IpPermissions=added)
-        return {}
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
         actual_values: JsonDict = {}
@@ -64,9 +64,6 @@ class SecurityGroup(Handler):
             actual_values.update(call.pick(name) if is_same else {name: actual_rules})
         return actual_values
 
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_security_group(GroupId=call.physical_id)
-
 
 class SecurityGroupIngress(Handler):
     supported_properties = frozenset({
@@ -80,12 +77,11 @@ class SecurityGroupIngress(Handler):
         )["SecurityGroupRules"][0]["SecurityGroupRuleId"]  # fmt: skip
         return CreatedResource(rule_id, {"Id": rule_id})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         rule = {"Description": "", **call.properties}  # an empty description removes the old one
         call.ec2.update_security_group_rule_descriptions_ingress(
             GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(rule)]
         )
-        return {}
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
         """A rule that was added again has another id, the primary identifier of the type (its schema)."""

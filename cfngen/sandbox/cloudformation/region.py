@@ -118,15 +118,6 @@ class Region(abc.ABC):
             ),
         )
 
-    @property
-    def metadata_tags(self) -> bool:
-        """Whether instance metadata includes tags by default in this account."""
-        return resource_tags.has_tags_in_metadata(self.region)
-
-    @metadata_tags.setter
-    def metadata_tags(self, enabled: bool) -> None:
-        resource_tags.set_tags_in_metadata(self.region, enabled)
-
     def stored_value(self, name: str) -> str | None:
         """The value of a parameter of Parameter Store: a public one, or one of the account's; None if there is none.
 
@@ -149,11 +140,17 @@ class Region(abc.ABC):
         """All stacks in the order of creation, including nested and deleted ones."""
         return list(self._stacks)
 
-    def stack(self, name: str) -> Stack:
+    def find_stack(self, name: str) -> Stack | None:
         """The stack with this name or id; a deleted stack can be named by its id only."""
         for stack in self._stacks:
             if name == stack.id or (name == stack.name and stack.status != "DELETE_COMPLETE"):
                 return stack
+        return None
+
+    def stack(self, name: str) -> Stack:
+        """As `find_stack`, for a stack that must exist."""
+        if stack := self.find_stack(name):
+            return stack
         raise ValidationError(f"Stack with id {name} does not exist")
 
     def exports(self) -> list[tuple[str, str, str]]:

@@ -181,10 +181,6 @@ class Stack:
         """Whether no operation is in progress."""
         return bool(self.status) and not self.status.endswith("_IN_PROGRESS")
 
-    def has_finished(self) -> bool:
-        """Return `finished`; operations wait for a function, not for a property."""
-        return self.finished
-
     def is_superseded(self, generation: int) -> bool:
         """Whether an operation, begun in this generation, was cancelled or another took over while it waited."""
         return self.generation != generation
@@ -327,7 +323,6 @@ class DriftDetection:
     """A finished drift detection.
 
     Attributes:
-        status: DETECTION_COMPLETE
         drift: the drift status of the stack: DRIFTED, IN_SYNC or NOT_CHECKED
         time: when the drift detection ran
         resources: the drift of each compared resource
@@ -335,7 +330,6 @@ class DriftDetection:
 
     id: str
     stack_id: str
-    status: str
     drift: str
     time: datetime.datetime
     resources: tuple[ResourceDrift, ...]

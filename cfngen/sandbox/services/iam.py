@@ -39,7 +39,6 @@ MAX_INLINE_POLICY_CHARACTERS = 10_240  # all inline policies of a role together
 MAX_MANAGED_POLICY_CHARACTERS = 6_144
 MAX_TRUST_POLICY_CHARACTERS = 2_048
 MAX_MANAGED_POLICIES_PER_ROLE = 10
-MAX_TAGS = 50
 PROPAGATION_SECONDS = 15.0  # simulated time until other services see a change
 _changed_at: WeakKeyDictionary[MotoBackend, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
 """By moto's IAM backend and by name of the instance profile: the time of its last change on each region's clock."""

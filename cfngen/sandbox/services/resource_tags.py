@@ -80,11 +80,6 @@ def set_tags_in_metadata(region: str, enabled: bool) -> None:
         _REGIONS_WITH_METADATA_TAGS.discard(region)
 
 
-def has_tags_in_metadata(region: str) -> bool:
-    """Return the account's default in a region: whether tags are in instance metadata."""
-    return region in _REGIONS_WITH_METADATA_TAGS
-
-
 def check_tags_in_metadata(region: str, data: JsonObject, further_keys: Iterable[str]) -> None:
     """Refuse instances with tag keys that instance metadata does not allow.
 
@@ -95,7 +90,7 @@ def check_tags_in_metadata(region: str, data: JsonObject, further_keys: Iterable
         further_keys: keys of tags that the instances get besides those in the launch template.
     """
     options = data.get("MetadataOptions") or {}
-    default = "enabled" if has_tags_in_metadata(region) else "disabled"
+    default = "enabled" if region in _REGIONS_WITH_METADATA_TAGS else "disabled"
     if options.get("InstanceMetadataTags", default) != "enabled" or options.get("HttpEndpoint") == "disabled":
         return
     template_keys = [

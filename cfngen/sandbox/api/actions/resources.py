@@ -100,7 +100,7 @@ def describe_stack_drift_detection_status(request: ActionRequest) -> Result:
         "StackId": detection.stack_id,
         "StackDriftDetectionId": request.text("StackDriftDetectionId"),
         "StackDriftStatus": detection.drift,
-        "DetectionStatus": detection.status,
+        "DetectionStatus": "DETECTION_COMPLETE",
         "DriftedStackResourceCount": detection.drifted_resource_count,
         "Timestamp": detection.time,
     }

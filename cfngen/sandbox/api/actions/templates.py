@@ -20,7 +20,7 @@ def get_template(request: ActionRequest) -> Result:
     if not name and not change_set.startswith("arn:"):
         raise ValidationError("StackName is a required parameter.")
     revision = request.emulator.change_set(change_set, name).revision if change_set else find_stack(request).revision
-    if revision is None or not revision.body:
+    if not revision.body:
         raise ValidationError(f"Template of {name or change_set} does not exist")
     return {"TemplateBody": revision.body, "StagesAvailable": ["Original", "Processed"]}
 

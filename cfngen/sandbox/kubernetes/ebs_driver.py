@@ -90,7 +90,7 @@ class EbsDriver:
             **{f"aws:requesttag/{key.lower()}": [value] for key, value in tags.items()},
         }
         problem = f'Could not create volume "{volume}": could not create volume in EC2: '
-        with_tags = {"TagSpecifications": [{"ResourceType": "volume", "Tags": _tag_list(tags)}]}
+        with_tags = {"TagSpecifications": [{"ResourceType": "volume", "Tags": tag_list(tags)}]}
         for operation in ("CreateVolume", "CreateTags"):
             self._require(problem, operation, "volume/*", {**context, "ec2:createaction": ["CreateVolume"]})
         return str(self._call(problem, "create_volume", {**request, **with_tags})["VolumeId"])
@@ -238,5 +238,6 @@ def _volume_settings(storage_class: Object) -> JsonDict:
     return settings
 
 
-def _tag_list(tags: Mapping[str, str]) -> list[JsonDict]:
+def tag_list(tags: Mapping[str, str]) -> list[JsonDict]:
+    """Return tags in the form of AWS's APIs."""
     return [{"Key": key, "Value": value} for key, value in tags.items()]

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.kubernetes.errors import RefusedError
-from cfngen.sandbox.kubernetes.state import KubernetesState, Object
+from cfngen.sandbox.kubernetes.state import KubernetesState, Object, RefusedError
 from cfngen.sandbox.services import json_web_tokens
 
 DISCOVERY_PATH = "/.well-known/openid-configuration"

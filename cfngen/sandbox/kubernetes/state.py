@@ -23,6 +23,19 @@ NO_NETWORK_PLUGIN = (
 )
 
 
+class RefusedError(Exception):
+    """The API refuses a request.
+
+    Args:
+        reason: machine-readable reason, e.g. `NotFound`.
+    """
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of objects.

@@ -12,10 +12,8 @@ exists already "Unknown".
 
 from __future__ import annotations
 
-import re
 import urllib.parse
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.core.responses import ActionResult, EmptyResult
 from moto.iam.responses import IamResponse
 from moto.sts.responses import TokenResponse
@@ -43,7 +41,6 @@ NO_KEY = (
     "Couldn't retrieve verification key from your identity provider,  please reference AssumeRoleWithWebIdentity "
     "documentation for requirements"
 )
-ROLE_ARN = re.compile(r"arn:[^:]+:iam::(?P<account>\d{12}):role/(?:.*/)?(?P<name>[^/]+)")
 MAX_PROVIDERS = 100
 MAX_CLIENT_IDS = 100
 CLOUDFRONT_DOMAIN = ".cloudfront.net"
@@ -128,7 +125,7 @@ def _check_signature(region: str, token: Token) -> None:
 
 def _check_role(call: PendingCall, provider: MotoModel, claims: JsonObject, audiences: list[str]) -> None:
     """Refuse a role that does not exist, does not trust the token's bearer, or has shorter sessions."""
-    role = find_role(call.region, call.get("RoleArn", ""))
+    role = policy_documents.find_role(policy_documents.iam_backend(call.region), call.get("RoleArn", ""))
     # Condition keys of a provider: its URL without https:// and the claim ("Available keys for AWS OIDC federation").
     context = {
         f"{provider.url}:aud".lower(): audiences,
@@ -140,15 +137,6 @@ def _check_role(call: PendingCall, provider: MotoModel, claims: JsonObject, audi
     seconds = int(call.get("DurationSeconds") or 0)
     if seconds > int(role.max_session_duration or 3_600):
         raise validation_error("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
-
-
-def find_role(region: str, arn: str) -> MotoModel | None:
-    """Return moto's role of the account with an ARN; None if there is none."""
-    match = ROLE_ARN.fullmatch(arn)
-    if match is None or match["account"] != DEFAULT_ACCOUNT_ID:
-        return None
-    roles = policy_documents.iam_backend(region).get_roles()
-    return next((role for role in roles if role.arn == arn), None)
 
 
 def _trusts(role: MotoModel, provider_arn: str, context: Context) -> bool:

@@ -19,8 +19,8 @@ from werkzeug.exceptions import NotFound
 
 from cfngen.sandbox.cloudformation.handlers.handler import EMULATOR_ACCESS_KEY
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.services.rules import parse_parameters
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 # The credential in a signature, KEY/DATE/REGION/SERVICE/: access key, region and service.
 CREDENTIAL_PATTERN = re.compile(r"Credential=([^/,]*)/[^/]*/([^/]*)/([^/]*)/")

@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.errors import (
 from cfngen.sandbox.cloudformation.region import MAX_NAME_LENGTH, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, ResourceDefinition, Template
-from cfngen.sandbox.json_types import Properties
+from cfngen.sandbox.untyped import Properties
 
 # How long a change set is in CREATE_PENDING and then in CREATE_IN_PROGRESS, with or without nested change sets.
 PENDING_SECONDS = 1

@@ -24,7 +24,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import attribute_of_existing, exported_value, scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, ResourceDefinition, references
-from cfngen.sandbox.json_types import Expression, Properties
+from cfngen.sandbox.untyped import Expression, Properties
 
 # Called for a nested stack with its logical id, its current resource (if any) and its new properties; returns the
 # nested change set, or None if the nested stack does not change.

@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.stack import (
     ResourceDrift,
     Stack,
 )
-from cfngen.sandbox.json_types import JsonDict, Properties
+from cfngen.sandbox.untyped import JsonDict, Properties
 
 # The DifferenceTypes of drift detection, by the change from the expected value to the actual one.
 DIFFERENCE_TYPES = {"Add": "ADD", "Remove": "REMOVE", "Modify": "NOT_EQUAL"}

@@ -6,7 +6,7 @@ import logging
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from cfngen.sandbox.json_types import Properties
+from cfngen.sandbox.untyped import Properties
 
 
 class ApiError(Exception):

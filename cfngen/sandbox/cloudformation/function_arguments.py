@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.json_types import Expression, TemplateBody
+from cfngen.sandbox.untyped import Expression, TemplateBody
 
 PSEUDO_PARAMETERS = frozenset(
     f"AWS::{name}"

@@ -23,7 +23,7 @@ from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import as_text
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.template import Template
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 PARAMETER_STORE_TYPE = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
 LIST_TYPE = re.compile(r"CommaDelimitedList|List<(.+)>")

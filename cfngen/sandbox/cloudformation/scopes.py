@@ -12,8 +12,8 @@ from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 from cfngen.sandbox.cloudformation.template import import_value_arguments
-from cfngen.sandbox.json_types import Expression, JsonDict
 from cfngen.sandbox.services.policy_documents import partition
+from cfngen.sandbox.untyped import Expression, JsonDict
 
 
 def scope_of_stack(cloud: Region, stack: Stack) -> Scope:

@@ -17,8 +17,8 @@ from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, WAIT_CONDITION
-from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services import scaling_activities
+from cfngen.sandbox.untyped import Properties
 
 DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
 MAX_TIMEOUT_SECONDS = 12 * 3600  # template reference, "CreationPolicy attribute"

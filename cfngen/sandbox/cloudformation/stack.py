@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from cfngen.sandbox.cloudformation.errors import PropertyError
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 # The statuses of a stack in which an update may start, and to which it may roll back.
 STABLE_STATUSES = frozenset(

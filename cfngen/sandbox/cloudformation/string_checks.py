@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cfngen.sandbox.cloudformation.errors import ResourceError, ValidationError
-from cfngen.sandbox.json_types import Properties, TemplateBody
+from cfngen.sandbox.untyped import Properties, TemplateBody
 from cfngen.text_limits import (
     LOGICAL_ID,
     REPEATED_TAG_KEY,

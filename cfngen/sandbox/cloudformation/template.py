@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cfngen.sandbox.cloudformation import string_checks, template_sections
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 from cfngen.sandbox.cloudformation.function_arguments import PLACEHOLDER_PATTERN, refuse_unresolved
-from cfngen.sandbox.json_types import Expression, JsonObject, TemplateBody
+from cfngen.sandbox.untyped import Expression, JsonObject, TemplateBody
 
 # The resource types for which operations on stacks have special cases.
 AUTO_SCALING_GROUP = "AWS::AutoScaling::AutoScalingGroup"

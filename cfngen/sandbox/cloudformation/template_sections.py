@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.function_arguments import (
     logical_id_of_get_att,
     refuse_unresolved,
 )
-from cfngen.sandbox.json_types import Expression, TemplateBody
+from cfngen.sandbox.untyped import Expression, TemplateBody
 
 FORMAT_VERSION = "2010-09-09"
 PARAMETER_TYPE_PATTERN = re.compile(

@@ -13,8 +13,8 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.services.scaling_groups import SCALING_PROCESSES
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 POLICY_KEYS = {
     "AutoScalingReplacingUpdate": {"WillReplace"},

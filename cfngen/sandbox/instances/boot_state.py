@@ -17,9 +17,9 @@ from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.instance import Instance
 from cfngen.sandbox.instances.reachability import Connections
 from cfngen.sandbox.instances.user_data import substitute
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 from cfngen.sandbox.kubernetes.system_objects import NodeFacts, register_node
+from cfngen.sandbox.untyped import JsonObject
 
 if TYPE_CHECKING:
     from cfngen.sandbox.instances.machines import Machines

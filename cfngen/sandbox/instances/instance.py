@@ -10,10 +10,9 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.instances.user_data import BootData
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services.iam import role_of_profile
 from cfngen.sandbox.services.launch import launch_template_data
+from cfngen.sandbox.untyped import JsonObject, MotoModel
 
 
 @dataclass(frozen=True)

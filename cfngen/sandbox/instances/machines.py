@@ -20,10 +20,9 @@ from cfngen.sandbox.instances.boot_state import UNTIL_FAULTS_ARE_REMOVED, Boot
 from cfngen.sandbox.instances.groups import designates_group, group_name
 from cfngen.sandbox.instances.instance import BootFault, Instance, attach_interface, release_interface
 from cfngen.sandbox.instances.terminations import delay_termination
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import spot_interruptions
+from cfngen.sandbox.untyped import JsonObject, MotoModel
 
 # Seconds after an instance has stopped. The controller manager then marks its node not Ready (the default since
 # Kubernetes 1.32, kubernetes/kubernetes#126287); later the cloud controller manager, which no longer finds the instance

@@ -15,7 +15,7 @@ from cfngen.sandbox.instances.boot_state import BootFailure, BootState, StepRun
 from cfngen.sandbox.instances.instance import role_of_instance
 from cfngen.sandbox.instances.routine_steps import gpus
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
-from cfngen.sandbox.moto_types import MotoModel
+from cfngen.sandbox.untyped import MotoModel
 
 PAUSE_INTERVAL_SECONDS = 60.0  # between two looks at the group's status
 MASTER_UPGRADE_MINUTES = 60  # minutes that a node waits for the masters' upgrade if an older boot program does not say

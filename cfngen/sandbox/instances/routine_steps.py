@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.instance import Instance
-from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.untyped import JsonObject
 
 STORAGE_MOUNT_POINT = "/mnt/instance-storage"
 POD_NETWORK = "pod network"  # prepares the instance for the pods' network plug-in

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from cfngen.sandbox.json_types import Json, JsonObject
+from cfngen.sandbox.untyped import Json, JsonObject
 
 REFERENCES_LINE = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 # The unit of the boot program, and the variables of a proxy in it.

@@ -14,8 +14,8 @@ from datetime import timedelta
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.kubernetes.state import KubernetesState
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 BACKUP_REQUEST, RESTORE_REQUEST = "backup-request.json", "restore.json"  # names of documents in the bucket
 

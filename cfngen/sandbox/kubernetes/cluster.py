@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.kubernetes.api import ClusterAccess, KubernetesApi
 from cfngen.sandbox.kubernetes.backups import Backups
@@ -19,6 +18,7 @@ from cfngen.sandbox.kubernetes.controllers import Controllers
 from cfngen.sandbox.kubernetes.service_account_tokens import TokenIssuer, token_issuer
 from cfngen.sandbox.kubernetes.state import KubernetesState
 from cfngen.sandbox.kubernetes.system_objects import create_cluster_objects
+from cfngen.sandbox.untyped import JsonObject
 
 TOKEN_LIFETIME_SECONDS = 24 * 3600  # as in the boot program
 TOKEN_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.json_types import AwsClient, JsonDict
 from cfngen.sandbox.kubernetes.ebs_driver import tag_list
 from cfngen.sandbox.kubernetes.persistent_volumes import PersistentVolumes
 from cfngen.sandbox.kubernetes.state import KubernetesState, Object
 from cfngen.sandbox.kubernetes.system_objects import delete_node, is_network_plugin, is_without_network_plugin
+from cfngen.sandbox.untyped import AwsClient, JsonDict
 
 BALANCER_TYPE_ANNOTATION = "service.beta.kubernetes.io/aws-load-balancer-type"
 CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"

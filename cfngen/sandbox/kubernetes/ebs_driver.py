@@ -17,11 +17,10 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.kubernetes.state import Object
-from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.policy_documents import partition
 from cfngen.sandbox.services.policy_simulation import role_decision
+from cfngen.sandbox.untyped import JsonDict, JsonObject, MotoBackend
 
 RELEASE = "aws-ebs-csi-driver"  # name of the Helm release
 PROVISIONER = "ebs.csi.aws.com"

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from cfngen.sandbox.json_types import Json
 from cfngen.sandbox.kubernetes.admission import check_unchanged, with_defaults
 from cfngen.sandbox.kubernetes.state import KINDS, SYSTEM, Kind, KubernetesState, Object, RefusedError, suffix
 from cfngen.sandbox.kubernetes.tables import make_table
+from cfngen.sandbox.untyped import Json
 
 # Namespaces that cannot be deleted; a real API server allows the deletion of kube-node-lease.
 PROTECTED_NAMESPACES = ("default", "kube-node-lease", "kube-public", SYSTEM)

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 Object = JsonDict  # an object of the Kubernetes API, with its metadata, spec and status
 SYSTEM = "kube-system"  # the namespace of the system's pods

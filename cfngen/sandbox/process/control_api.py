@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cfngen.atomic_files import replace_file
 from cfngen.errors import CfngenError
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 HOST = "127.0.0.1"  # loopback only: the sandbox must not be reachable from other machines
 CONTROL_PATH = "/cfngen/sandbox"

@@ -8,7 +8,7 @@ import boto3
 from botocore.config import Config
 from botocore.session import Session
 
-from cfngen.sandbox.json_types import AwsClient
+from cfngen.sandbox.untyped import AwsClient
 
 ACCESS_KEY, SECRET_KEY = "sandbox", "sandbox"  # the sandbox accepts any; it asks for its token
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from cfngen.atomic_files import replace_file
-from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.untyped import JsonObject
 
 IDLE, STOPPED = "idle", "stopped"  # why a sandbox ended
 

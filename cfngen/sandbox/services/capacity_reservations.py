@@ -22,11 +22,10 @@ from moto.core.responses import ActionResult
 from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
 
-from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import replaces
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.launch import Launch, launch_template_data
 from cfngen.sandbox.services.rules import Refused, invalid_value
+from cfngen.sandbox.untyped import JsonDict, MotoBackend, MotoModel, MotoResponse
 
 PLATFORM = "Linux/UNIX"
 _LIVE_STATES = ("pending", "running", "shutting-down")

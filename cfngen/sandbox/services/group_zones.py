@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator
 
 from moto.ec2.exceptions import EC2ClientError
 
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import group_lifetime_and_reservation, resource_tags
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.launch_checks import check_launch, check_request, interface_in_use
 from cfngen.sandbox.services.networks import free_addresses
 from cfngen.sandbox.services.rules import Refused
+from cfngen.sandbox.untyped import JsonObject, MotoModel
 
 
 def launch_evenly(group: MotoModel, count: int, launch: Callable[[], None]) -> str:

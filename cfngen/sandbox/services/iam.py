@@ -21,8 +21,6 @@ from weakref import WeakKeyDictionary
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 from moto.iam.models import AWSManagedPolicy
 
-from cfngen.sandbox.json_types import JsonDict
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import (
     PendingCall,
@@ -33,6 +31,7 @@ from cfngen.sandbox.services.rules import (
     times_by_region,
     validation_error,
 )
+from cfngen.sandbox.untyped import JsonDict, MotoBackend, MotoModel
 
 # The characters of policies count without white space.
 MAX_INLINE_POLICY_CHARACTERS = 10_240  # all inline policies of a role together

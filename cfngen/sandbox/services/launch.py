@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from moto.ec2.models.launch_templates import LaunchTemplateVersion
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_patches.registry import patches_property
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services.rules import Refused
+from cfngen.sandbox.untyped import JsonObject, MotoBackend, MotoModel, Original
 
 DEFAULT_TYPE = "m1.small"  # EC2 API, RunInstances
 IMAGE_PARAMETER = "resolve:ssm:"  # EC2 API, RequestLaunchTemplateData: before the name of a parameter with the AMI id

@@ -19,8 +19,6 @@ from moto.autoscaling.models import ASG_NAME_TAG, InstanceState
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import capacity, group_lifetime_and_reservation
 from cfngen.sandbox.services.group_zones import check_launch_of_group, subnet_in, zones_by_use
 from cfngen.sandbox.services.mixed_instances_policies import (
@@ -30,6 +28,7 @@ from cfngen.sandbox.services.mixed_instances_policies import (
     uses_requirements,
 )
 from cfngen.sandbox.services.rules import Refused
+from cfngen.sandbox.untyped import JsonDict, JsonObject, MotoModel
 
 # Words of failed activities: buildkite/elastic-ci-stack-for-aws#851 (Spot), aws-samples/aws-batch-efa (On-Demand).
 UNFULFILLABLE = Refused(

@@ -16,8 +16,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.iam.exceptions import MalformedPolicyDocument
 from moto.iam.policy_validation import IAMPolicyDocumentValidator, IAMTrustPolicyDocumentValidator
 
-from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from cfngen.sandbox.untyped import Expression, JsonDict, JsonObject, MotoBackend, MotoModel
 
 Document = JsonObject
 Principal = tuple[str, str]

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from moto.core.responses import ActionResult
 from moto.iam.responses import IamResponse
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_patches.registry import replaces
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.authorization import Context, decision
 from cfngen.sandbox.services.rules import NOT_MODELLED, PendingCall, Refused, rule
+from cfngen.sandbox.untyped import JsonDict, JsonObject, MotoBackend, MotoModel, MotoResponse
 
 PARAMETERS = ("PolicySourceArn", "ActionNames", "ResourceArns", "ContextEntries")
 

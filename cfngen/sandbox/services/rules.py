@@ -26,9 +26,8 @@ from moto.s3.exceptions import S3ClientError
 from moto.s3.responses import S3Response
 from werkzeug.exceptions import NotFound
 
-from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.modelled_parameters import MODELLED, unmodelled_parameter
+from cfngen.sandbox.untyped import Expression, JsonDict, JsonObject, MotoBackend, MotoModel, MotoResponse
 
 Rule = Callable[["PendingCall"], None]  # raises Refused if the service refuses the call
 Clock = Callable[[], float]  # returns seconds of simulated time

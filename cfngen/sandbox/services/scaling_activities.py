@@ -24,10 +24,9 @@ from dataclasses import dataclass
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.json_types import JsonDict
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.schedule import duration_of, run_after
+from cfngen.sandbox.untyped import JsonDict, MotoBackend, MotoModel
 
 MAX_HOLD_SECONDS = 48 * 3600
 MAX_HEARTBEATS = 100  # a hook holds an instance for this multiple of its heartbeat timeout at most

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services.launch_checks import is_spot_instance
 from cfngen.sandbox.services.rules import Refused
 from cfngen.sandbox.services.scaling_activities import (
@@ -32,6 +31,7 @@ from cfngen.sandbox.services.scaling_activities import (
     terminate,
 )
 from cfngen.sandbox.services.schedule import run_after
+from cfngen.sandbox.untyped import MotoModel
 
 NOTICE_SECONDS = 120.0
 HEALTH_CHECK_SECONDS = 60.0  # assumed: until the group notices that an instance does not run any more

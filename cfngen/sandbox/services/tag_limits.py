@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from moto.elbv2.models import ELBv2Backend
 
-from cfngen.sandbox.json_types import Expression
 from cfngen.sandbox.moto_patches.registry import replaces
-from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.untyped import Expression, MotoBackend
 
 MAX_TAGS = 50
 

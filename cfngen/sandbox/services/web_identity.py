@@ -18,15 +18,14 @@ from moto.core.responses import ActionResult, EmptyResult
 from moto.iam.responses import IamResponse
 from moto.sts.responses import TokenResponse
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_patches.registry import patches, replaces
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
 from cfngen.sandbox.services import json_web_tokens, policy_documents
 from cfngen.sandbox.services.authorization import Caller, Context, Policies, Request, authorize
 from cfngen.sandbox.services.distributions import find_distribution
 from cfngen.sandbox.services.issuer_documents import DISCOVERY_PATH, read_document
 from cfngen.sandbox.services.json_web_tokens import InvalidTokenError, Token
 from cfngen.sandbox.services.rules import CLOCK_START, PendingCall, Refused, rule, validation_error
+from cfngen.sandbox.untyped import JsonObject, MotoBackend, MotoModel, MotoResponse, Original
 
 INVALID_TOKEN = "InvalidIdentityToken"
 ACTION = "sts:AssumeRoleWithWebIdentity"

@@ -7,7 +7,7 @@ from cfngen.sandbox.api.actions.views import describe_parameters, find_stack, ta
 from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail
 from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError
-from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.untyped import JsonDict
 
 INCOMPLETE = "[WARN] --include-property-values option can return incomplete ChangeSet data because: "
 

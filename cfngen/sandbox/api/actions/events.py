@@ -7,7 +7,7 @@ from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import Stack, StackEvent, ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet, FailedValidation
 from cfngen.sandbox.cloudformation.properties import PROPERTY_VALIDATION
-from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.untyped import JsonDict
 
 FAILED_SUFFIX = "_FAILED"  # of the statuses of stacks and resources after a failure
 

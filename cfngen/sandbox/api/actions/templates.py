@@ -9,7 +9,7 @@ from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.admission import IAM_NAME_PROPERTIES, IAM_TYPES, MAX_BODY_BYTES, fetch_from_s3
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, Template, parse
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 
 def get_template(request: ActionRequest) -> Result:

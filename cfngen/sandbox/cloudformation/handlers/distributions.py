@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError
 from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, Tag, client
-from cfngen.sandbox.json_types import AwsClient, JsonDict, JsonObject, Properties
 from cfngen.sandbox.services.modelled_parameters import within
+from cfngen.sandbox.untyped import AwsClient, JsonDict, JsonObject, Properties
 
 # CloudFront is a global service, whose endpoint signs for us-east-1.
 CLOUDFRONT_REGION = "us-east-1"

@@ -12,7 +12,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     tag_changes,
     whole_number,
 )
-from cfngen.sandbox.json_types import JsonDict, Properties
+from cfngen.sandbox.untyped import JsonDict, Properties
 
 
 class HostedZone(Handler):

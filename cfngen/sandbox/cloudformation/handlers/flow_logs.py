@@ -10,7 +10,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     Tag,
     leave_to_rollback_on_failure,
 )
-from cfngen.sandbox.json_types import Properties
+from cfngen.sandbox.untyped import Properties
 
 # API reference of CloudWatch Logs, CreateLogGroup.
 MAX_LOG_GROUP_NAME_LENGTH = 512

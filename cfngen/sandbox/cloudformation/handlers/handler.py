@@ -15,7 +15,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError, UnfinishedError
-from cfngen.sandbox.json_types import AwsClient, Expression, JsonDict, Properties
+from cfngen.sandbox.untyped import AwsClient, Expression, JsonDict, Properties
 
 Tag = dict[str, str]  # with "Key" and "Value"
 EMULATOR_ACCESS_KEY = "testing"  # of `client`, by which calls of the emulator itself are recognized

@@ -13,8 +13,8 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     Tag,
     leave_to_rollback_on_failure,
 )
-from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services.iam import mark_propagated
+from cfngen.sandbox.untyped import Properties
 
 # IAM user guide, "IAM object identifiers and quotas".
 MAX_ROLE_NAME_LENGTH = 64

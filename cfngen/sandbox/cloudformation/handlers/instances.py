@@ -14,9 +14,9 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     Tag,
     delete_on_failure,
 )
-from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services import keys
 from cfngen.sandbox.services.modelled_parameters import MODELLED
+from cfngen.sandbox.untyped import Properties
 
 # In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
 ELASTIC_IP_ASSOCIATION = Ec2Resource(

@@ -9,7 +9,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     Tag,
     leave_to_rollback_on_failure,
 )
-from cfngen.sandbox.json_types import Properties
+from cfngen.sandbox.untyped import Properties
 
 MAX_NAME_LENGTH = 32
 HEALTH_CHECK_KEYS = frozenset({

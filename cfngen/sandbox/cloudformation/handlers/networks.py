@@ -10,7 +10,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     HandlerCall,
     delete_on_failure,
 )
-from cfngen.sandbox.json_types import JsonDict, Properties
+from cfngen.sandbox.untyped import JsonDict, Properties
 
 INTERNET_GATEWAY = Ec2Resource(
     create="create_internet_gateway",

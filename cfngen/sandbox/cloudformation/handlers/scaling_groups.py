@@ -12,7 +12,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     leave_to_rollback_on_failure,
     whole_number,
 )
-from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
+from cfngen.sandbox.untyped import JsonDict, JsonObject, Properties
 
 GROUP_SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
 NUMBER_KEYS = GROUP_SIZE_KEYS | {"MaxInstanceLifetime"}

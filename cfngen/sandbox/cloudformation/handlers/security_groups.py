@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError
 from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, delete_on_failure
-from cfngen.sandbox.json_types import JsonDict, Properties
+from cfngen.sandbox.untyped import JsonDict, Properties
 
 # The egress rule that EC2 adds to a new security group.
 DEFAULT_EGRESS: list[JsonDict] = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]

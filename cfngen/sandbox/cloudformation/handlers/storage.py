@@ -16,9 +16,9 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     Tag,
     leave_to_rollback_on_failure,
 )
-from cfngen.sandbox.json_types import JsonDict, Properties
 from cfngen.sandbox.services.modelled_parameters import within
 from cfngen.sandbox.services.policy_documents import partition
+from cfngen.sandbox.untyped import JsonDict, Properties
 
 MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
 ENCRYPTION_RULE_KEYS = """

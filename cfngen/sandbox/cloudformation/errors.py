@@ -73,7 +73,6 @@ class PropertyError(ResourceError):
 
     Attributes:
         path: the path of the property, e.g. `#/Tags/0/Key`.
-        message: the problem.
     """
 
     def __init__(self, path: str, message: str) -> None:

@@ -141,11 +141,7 @@ def logical_id_of_get_att(argument: Expression) -> str:
 
 
 def check_condition_is_declared(body: TemplateBody, name: object, section: str) -> None:
-    """Refuse the name of a condition that the template does not declare; None stands for no condition.
-
-    Args:
-        section: the section of the template that refers to it
-    """
+    """Refuse the name of a condition that the template does not declare; None stands for no condition."""
     if name is not None and name not in body.get("Conditions", {}):
         raise ValidationError(
             f"Template format error: Unresolved condition dependency {name} in the {section} block of the template"

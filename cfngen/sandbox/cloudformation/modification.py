@@ -178,7 +178,6 @@ class _RollingUpdate:
         """Terminate obsolete instances batch by batch; wait for the replacements of each batch.
 
         Args:
-            obsolete: ids of the instances to replace
             min_size: the MinSize that the group shall have in the end
             capacity: the number of instances that the group shall have in the end
         """

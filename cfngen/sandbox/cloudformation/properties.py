@@ -47,9 +47,6 @@ def resolve_and_validate(
 ) -> JsonDict:
     """Resolve properties in a scope, add the stack's tags, and convert values to the types of the schema.
 
-    Args:
-        stack_tags: the stack's tags, values by key
-
     Raises:
         ResourceError: they cannot be resolved, or the schema refuses them
         NotModelledError: the emulator does not support one of them

@@ -255,12 +255,7 @@ class Region(abc.ABC):
     def physical_name(
         self, stack: Stack, logical_id: str, *, limit: int = MAX_NAME_LENGTH, with_stack_name: bool = True
     ) -> str:
-        """Generate a name as CloudFormation does: stack name, logical id and a unique suffix of twelve characters.
-
-        Args:
-            limit: the maximum length of the name
-            with_stack_name: whether the name begins with the stack's name
-        """
+        """Generate a name as CloudFormation does: stack name, logical id and a unique suffix of twelve characters."""
         seed = f"{stack.id} {logical_id} {next(self._sequence)}"
         suffix = hashlib.sha256(seed.encode()).hexdigest()[:12].upper()
         return generated_name(stack.name if with_stack_name else "", logical_id, random_suffix=suffix, max_length=limit)
@@ -309,8 +304,6 @@ def generated_name(stack_name: str, logical_id: str, random_suffix: str, max_len
 
     Args:
         stack_name: the stack's name; empty for resource types whose names do not include it.
-        random_suffix: a suffix that no other resource has.
-        max_length: the maximum length that the service allows.
     """
     remaining_length = max_length - len(f"-{random_suffix}")
     if not stack_name:

@@ -143,9 +143,6 @@ def check_launches(cloud: Region, resource: Resource, earlier_activities: Collec
 def await_signals(cloud: Region, resource: Resource, timeout_seconds: int) -> Operation:
     """Wait for a resource's expected signals; on return they have arrived, or the resource was cancelled.
 
-    Args:
-        timeout_seconds: how long to wait, at most.
-
     Raises:
         ResourceError: a FAILURE signal, or too few signals before the timeout
     """

@@ -56,10 +56,8 @@ class Revision:
 
     Attributes:
         body: the template as JSON.
-        template: the same template, parsed.
         parameter_strings: parameter values as strings, from the call or from defaults.
         parameters: parameter values as Ref returns them: numbers, lists, and values from Parameter Store.
-        capabilities: the capabilities that the caller acknowledged.
         notification_arns: the SNS topics of the call; the emulator sends no notifications.
         role_arn: the service role of the call, or ""; the emulator does not assume it.
         failure_reason: why the stack must fail before its first resource, or "".
@@ -304,7 +302,6 @@ class ResourceDrift:
         status: IN_SYNC, MODIFIED or DELETED
         expected: the compared properties in the template, as JSON
         actual: the compared properties of the actual resource, as JSON; "" if it is deleted
-        time: when the resource was compared
     """
 
     stack_id: str
@@ -324,8 +321,6 @@ class DriftDetection:
 
     Attributes:
         drift: the drift status of the stack: DRIFTED, IN_SYNC or NOT_CHECKED
-        time: when the drift detection ran
-        resources: the drift of each compared resource
     """
 
     id: str

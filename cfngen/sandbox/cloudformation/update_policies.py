@@ -51,8 +51,6 @@ class RollingPolicy:
         min_in_service: how many instances stay in service meanwhile, at least (MinInstancesInService).
         min_successful_percent: the percentage of the new instances that must signal success.
         pause_seconds: how long to wait after each batch, or for its signals (PauseTime).
-        suspended_processes: processes of the group that are suspended during the update.
-        waits_for_signals: whether each batch waits for the signals of its new instances.
     """
 
     max_batch_size: int

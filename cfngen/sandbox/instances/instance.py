@@ -35,15 +35,12 @@ class Instance:
     """An instance of a cluster.
 
     Attributes:
-        zone: name of its Availability Zone.
         address: its private address.
         public_address: its public address; empty if it has none.
         image: description or name of its image.
         group: name of the Auto Scaling group that launched it.
-        boot_data: the content of its user data.
         number: how many instances of the account were launched before it.
         launched: time of the launch, in seconds of the simulated clock.
-        console: the lines of its console output.
         name: name of the node group or of the master, e.g. `master-a`.
         runs_termination_service: whether the service runs that watches for the instance's termination, and then evicts
             the node's pods, or has the master wait until etcd has a quorum without it.

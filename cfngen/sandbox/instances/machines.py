@@ -41,7 +41,6 @@ class Fault:
 
     Attributes:
         group: name of the node group or the master, `master`, or the logical id of the Auto Scaling group.
-        step: step of the boot program that fails.
         message: reason of the failure; empty if the instances hang.
         times: how many more instances fail; 0 means all.
     """
@@ -160,7 +159,6 @@ class Machines:
         Args:
             group: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: name of the step, e.g. `downloads`.
-            message: the reason that is logged.
             hint: advice that is logged with the reason; by default, where the log is.
             times: how many instances fail; by default, all.
         """

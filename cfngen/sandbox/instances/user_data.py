@@ -108,7 +108,6 @@ def with_second_stage(first_stage: BootData, read_metadata: MetadataReader) -> B
     """Return the boot data of an instance after it has fetched the second stage.
 
     Args:
-        first_stage: the boot data in the user data.
         read_metadata: returns the Metadata of a resource; that of the program's resource contains the second stage.
 
     Raises:

@@ -112,13 +112,7 @@ class KubernetesCluster:
         return token_issuer(_cluster_configuration(configuration), self.bundle, self.api_endpoint)
 
     def address(self, lock: AbstractContextManager[object], has_quorum: Callable[[], bool], speed: float = 1.0) -> str:
-        """Return the API's URL on this machine; start the server if it does not listen yet.
-
-        Args:
-            lock: held while a request is answered.
-            has_quorum: returns whether etcd has a quorum; called for each request.
-            speed: simulated seconds in a second of real time.
-        """
+        """Return the API's URL on this machine; start the server if it does not listen yet; see `ClusterAccess`."""
         if self._api is None:
             serving = certificates.issue_server_certificate(self.bundle, self.server_names(), self.state.now())
             access = ClusterAccess(

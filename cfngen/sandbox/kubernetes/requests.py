@@ -61,8 +61,6 @@ class ApiRequest:
 
     Attributes:
         path: the resource or the object that the path of the URL names.
-        body: the body, not parsed yet.
-        content_type: media type of the body.
         wants_table: whether the client asks for a Table, as kubectl does to print rows and columns.
     """
 
@@ -84,7 +82,6 @@ class Cluster:
     """The part of a cluster that requests use.
 
     Attributes:
-        state: the cluster's objects.
         on_created: called with the plural and the object after an object was created.
         delete_object: deletes an object, given its plural; the deletion may take simulated time.
     """

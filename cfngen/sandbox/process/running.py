@@ -79,12 +79,7 @@ class SandboxStartError(CfngenError):
 
 @dataclass(frozen=True)
 class RunningSandbox:
-    """A running sandbox.
-
-    Attributes:
-        state: the content of the state file: endpoint, process id, token and speed.
-        file: path of the state file.
-    """
+    """A running sandbox; `file` is the path of its state file."""
 
     state: SandboxState
     file: Path

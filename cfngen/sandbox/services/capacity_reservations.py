@@ -37,8 +37,6 @@ class Reservation:
 
     Attributes:
         id: its id, `cr-…`.
-        instance_type: the type of instances for which it reserves capacity.
-        count: for how many instances.
         match_criteria: `targeted`, or `open` if an instance with matching attributes uses it without naming it.
         is_active: whether it has not been cancelled.
     """

@@ -22,7 +22,6 @@ class Launch:
     """A request to launch instances, by RunInstances or by an Auto Scaling group.
 
     Attributes:
-        backend: moto's EC2 of the region.
         data: as in RequestLaunchTemplateData: the launch template's data, overridden by the request's parameters; in
             place of a parameter the AMI id that it has now.
         subnets: ids of the subnets in which the instances may be launched; empty for the default VPC's.

@@ -76,7 +76,6 @@ class PendingCall:
         service: botocore's name of the service, e.g. `ec2`, `elbv2`.
         operation: e.g. `AttachVolume`.
         parameters: parameters by their names in the API, with the types of the service's model.
-        backend: moto's backend of the service in the region.
     """
 
     service: str
@@ -96,11 +95,7 @@ class PendingCall:
 
 
 def rule(service: str, *operations: str) -> Callable[[Rule], Rule]:
-    """Return a decorator that registers a function as a rule: it is called before an operation, and may raise Refused.
-
-    Args:
-        service: botocore's name of the service.
-    """
+    """Return a decorator that registers a function as a rule: it is called before operations, and may raise Refused."""
 
     def register(function: Rule) -> Rule:
         for operation in operations:

@@ -44,7 +44,6 @@ class Observer:
         on_launched: called with a group's name and the ids of instances that the group launched as replacements or
             retries, not within a call of CloudFormation.
         on_terminating: called with the id of an instance that a hook holds in `Terminating:Wait`.
-        time: returns the time of the region's clock.
     """
 
     on_launched: Callable[[str, list[str]], None]
@@ -62,7 +61,6 @@ class Hold:
     """A lifecycle action in progress: the hook holds an instance until it is completed.
 
     Attributes:
-        hook: moto's lifecycle hook.
         deadline: simulated second at which the heartbeat times out.
         latest_deadline: simulated second beyond which heartbeats cannot extend the deadline.
     """

@@ -61,9 +61,6 @@ def recommend_rebalancing(region: str, instance_id: str, now: datetime.datetime)
 def interrupt(region: str, instance_id: str, now: datetime.datetime, on_terminated: Callable[[], None]) -> None:
     """Announce the interruption of a Spot Instance, and terminate it two minutes later.
 
-    Args:
-        on_terminated: called when EC2 has terminated the instance.
-
     Raises:
         Refused: it is not a Spot Instance that runs.
     """
@@ -92,11 +89,7 @@ def metadata(region: str, instance_id: str, path: str) -> str | None:
 
 
 def end(region: str, instance_id: str, on_terminated: Callable[[], None]) -> None:
-    """Terminate an instance, if it still runs, and let its group notice that some time later.
-
-    Args:
-        on_terminated: called when EC2 has terminated the instance.
-    """
+    """Terminate an instance, if it still runs, and let its group notice that some time later."""
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     if backend.get_instance(instance_id).state not in RUNNING_STATES:
         return

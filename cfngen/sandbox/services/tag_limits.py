@@ -25,7 +25,6 @@ class _TaggingCall(NamedTuple):
     Attributes:
         existing_keys: returns the keys of the tags of each resource that the call names.
         tags: the parameter with the tags to add: a list, or a mapping of keys to values.
-        code: the service's error code.
     """
 
     service: str

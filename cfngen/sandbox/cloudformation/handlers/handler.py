@@ -26,9 +26,6 @@ def client(service: str, region: str) -> AwsClient:
     """A boto3 client with dummy credentials, which calls moto only; the same client in each call.
 
     It never retries a call, because retries would wait in real time, and does not sign it: only its access key is read.
-
-    Args:
-        service: the name of the service, such as `ec2`
     """
     config = Config(retries={"total_max_attempts": 1}, signature_version=UNSIGNED)
     aws_client = _session(region).client(service, config=config)
@@ -155,9 +152,6 @@ class Handler:
     def update(self, call: HandlerCall, old_properties: Properties) -> Properties:
         """Update a resource in place; returns the attributes whose values have changed.
 
-        Args:
-            call: the arguments, with the new properties
-
         Raises:
             ResourceError: the update was refused before anything was changed
             NotModelledError: CloudFormation updates a property in place, but the emulator does not support that
@@ -175,12 +169,7 @@ class Handler:
         return attributes or {}
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties | None:
-        """Update the changed properties except tags; returns the attributes whose values have changed, if any.
-
-        Args:
-            call: the arguments, with the new properties
-            changed: the names of the properties that differ
-        """
+        """Update the changed properties except tags; returns the attributes whose values have changed, if any."""
 
     def retag(self, call: HandlerCall, old_properties: Properties) -> None:
         """Update the tags."""

@@ -138,11 +138,7 @@ def _ingress_permissions(properties: Properties) -> list[JsonDict]:
 
 
 def _read_rules(call: HandlerCall, group_id: str, *, egress: bool) -> list[JsonDict] | None:
-    """Read a security group's actual rules, and return them in the format of a template; None without such a group.
-
-    Args:
-        egress: whether to read the egress rules instead of the ingress rules
-    """
+    """Read a security group's actual rules, and return them in the format of a template; None without such a group."""
     groups = call.ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": [group_id]}])["SecurityGroups"]
     if not groups:
         return None

@@ -52,10 +52,7 @@ def decision(
     """Return what policies of an identity say about a request: `allowed`, `explicitDeny` or `implicitDeny`.
 
     Args:
-        documents: the policies.
         action: e.g. `ec2:AttachVolume`.
-        resource: ARN of the resource.
-        context: values of the request's context keys.
         limits: a permissions boundary and session policies, each of which has to allow as well.
 
     Raises:

@@ -17,9 +17,9 @@ from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services import keys, policy_documents
 from cfngen.sandbox.services.iam import mark_propagated
+from cfngen.sandbox.untyped import JsonObject
 
 # Where moto takes the id of a new object from.
 _ID_SOURCES = {

@@ -9,6 +9,7 @@ import pytest
 from small_stacks import TRUST, group, reasons, tagged, text, vpc
 
 from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
+from cfngen.sandbox.services.resource_tags import set_tags_in_metadata
 
 WORDS = (
     "Valid descriptions are strings less than 256 characters from the following set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*"
@@ -102,7 +103,7 @@ def with_tags(**options: str) -> dict[str, Any]:
 
 
 def test_no_instance_starts_whose_tags_the_metadata_service_cannot_show(cloud: CloudFormation) -> None:
-    cloud.metadata_tags = True
+    set_tags_in_metadata(cloud.region, True)
     [said] = failure(cloud, "Group", with_tags())
     assert said == NO_INSTANCE
 
@@ -111,12 +112,12 @@ def test_no_instance_starts_whose_tags_the_metadata_service_cannot_show(cloud: C
 def test_instances_start_without_tags_in_their_metadata(
     cloud: CloudFormation, default: bool, options: dict[str, str]
 ) -> None:
-    cloud.metadata_tags = default
+    set_tags_in_metadata(cloud.region, default)
     assert cloud.create_stack("s", body=text(with_tags(**options))).status == "CREATE_COMPLETE"
 
 
 def test_an_update_that_leaves_it_to_the_account_fails_once_it_launches(cloud: CloudFormation) -> None:
-    cloud.metadata_tags = True
+    set_tags_in_metadata(cloud.region, True)
     stack = cloud.create_stack("s", body=text(with_tags(InstanceMetadataTags="disabled")))
     grown = with_tags(HttpTokens="required")
     grown["Group"]["Properties"] |= {"MinSize": "2", "MaxSize": "2"}

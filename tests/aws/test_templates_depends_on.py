@@ -36,10 +36,10 @@ from cfngen.sandbox.cloudformation import ApiError, LaunchedInstance, Stack, cli
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.instances import user_data
 from cfngen.sandbox.instances.reachability import Interface, reaches_service
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import network_interfaces
 from cfngen.sandbox.services.network_interfaces import free_address
 from cfngen.sandbox.services.networks import used_addresses
+from cfngen.sandbox.untyped import MotoBackend, MotoModel
 
 pytestmark = pytest.mark.drill
 

@@ -21,6 +21,7 @@ from clusters import ALLOWED, BUCKET, PREFIX, Account, golden, landlord, prepare
 from small_stacks import refused_early
 
 from cfngen.sandbox.cloudformation import ApiError, NotModelledError, ResourceError, Stack, client
+from cfngen.sandbox.services.resource_tags import set_tags_in_metadata
 
 FOLDER = Path(__file__).with_name("wrong")
 REFERENCE = re.compile(r"\$\{(\w+(?:\.\w+)+)\}")
@@ -112,7 +113,7 @@ class Attempt:
         self.account.cloud.parameter_store.pop(
             "/platform/images/node", None
         )  # which a row names as one that is not there
-        self.account.cloud.metadata_tags = row.get("account", {}).get("metadata_tags", False)
+        set_tags_in_metadata(self.account.cloud.region, row.get("account", {}).get("metadata_tags", False))
         self.made: dict[str, Any] = {}
         self.call(row.get("before", []))
         self.right = edited(self.account.templates[form], self.filled(row.get("first", [])))

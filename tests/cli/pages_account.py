@@ -21,8 +21,8 @@ from served_api import serving
 from cfngen.cli.input.target import Target
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
 from cfngen.sandbox.existing_parts import make_existing_parts
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.process.control_api import AWS, DEFAULT_SPEED
+from cfngen.sandbox.untyped import JsonObject
 
 REGIONS = ("us-west-2", "eu-central-1")  # of the default cluster, and of the README's
 LONGER = 12  # times that a sleep takes

@@ -130,15 +130,19 @@ def emulations() -> dict[str, list[ast.AST]]:
     found: dict[str, list[ast.AST]] = {title: list(used(methods, name).values()) for title, name in named.items()}
     routine = ast.parse(Path(routine_steps.__file__).read_text())
     functions = {node.name: node for node in routine.body if isinstance(node, ast.FunctionDef)}
+    [lines] = [
+        node.value for node in routine.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "LINES"
+    ]
+    said = dict(zip(routine_steps.LINES, lines.values, strict=True))
     for title in routine_steps.SECONDS:
-        log_line = routine_steps.LINES.get(title)
-        found[title] = list(used(functions, log_line.__name__).values()) if log_line else []
+        found[title] = list(used({**functions, title: said[title]}, title).values()) if title in said else []
     return found
 
 
-def used(functions: Mapping[str, ast.FunctionDef], name: str) -> dict[str, ast.FunctionDef]:
+def used(functions: Mapping[str, ast.AST], name: str) -> dict[str, ast.AST]:
     """A function and those of the same module that it uses, by name."""
-    found, unvisited = {}, {name}
+    found: dict[str, ast.AST] = {}
+    unvisited = {name}
     while unvisited:
         name = unvisited.pop()
         found[name] = functions[name]

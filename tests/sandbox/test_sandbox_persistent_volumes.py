@@ -13,7 +13,7 @@ from sandboxed import NODES, Place, place
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
-from cfngen.sandbox.kubernetes.errors import RefusedError
+from cfngen.sandbox.kubernetes.state import RefusedError
 from cfngen.userdata.addons.storage import aws_ebs_csi_driver
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"

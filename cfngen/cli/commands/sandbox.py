@@ -20,8 +20,8 @@ from cfngen.errors import CfngenError
 from cfngen.text import join_and, pluralize
 
 if TYPE_CHECKING:
-    from cfngen.sandbox.json_types import JsonObject
     from cfngen.sandbox.process.running import RunningSandbox
+    from cfngen.sandbox.untyped import JsonObject
 
 
 @dataclass(frozen=True)

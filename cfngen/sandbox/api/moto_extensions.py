@@ -33,11 +33,10 @@ from moto.ssm.responses import SimpleSystemManagerResponse
 from cfngen.sandbox import services
 from cfngen.sandbox.api.requests import Call, Refusal
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
-from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches import dependencies
-from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import scaling_activities
 from cfngen.sandbox.services.quotas import QUOTAS, Quota, override_quotas
+from cfngen.sandbox.untyped import JsonDict, MotoModel, MotoResponse
 
 OWN_ACCOUNT = "123456789012"  # the account of everything in moto
 OTHER_ACCOUNT = "999999999999"

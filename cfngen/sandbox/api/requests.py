@@ -17,10 +17,10 @@ from moto.core.routing import get_service_router
 from moto.core.utils import get_service_model
 from werkzeug.exceptions import NotFound
 
-from cfngen.sandbox import request_parameters
 from cfngen.sandbox.cloudformation.handlers.handler import EMULATOR_ACCESS_KEY
 from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.services.rules import parse_parameters
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 # The credential in a signature, KEY/DATE/REGION/SERVICE/: access key, region and service.
 CREDENTIAL_PATTERN = re.compile(r"Credential=([^/,]*)/[^/]*/([^/]*)/([^/]*)/")
@@ -101,7 +101,7 @@ def _parameters(request: Request, protocol: str, operation: OperationModel, path
     """Return the parameters of a request, without the content of an S3 object that it uploads."""
     if operation.has_streaming_input:
         return dict(path_parameters)
-    return {**path_parameters, **request_parameters.parameters(request, protocol, operation, path_parameters)}
+    return {**path_parameters, **parse_parameters(request, protocol, operation, path_parameters)}
 
 
 REQUEST_ID = "5a4d2c1b-0000-4000-8000-000000000000"  # of every error response

@@ -18,7 +18,7 @@ from moto.core.utils import get_service_model
 from cfngen.sandbox.api.actions import ACTIONS, ACTIONS_WITH_TOKEN, ActionRequest, Result
 from cfngen.sandbox.api.requests import Answer, Call, CallControl, Refusal, render
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation
-from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.untyped import JsonObject
 
 NAME_PATTERN = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*|arn:[-a-zA-Z0-9:/._+]*")  # of stacks and change sets
 

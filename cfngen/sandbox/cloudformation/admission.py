@@ -13,7 +13,7 @@ from typing import TypedDict
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation import early_validation, parameters, property_schemas, template
+from cfngen.sandbox.cloudformation import parameters, property_schemas, template
 from cfngen.sandbox.cloudformation.errors import (
     InsufficientCapabilitiesError,
     NotModelledError,
@@ -22,7 +22,7 @@ from cfngen.sandbox.cloudformation.errors import (
 )
 from cfngen.sandbox.cloudformation.function_arguments import refuse_unresolved
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.properties import enabled_resources
+from cfngen.sandbox.cloudformation.properties import EARLY_VALIDATION_FAILED, enabled_resources, invalid_properties
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
@@ -204,9 +204,9 @@ def check_revision(
     _check_rules(cloud, revision, stack_name)
     _check_conditions(cloud, revision, stack_name)
     _check_capabilities(parsed_template, capabilities)
-    if invalid_properties := early_validation.invalid_properties(cloud, revision, stack_name):
-        reason = revision.failure_reason or early_validation.FAILURE_REASON
-        return dataclasses.replace(revision, failure_reason=reason, invalid_properties=invalid_properties)
+    if invalid := invalid_properties(cloud, revision, stack_name):
+        reason = revision.failure_reason or EARLY_VALIDATION_FAILED
+        return dataclasses.replace(revision, failure_reason=reason, invalid_properties=invalid)
     return revision
 
 

@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.errors import (
 from cfngen.sandbox.cloudformation.region import MAX_NAME_LENGTH, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, ResourceDefinition, Template
-from cfngen.sandbox.json_types import Properties
+from cfngen.sandbox.untyped import Properties
 
 # How long a change set is in CREATE_PENDING and then in CREATE_IN_PROGRESS, with or without nested change sets.
 PENDING_SECONDS = 1
@@ -30,7 +30,7 @@ NO_CHANGES_REASON = (
     "The submitted information didn't contain changes. Submit different information to create a change set."
 )
 NO_UPDATES_MESSAGE = "No updates are to be performed."
-# The revision of a new nested stack whose template is refused.
+# The revision of a nested stack whose template is refused.
 EMPTY_REVISION = Revision(
     body="", template=Template(body={}, resources={}), parameter_strings={}, parameters={}, tags={}, capabilities=()
 )
@@ -42,14 +42,6 @@ def check_settings(change_set_type: str, on_failure: str) -> None:
         raise ValidationError(f"ChangeSetType {change_set_type} or OnStackFailure {on_failure} is no value of the API")
     if on_failure == "DELETE" and change_set_type != "CREATE":
         raise ValidationError("OnStackFailure DELETE is supported only for change sets of type CREATE")
-
-
-def named_stack(cloud: Region, stack_name: str) -> Stack | None:
-    """The stack with this name or id; a deleted stack can be named by its id only."""
-    for stack in cloud.stacks():
-        if stack_name == stack.id or (stack_name == stack.name and stack.status != "DELETE_COMPLETE"):
-            return stack
-    return None
 
 
 def check_stack(stack: Stack | None, stack_name: str, name: str, change_set_type: str) -> None:
@@ -99,9 +91,9 @@ def start(cloud: Region, change_set: ChangeSet) -> None:
 
 
 def new_change_set(
-    cloud: Region, stack: Stack, name: str, change_set_type: str, revision: Revision | None, token: str = ""
+    cloud: Region, stack: Stack, name: str, change_set_type: str, revision: Revision, token: str = ""
 ) -> ChangeSet:
-    """Add a new change set with the settings of its revision."""
+    """Add a new change set."""
     account_id = stack.id.split(":")[4]
     arn = f"arn:aws:cloudformation:{cloud.region}:{account_id}:changeSet/{name}/{cloud.uuid()}"
     change_set = ChangeSet(
@@ -114,10 +106,6 @@ def new_change_set(
         token=token,
         revision=revision,
     )
-    if revision:
-        change_set.tags = dict(revision.tags)
-        change_set.capabilities, change_set.role_arn = revision.capabilities, revision.role_arn
-        change_set.notification_arns = revision.notification_arns
     cloud.add_change_set(change_set)
     return change_set
 
@@ -135,22 +123,16 @@ def _finish_creation(cloud: Region, change_set: ChangeSet) -> None:
     _compute_changes(cloud, change_set)
     if change_set.status == "FAILED":
         return
-    if change_set.kind == "UPDATE" and not change_set.changes:
-        revision = change_set.revision
-        if revision and has_same_outputs_and_tags(change_set.stack.revision, revision):
-            _fail(change_set, NO_CHANGES_REASON)
-            return
-    change_set.status, change_set.execution_status = "CREATE_COMPLETE", "AVAILABLE"
+    is_unchanged = not change_set.changes and has_same_outputs_and_tags(change_set.stack.revision, change_set.revision)
+    if change_set.kind == "UPDATE" and is_unchanged:
+        _fail(change_set, NO_CHANGES_REASON)
+    else:
+        change_set.status, change_set.execution_status = "CREATE_COMPLETE", "AVAILABLE"
 
 
 def _compute_changes(cloud: Region, change_set: ChangeSet) -> None:
-    """Set the changes of a change set, and fail it where CloudFormation would.
-
-    One without a revision, whose nested template was refused, stays as it is.
-    """
+    """Set the changes of a change set, and fail it where CloudFormation would."""
     revision = change_set.revision
-    if revision is None:
-        return
     if revision.failure_reason:
         _fail(change_set, revision.failure_reason)
         return
@@ -175,15 +157,15 @@ def _create_nested(
     nested_resource = Resource(
         logical_id, ResourceDefinition(NESTED_STACK, {}, frozenset()), properties=dict(properties)
     )
-    revision, refusal = None, ""
+    revision, refusal = EMPTY_REVISION, ""
     try:
         revision = creation.nested_revision(cloud, parent.stack, nested_resource, name, parent_revision=parent.revision)
     except ApiError as error:
         refusal = str(error)
-    if stack and revision and stack.revision.is_same_as(revision):
+    if stack and stack.revision.is_same_as(revision):
         return None
     if stack is None:
-        stack = _add_stack_in_review(cloud, name, revision or EMPTY_REVISION, parent=parent.stack)
+        stack = _add_stack_in_review(cloud, name, revision, parent=parent.stack)
     name_suffix = cloud.physical_name(parent.stack, logical_id, with_stack_name=False)
     change_set_name = f"{parent.name}-{name_suffix}"[:MAX_NAME_LENGTH]
     change_set = new_change_set(cloud, stack, change_set_name, "UPDATE" if resource else "CREATE", revision)

@@ -24,7 +24,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import attribute_of_existing, exported_value, scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, ResourceDefinition, references
-from cfngen.sandbox.json_types import Expression, Properties
+from cfngen.sandbox.untyped import Expression, Properties
 
 # Called for a nested stack with its logical id, its current resource (if any) and its new properties; returns the
 # nested change set, or None if the nested stack does not change.
@@ -207,9 +207,8 @@ class Comparer:
                 requires_recreation=property_schemas.requires_recreation(self._cloud.region, resource.type, path),
                 before=self._as_text(old_value),
                 after=self._as_text(new_value),
-                change_type=_change_type(old_value, new_value),
+                change_type=change_type(old_value, new_value),
                 evaluation="Static" if is_known else "Dynamic",
-                change_source="DirectModification",
             )
             old_expression = _expression_at(old_template_properties, path)
             new_expression = _expression_at(new_template_properties, path)
@@ -266,18 +265,14 @@ def _attribute_details(
         if old != new:
             yield ResourceChangeDetail(
                 attribute=attribute,
-                name="",
                 path=f"/{attribute}",
-                requires_recreation="Never",
                 before=text_in_api(old),
                 after=text_in_api(new),
-                change_type=_change_type(old, new),
-                evaluation="Static",
-                change_source="DirectModification",
+                change_type=change_type(old, new),
             )
 
 
-def _change_type(old: object, new: object) -> str:
+def change_type(old: object, new: object) -> str:
     """The AttributeChangeType of two values that differ; None stands for a missing value."""
     if old is None:
         return "Add"

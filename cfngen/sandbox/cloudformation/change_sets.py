@@ -29,29 +29,19 @@ class ResourceChangeDetail:
     """
 
     attribute: str
-    name: str
-    path: str
-    requires_recreation: str
-    before: str | None
-    after: str | None
-    change_type: str
-    evaluation: str
-    change_source: str
+    name: str = ""
+    path: str = ""
+    requires_recreation: str = "Never"
+    before: str | None = None
+    after: str | None = None
+    change_type: str = "Modify"
+    evaluation: str = "Static"
+    change_source: str = "DirectModification"
     causing_entity: str = ""
 
 
 # The detail of a change without a difference in the template, e.g. of a nested stack.
-AUTOMATIC_CHANGE = ResourceChangeDetail(
-    attribute="Properties",
-    name="",
-    path="",
-    requires_recreation="Never",
-    before=None,
-    after=None,
-    change_type="Modify",
-    evaluation="Dynamic",
-    change_source="Automatic",
-)
+AUTOMATIC_CHANGE = ResourceChangeDetail("Properties", evaluation="Dynamic", change_source="Automatic")
 
 
 def replacement_by(details: Sequence[ResourceChangeDetail]) -> str:
@@ -104,13 +94,13 @@ class FailedValidation:
     """An operation that early validation fails, for the properties that its revision has as invalid.
 
     Attributes:
-        revision: the new revision of the stack; None for a change set of a nested template that was refused.
+        revision: the new revision of the stack; without a body if a nested template was refused.
         operation_type: the OperationType of the API: CREATE_CHANGESET, CREATE_STACK or UPDATE_STACK.
         token: the ClientRequestToken of the call, or "".
     """
 
     stack: Stack
-    revision: Revision | None
+    revision: Revision
     operation_id: str
     operation_type: str
     time: datetime.datetime
@@ -129,7 +119,7 @@ class ChangeSet:
         parent: the change set that includes this one; None for a root change set.
         on_failure: what the execution does with the stack if it fails: ROLLBACK, DELETE, DO_NOTHING or "".
         express: whether its execution skips waiting until resources are ready.
-        revision: the new revision of the stack; None if a nested template was refused.
+        revision: the new revision of the stack; without a body if a nested template was refused.
         warnings: why its values are not all known.
         operation_id: the id of the operation that creates the change set.
         token: the ClientRequestToken of the call, or "".
@@ -140,20 +130,16 @@ class ChangeSet:
     stack: Stack
     kind: str
     created: datetime.datetime
+    revision: Revision
     status: str = "CREATE_PENDING"
     execution_status: str = "UNAVAILABLE"
     reason: str = ""
     changes: list[ResourceChange] = field(default_factory=list)
-    tags: dict[str, str] = field(default_factory=dict)
-    capabilities: tuple[str, ...] = ()
     nested: bool = False
     parent: ChangeSet | None = None
     on_failure: str = ""
     express: bool = False
     description: str = ""
-    notification_arns: tuple[str, ...] = ()
-    role_arn: str = ""
-    revision: Revision | None = None
     warnings: list[str] = field(default_factory=list)
     operation_id: str = ""
     token: str = ""

@@ -196,7 +196,7 @@ def _remove_nested_stack(cloud: Region, nested_stack: Stack, *, force: bool) -> 
         return
     cloud.start_operation(nested_stack, "DELETE_STACK")
     cloud.simulation.start(delete(cloud, nested_stack, force=force))
-    yield nested_stack.has_finished
+    yield lambda: nested_stack.finished
     if nested_stack.status != "DELETE_COMPLETE":
         raise ResourceError(f"Embedded stack {nested_stack.id} was not successfully deleted: {nested_stack.reason}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from cfngen.sandbox.cloudformation.change_set_diff import find_differences
+from cfngen.sandbox.cloudformation.change_set_diff import change_type, find_differences
 from cfngen.sandbox.cloudformation.change_sets import text_in_api
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
@@ -18,7 +18,10 @@ from cfngen.sandbox.cloudformation.stack import (
     ResourceDrift,
     Stack,
 )
-from cfngen.sandbox.json_types import JsonDict, Properties
+from cfngen.sandbox.untyped import JsonDict, Properties
+
+# The DifferenceTypes of drift detection, by the change from the expected value to the actual one.
+DIFFERENCE_TYPES = {"Add": "ADD", "Remove": "REMOVE", "Modify": "NOT_EQUAL"}
 
 
 def detect_drift(cloud: Region, stack: Stack, identifier: str) -> DriftDetection:
@@ -50,7 +53,6 @@ def detect_drift(cloud: Region, stack: Stack, identifier: str) -> DriftDetection
     return DriftDetection(
         id=identifier,
         stack_id=stack.id,
-        status="DETECTION_COMPLETE",
         drift=stack.drift,
         time=cloud.clock.time,
         resources=tuple(drifts),
@@ -76,7 +78,7 @@ def _compare_resource(cloud: Region, stack: Stack, resource: Resource, actual: P
                 path=path,
                 expected=text_in_api(expected_value) or "",
                 actual=text_in_api(actual_value) or "",
-                kind=_difference_type(expected_value, actual_value),
+                kind=DIFFERENCE_TYPES[change_type(expected_value, actual_value)],
             )
             for path, expected_value, actual_value in find_differences(expected, actual_values)
         )
@@ -98,12 +100,3 @@ def _compare_resource(cloud: Region, stack: Stack, resource: Resource, actual: P
 def _sorted(value: object) -> object:
     """Sort a list, because drift detection ignores the order of lists; other values are returned unchanged."""
     return sorted(value, key=lambda item: json.dumps(item, sort_keys=True)) if isinstance(value, list) else value
-
-
-def _difference_type(expected: object, actual: object) -> str:
-    """The DifferenceType of two values that differ; None stands for a missing value."""
-    if expected is None:
-        return "ADD"
-    if actual is None:
-        return "REMOVE"
-    return "NOT_EQUAL"

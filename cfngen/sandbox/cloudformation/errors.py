@@ -6,7 +6,7 @@ import logging
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from cfngen.sandbox.json_types import Properties
+from cfngen.sandbox.untyped import Properties
 
 
 class ApiError(Exception):
@@ -73,7 +73,6 @@ class PropertyError(ResourceError):
 
     Attributes:
         path: the path of the property, e.g. `#/Tags/0/Key`.
-        message: the problem.
     """
 
     def __init__(self, path: str, message: str) -> None:

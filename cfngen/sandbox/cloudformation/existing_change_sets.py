@@ -7,7 +7,6 @@ from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.errors import (
     ChangeSetNotFoundError,
     InvalidChangeSetStatusError,
-    NotModelledError,
     ValidationError,
 )
 from cfngen.sandbox.cloudformation.region import Region
@@ -127,8 +126,6 @@ def _executable_revision(change_set: ChangeSet, *, disable_rollback: bool) -> Re
         )
     if disable_rollback and change_set.on_failure:
         raise ValidationError("DisableRollback cannot be given for a change set that has OnStackFailure")
-    if change_set.revision is None:
-        raise NotModelledError("a change set without a template")
     return change_set.revision
 
 

@@ -1,4 +1,4 @@
-"""Arguments of intrinsic functions: one check for each function, made before any function is resolved.
+"""Arguments of intrinsic functions: their forms, and what they refer to, checked before any function is resolved.
 
 Functions follow the template reference, "Intrinsic functions" and "Condition functions". Arguments are checked where
 CloudFormation is known to refuse them.
@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.json_types import Expression, TemplateBody
-
-# Checks the argument of a function. It is called with the template, the section that contains the function (such as
-# "Resources") and the argument.
-ArgumentCheck = Callable[[TemplateBody, str, Expression], None]
+from cfngen.sandbox.untyped import Expression, TemplateBody
 
 PSEUDO_PARAMETERS = frozenset(
     f"AWS::{name}"
@@ -27,6 +24,97 @@ DEFAULT_CIDR_BITS = 8
 # In texts of Fn::Sub: `${Name}`, but not `${!Name}`, which stands for the literal text `${Name}`.
 PLACEHOLDER_PATTERN = re.compile(r"\$\{(?!!)([^}]*)\}")
 VARIABLE_NAME_PATTERN = re.compile(r"[A-Za-z0-9_.:]+")
+
+
+def _is_list(value: object, *lengths: int) -> bool:
+    return isinstance(value, list) and len(value) in lengths
+
+
+def _is_get_stack_output(value: Expression) -> bool:
+    required, optional = {"StackName", "OutputName"}, {"Region", "RoleArn"}
+    return isinstance(value, dict) and required <= value.keys() <= required | optional
+
+
+class _Form(NamedTuple):
+    """The form that the argument of a function must have: whether a value has it, and the error if it has not."""
+
+    fits: Callable[[Expression], bool]
+    error: str
+
+
+FORMS: Mapping[str, _Form] = {
+    **{
+        name: _Form(
+            lambda value: _is_list(value, *range(2, 11)),
+            f"every {name} object requires a list of at least 2 and at most 10 boolean parameters.",
+        )
+        for name in ("Fn::And", "Fn::Or")
+    },
+    "Fn::Base64": _Form(
+        lambda value: isinstance(value, (str, dict)), "every Fn::Base64 object must have a String-typed value."
+    ),
+    "Fn::Cidr": _Form(
+        lambda value: _is_list(value, 2, 3),
+        "every Fn::Cidr object requires two parameters, (1) ipBlock and (2) count, and may have a third one, "
+        "(3) cidrBits",
+    ),
+    "Fn::Equals": _Form(
+        lambda value: _is_list(value, 2), "every Fn::Equals object requires a list of 2 string parameters."
+    ),
+    "Fn::FindInMap": _Form(
+        lambda value: _is_list(value, 3),
+        "every Fn::FindInMap object requires three parameters, the map name, map key and the attribute for return "
+        "value",
+    ),
+    # The words are assumed.
+    "Fn::GetStackOutput": _Form(
+        _is_get_stack_output, "every Fn::GetStackOutput object requires StackName and OutputName"
+    ),
+    "Fn::If": _Form(
+        lambda value: _is_list(value, 3) and isinstance(value[0], str),
+        "Fn::If requires a list argument with three elements: a condition and two values",
+    ),
+    "Fn::Join": _Form(
+        lambda value: _is_list(value, 2) and isinstance(value[0], str) and isinstance(value[1], (list, dict)),
+        "every Fn::Join object requires two parameters, (1) a string delimiter and (2) a list of strings to be joined "
+        "or a function that returns a list of strings (such as Fn::GetAZs) to be joined.",
+    ),
+    "Fn::Not": _Form(lambda value: _is_list(value, 1), "every Fn::Not object requires one boolean parameter."),
+    "Fn::Select": _Form(
+        lambda value: _is_list(value, 2) and isinstance(value[1], (list, dict)),
+        "Fn::Select requires a list argument with two elements: an integer index and a list",
+    ),
+    "Fn::Split": _Form(
+        lambda value: _is_list(value, 2) and isinstance(value[0], str),
+        "every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string to be split or a "
+        "function that returns a string to be split.",
+    ),
+}
+
+
+def check_argument(body: TemplateBody, section: str, function: str, argument: Expression) -> None:
+    """Check the argument of a function in a section of the template, such as `Resources`.
+
+    Raises:
+        ValidationError: it has not the form that it must have, or refers to what the template does not have
+    """
+    form = FORMS.get(function)
+    if form and not form.fits(argument):
+        raise ValidationError(f"Template error: {form.error}")
+    if function == "Fn::Cidr":
+        _check_cidr(argument)
+    elif function == "Fn::FindInMap":
+        _check_find_in_map(body, argument)
+    elif function == "Fn::GetAtt":
+        logical_id = logical_id_of_get_att(argument)
+        if logical_id not in body["Resources"]:
+            raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {logical_id}")
+    elif function == "Fn::If":
+        check_condition_is_declared(body, argument[0], section)
+    elif function == "Fn::Select":
+        _check_select(argument)
+    elif function == "Fn::Sub":
+        _check_sub(section, argument)
 
 
 def refuse_unresolved(names: Collection[str], section: str) -> None:
@@ -53,59 +141,14 @@ def logical_id_of_get_att(argument: Expression) -> str:
 
 
 def check_condition_is_declared(body: TemplateBody, name: object, section: str) -> None:
-    """Refuse the name of a condition that the template does not declare; None stands for no condition.
-
-    Args:
-        section: the section of the template that refers to it
-    """
+    """Refuse the name of a condition that the template does not declare; None stands for no condition."""
     if name is not None and name not in body.get("Conditions", {}):
         raise ValidationError(
             f"Template format error: Unresolved condition dependency {name} in the {section} block of the template"
         )
 
 
-def _check_get_att(body: TemplateBody, section: str, argument: Expression) -> None:
-    logical_id = logical_id_of_get_att(argument)
-    if logical_id not in body["Resources"]:
-        raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {logical_id}")
-
-
-def _check_get_stack_output(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check that Fn::GetStackOutput has its two required arguments, and no unknown ones (the words are assumed)."""
-    required, optional = {"StackName", "OutputName"}, {"Region", "RoleArn"}
-    if not isinstance(argument, dict) or not required <= argument.keys() <= required | optional:
-        raise ValidationError("Template error: every Fn::GetStackOutput object requires StackName and OutputName")
-
-
-def _is_list_of_length(value: object, *lengths: int) -> bool:
-    return isinstance(value, list) and len(value) in lengths
-
-
-def _check_join(body: TemplateBody, section: str, argument: Expression) -> None:
-    if (
-        not _is_list_of_length(argument, 2)
-        or not isinstance(argument[0], str)
-        or not isinstance(argument[1], (list, dict))
-    ):
-        raise ValidationError(
-            "Template error: every Fn::Join object requires two parameters, (1) a string delimiter and (2) a list of "
-            "strings to be joined or a function that returns a list of strings (such as Fn::GetAZs) to be joined."
-        )
-
-
-def _check_split(body: TemplateBody, section: str, argument: Expression) -> None:
-    if not _is_list_of_length(argument, 2) or not isinstance(argument[0], str):
-        raise ValidationError(
-            "Template error: every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string "
-            "to be split or a function that returns a string to be split."
-        )
-
-
-def _check_select(body: TemplateBody, section: str, argument: Expression) -> None:
-    if not _is_list_of_length(argument, 2) or not isinstance(argument[1], (list, dict)):
-        raise ValidationError(
-            "Template error: Fn::Select requires a list argument with two elements: an integer index and a list"
-        )
+def _check_select(argument: Expression) -> None:
     index, items = argument
     is_literal_index = isinstance(index, (int, str))  # otherwise a function, which is not resolved yet
     if is_literal_index and not re.fullmatch(r"\d+", str(index)):
@@ -116,11 +159,8 @@ def _check_select(body: TemplateBody, section: str, argument: Expression) -> Non
         raise ValidationError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
 
 
-def _check_sub(body: TemplateBody, section: str, argument: Expression) -> None:
-    text: Expression = argument
-    local_values: Expression = {}
-    if _is_list_of_length(argument, 2):
-        text, local_values = argument
+def _check_sub(section: str, argument: Expression) -> None:
+    text, local_values = argument if _is_list(argument, 2) else (argument, {})
     if not isinstance(text, str) or not isinstance(local_values, dict):
         raise ValidationError(
             "Template error: One or more Fn::Sub intrinsic functions don't specify expected arguments. Specify a "
@@ -137,20 +177,7 @@ def _check_sub(body: TemplateBody, section: str, argument: Expression) -> None:
             refuse_unresolved([name], section)
 
 
-def _check_if(body: TemplateBody, section: str, argument: Expression) -> None:
-    if not _is_list_of_length(argument, 3) or not isinstance(argument[0], str):
-        raise ValidationError(
-            "Template error: Fn::If requires a list argument with three elements: a condition and two values"
-        )
-    check_condition_is_declared(body, argument[0], section)
-
-
-def _check_find_in_map(body: TemplateBody, section: str, argument: Expression) -> None:
-    if not _is_list_of_length(argument, 3):
-        raise ValidationError(
-            "Template error: every Fn::FindInMap object requires three parameters, the map name, map key and the "
-            "attribute for return value"
-        )
+def _check_find_in_map(body: TemplateBody, argument: Expression) -> None:
     mapping_name, top_level_key, second_level_key = argument
     mappings = body.get("Mappings", {})
     if isinstance(mapping_name, str) and mapping_name not in mappings:
@@ -165,62 +192,10 @@ def _check_find_in_map(body: TemplateBody, section: str, argument: Expression) -
         )
 
 
-def _check_equals(body: TemplateBody, section: str, argument: Expression) -> None:
-    if not _is_list_of_length(argument, 2):
-        raise ValidationError("Template error: every Fn::Equals object requires a list of 2 string parameters.")
-
-
-def _list_of_2_to_10_check(function: str) -> ArgumentCheck:
-    """Return a check that the argument of a function such as Fn::And is a list of 2 to 10 items."""
-
-    def check_argument(body: TemplateBody, section: str, argument: Expression) -> None:
-        if not _is_list_of_length(argument, *range(2, 11)):
-            raise ValidationError(
-                f"Template error: every {function} object requires a list of at least 2 and at most 10 boolean "
-                "parameters."
-            )
-
-    return check_argument
-
-
-def _check_not(body: TemplateBody, section: str, argument: Expression) -> None:
-    if not _is_list_of_length(argument, 1):
-        raise ValidationError("Template error: every Fn::Not object requires one boolean parameter.")
-
-
-def _check_base64(body: TemplateBody, section: str, argument: Expression) -> None:
-    if not isinstance(argument, (str, dict)):
-        raise ValidationError("Template error: every Fn::Base64 object must have a String-typed value.")
-
-
-def _check_cidr(body: TemplateBody, section: str, argument: Expression) -> None:
-    if not _is_list_of_length(argument, 2, 3):
-        raise ValidationError(
-            "Template error: every Fn::Cidr object requires two parameters, (1) ipBlock and (2) count, and may have a "
-            "third one, (3) cidrBits"
-        )
+def _check_cidr(argument: Expression) -> None:
     count = argument[1]
     bits = argument[2] if len(argument) == 3 else DEFAULT_CIDR_BITS
     for value, allowed in ((count, ALLOWED_CIDR_COUNTS), (bits, ALLOWED_CIDR_BITS)):
         is_literal = isinstance(value, (int, str))  # otherwise a function, which is not resolved yet
         if is_literal and not (str(value).isdigit() and int(value) in allowed):
             raise ValidationError(f"Template error: Fn::Cidr: {value} is not between {allowed[0]} and {allowed[-1]}")
-
-
-# By the name of a function: the check of its argument.
-ARGUMENT_CHECKS: Mapping[str, ArgumentCheck] = {
-    "Fn::And": _list_of_2_to_10_check("Fn::And"),
-    "Fn::Base64": _check_base64,
-    "Fn::Cidr": _check_cidr,
-    "Fn::Equals": _check_equals,
-    "Fn::FindInMap": _check_find_in_map,
-    "Fn::GetAtt": _check_get_att,
-    "Fn::GetStackOutput": _check_get_stack_output,
-    "Fn::If": _check_if,
-    "Fn::Join": _check_join,
-    "Fn::Not": _check_not,
-    "Fn::Or": _list_of_2_to_10_check("Fn::Or"),
-    "Fn::Select": _check_select,
-    "Fn::Split": _check_split,
-    "Fn::Sub": _check_sub,
-}

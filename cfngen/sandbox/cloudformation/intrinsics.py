@@ -8,9 +8,8 @@ import itertools
 from collections.abc import Callable
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.function_arguments import DEFAULT_CIDR_BITS
-from cfngen.sandbox.cloudformation.template import PLACEHOLDER_PATTERN
-from cfngen.sandbox.json_types import Expression, JsonObject, TemplateBody
+from cfngen.sandbox.cloudformation.function_arguments import DEFAULT_CIDR_BITS, PLACEHOLDER_PATTERN
+from cfngen.sandbox.untyped import Expression, JsonObject, TemplateBody
 
 NO_VALUE = object()  # what AWS::NoValue is resolved to: the key or item that has it is omitted
 # A change set shows this for a value that is known only after execution. A string that contains such a value is

@@ -33,7 +33,7 @@ from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP
 from cfngen.sandbox.cloudformation.update_policies import RollingPolicy
-from cfngen.sandbox.json_types import AwsClient, JsonDict, Properties
+from cfngen.sandbox.untyped import AwsClient, JsonDict, Properties
 
 
 def await_update_duration(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
@@ -178,7 +178,6 @@ class _RollingUpdate:
         """Terminate obsolete instances batch by batch; wait for the replacements of each batch.
 
         Args:
-            obsolete: ids of the instances to replace
             min_size: the MinSize that the group shall have in the end
             capacity: the number of instances that the group shall have in the end
         """

@@ -23,7 +23,7 @@ from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import as_text
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.template import Template
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 PARAMETER_STORE_TYPE = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
 LIST_TYPE = re.compile(r"CommaDelimitedList|List<(.+)>")
@@ -142,13 +142,7 @@ def _constraint_violation(name: str, definition: JsonObject, text: str) -> str:
 
 
 class DescribeCall(NamedTuple):
-    """A call of EC2 that finds objects by their ids or names.
-
-    Attributes:
-        method: the method of boto3's EC2 client.
-        filter_argument: the argument that takes the ids or names.
-        result_key: the key of the list of found objects in the response.
-    """
+    """A call of EC2 that finds objects by their ids or names."""
 
     method: str
     filter_argument: str

@@ -1,22 +1,34 @@
-"""The properties of a resource: resolved, with the stack's tags, and validated against the type's schema."""
+"""The properties of a resource: resolved, with the stack's tags, and validated against the type's schema.
+
+Early validation does so with a whole template before anything is provisioned, on CreateStack, UpdateStack and
+CreateChangeSet. Where a property is refused, the change set fails, or the operation stops before its first resource and
+the stack's status tells so (user guide, "Validate stack deployments"). What depends on the account's state fails the
+resource, in the course of the operation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from cfngen.sandbox.cloudformation import property_schemas, string_checks
-from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.errors import NotModelledError, PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, HandlerCall
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN, Scope
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.scopes import importing_stacks, scope_of_stack
-from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.cloudformation.scopes import importing_stacks, scope_of_revision, scope_of_stack
+from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, ResourceDefinition
-from cfngen.sandbox.json_types import Expression, JsonDict
 from cfngen.sandbox.services.modelled_parameters import unmodelled_setting
+from cfngen.sandbox.untyped import Expression, JsonDict
 
 NESTED_STACK_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
+PROPERTY_VALIDATION = "AWS::EarlyValidation::PropertyValidation"
+# The words that aws-cloudformation/rain#744 shows for a change set.
+EARLY_VALIDATION_FAILED = (
+    f"The following hook(s)/validation failed: [{PROPERTY_VALIDATION}]. To troubleshoot Early Validation errors, use "
+    "the DescribeEvents API for detailed failure information."
+)
 
 
 def resolve_properties(cloud: Region, stack: Stack, definition: ResourceDefinition) -> JsonDict:
@@ -34,9 +46,6 @@ def resolve_and_validate(
     region: str, scope: Scope, stack_tags: Mapping[str, str], definition: ResourceDefinition
 ) -> JsonDict:
     """Resolve properties in a scope, add the stack's tags, and convert values to the types of the schema.
-
-    Args:
-        stack_tags: the stack's tags, values by key
 
     Raises:
         ResourceError: they cannot be resolved, or the schema refuses them
@@ -134,3 +143,40 @@ def _check_exports(cloud: Region, stack: Stack, exports: Mapping[str, str]) -> N
         if importers := importing_stacks(cloud, name):
             verb = "updated" if name in exports else "deleted"
             raise ResourceError(f"Export {name} cannot be {verb} as it is in use by {' and '.join(importers)}")
+
+
+class _ForeseenScope(Scope):
+    """The scope of a template of which no resource exists yet: what depends on a resource is unknown."""
+
+    def _ref(self, name: str) -> Expression:
+        return UNKNOWN if name in self._body["Resources"] else super()._ref(name)
+
+    def _call_function(self, name: str, argument: Expression) -> Expression:
+        try:
+            return super()._call_function(name, argument)
+        except ResourceError:
+            return UNKNOWN  # if the function fails in the operation as well, the resource does
+
+
+def invalid_properties(cloud: Region, revision: Revision, stack_name: str) -> dict[str, PropertyError]:
+    """Return what the schemas refuse in a revision's resources, by logical id.
+
+    Raises:
+        NotModelledError: nothing is refused, but the emulator does not support a property or a function
+    """
+    scope = scope_of_revision(
+        cloud, revision, stack_name, attribute=lambda logical_id, name: UNKNOWN, scope_class=_ForeseenScope
+    )
+    definitions = revision.template.resources
+    refused: dict[str, PropertyError] = {}
+    not_modelled: NotModelledError | None = None
+    for logical_id in enabled_resources(scope, definitions):
+        try:
+            resolve_and_validate(cloud.region, scope, revision.tags, definitions[logical_id])
+        except PropertyError as error:
+            refused[logical_id] = error
+        except NotModelledError as error:
+            not_modelled = error
+    if not_modelled and not refused:
+        raise not_modelled
+    return refused

@@ -16,7 +16,7 @@ from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER, ResourceNotFoundErro
 
 from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
-from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject, Properties
+from cfngen.sandbox.untyped import Expression, JsonDict, JsonObject, Properties
 
 Schema = JsonObject  # a JSON schema of a resource type, or of a value in it
 

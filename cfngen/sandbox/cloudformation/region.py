@@ -118,15 +118,6 @@ class Region(abc.ABC):
             ),
         )
 
-    @property
-    def metadata_tags(self) -> bool:
-        """Whether instance metadata includes tags by default in this account."""
-        return resource_tags.has_tags_in_metadata(self.region)
-
-    @metadata_tags.setter
-    def metadata_tags(self, enabled: bool) -> None:
-        resource_tags.set_tags_in_metadata(self.region, enabled)
-
     def stored_value(self, name: str) -> str | None:
         """The value of a parameter of Parameter Store: a public one, or one of the account's; None if there is none.
 
@@ -149,11 +140,17 @@ class Region(abc.ABC):
         """All stacks in the order of creation, including nested and deleted ones."""
         return list(self._stacks)
 
-    def stack(self, name: str) -> Stack:
+    def find_stack(self, name: str) -> Stack | None:
         """The stack with this name or id; a deleted stack can be named by its id only."""
         for stack in self._stacks:
             if name == stack.id or (name == stack.name and stack.status != "DELETE_COMPLETE"):
                 return stack
+        return None
+
+    def stack(self, name: str) -> Stack:
+        """As `find_stack`, for a stack that must exist."""
+        if stack := self.find_stack(name):
+            return stack
         raise ValidationError(f"Stack with id {name} does not exist")
 
     def exports(self) -> list[tuple[str, str, str]]:
@@ -258,12 +255,7 @@ class Region(abc.ABC):
     def physical_name(
         self, stack: Stack, logical_id: str, *, limit: int = MAX_NAME_LENGTH, with_stack_name: bool = True
     ) -> str:
-        """Generate a name as CloudFormation does: stack name, logical id and a unique suffix of twelve characters.
-
-        Args:
-            limit: the maximum length of the name
-            with_stack_name: whether the name begins with the stack's name
-        """
+        """Generate a name as CloudFormation does: stack name, logical id and a unique suffix of twelve characters."""
         seed = f"{stack.id} {logical_id} {next(self._sequence)}"
         suffix = hashlib.sha256(seed.encode()).hexdigest()[:12].upper()
         return generated_name(stack.name if with_stack_name else "", logical_id, random_suffix=suffix, max_length=limit)
@@ -312,8 +304,6 @@ def generated_name(stack_name: str, logical_id: str, random_suffix: str, max_len
 
     Args:
         stack_name: the stack's name; empty for resource types whose names do not include it.
-        random_suffix: a suffix that no other resource has.
-        max_length: the maximum length that the service allows.
     """
     remaining_length = max_length - len(f"-{random_suffix}")
     if not stack_name:

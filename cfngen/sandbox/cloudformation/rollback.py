@@ -125,9 +125,6 @@ def skip(cloud: Region, stack: Stack, resource: Resource) -> None:
 def _roll_back_nested(cloud: Region, resource: Resource, nested_stack: Stack) -> Operation:
     """Roll back a nested stack, or wait for its rollback if that has started already.
 
-    Args:
-        resource: the nested stack's resource in the parent stack
-
     Raises:
         ResourceError: the rollback of the nested stack failed
     """

@@ -12,8 +12,8 @@ from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 from cfngen.sandbox.cloudformation.template import import_value_arguments
-from cfngen.sandbox.json_types import Expression, JsonDict
 from cfngen.sandbox.services.policy_documents import partition
+from cfngen.sandbox.untyped import Expression, JsonDict
 
 
 def scope_of_stack(cloud: Region, stack: Stack) -> Scope:
@@ -47,7 +47,6 @@ def scope_of_revision(
     """The scope in which a revision's expressions are resolved.
 
     Args:
-        stack_id: the stack's id, if there is a stack
         physical_ids: physical ids of resources by logical id; without them, Ref works for parameters only
         attribute: returns the value of GetAtt for a logical id and an attribute name; without it, GetAtt fails
         imported: returns the value of an export; without it, the account's exports count

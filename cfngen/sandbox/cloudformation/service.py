@@ -274,7 +274,7 @@ class CloudFormation(Region):
         """
         admission.check_name("changeSetName", name)
         change_set_creation.check_settings(kind, on_failure)
-        stack = change_set_creation.named_stack(self, stack_name)
+        stack = self.find_stack(stack_name)
         change_set_creation.check_stack(stack, stack_name, name, kind)
         same_name = change_set_creation.executed_with_name(self, stack, name)
         revision = admission.admit(self, submission, stack, stack_name)

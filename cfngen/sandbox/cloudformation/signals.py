@@ -17,8 +17,8 @@ from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack
 from cfngen.sandbox.cloudformation.template import AUTO_SCALING_GROUP, WAIT_CONDITION
-from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services import scaling_activities
+from cfngen.sandbox.untyped import Properties
 
 DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
 MAX_TIMEOUT_SECONDS = 12 * 3600  # template reference, "CreationPolicy attribute"
@@ -142,9 +142,6 @@ def check_launches(cloud: Region, resource: Resource, earlier_activities: Collec
 
 def await_signals(cloud: Region, resource: Resource, timeout_seconds: int) -> Operation:
     """Wait for a resource's expected signals; on return they have arrived, or the resource was cancelled.
-
-    Args:
-        timeout_seconds: how long to wait, at most.
 
     Raises:
         ResourceError: a FAILURE signal, or too few signals before the timeout

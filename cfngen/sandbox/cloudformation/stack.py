@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from cfngen.sandbox.cloudformation.errors import PropertyError
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 # The statuses of a stack in which an update may start, and to which it may roll back.
 STABLE_STATUSES = frozenset(
@@ -56,10 +56,8 @@ class Revision:
 
     Attributes:
         body: the template as JSON.
-        template: the same template, parsed.
         parameter_strings: parameter values as strings, from the call or from defaults.
         parameters: parameter values as Ref returns them: numbers, lists, and values from Parameter Store.
-        capabilities: the capabilities that the caller acknowledged.
         notification_arns: the SNS topics of the call; the emulator sends no notifications.
         role_arn: the service role of the call, or ""; the emulator does not assume it.
         failure_reason: why the stack must fail before its first resource, or "".
@@ -180,10 +178,6 @@ class Stack:
     def finished(self) -> bool:
         """Whether no operation is in progress."""
         return bool(self.status) and not self.status.endswith("_IN_PROGRESS")
-
-    def has_finished(self) -> bool:
-        """Return `finished`; operations wait for a function, not for a property."""
-        return self.finished
 
     def is_superseded(self, generation: int) -> bool:
         """Whether an operation, begun in this generation, was cancelled or another took over while it waited."""
@@ -308,7 +302,6 @@ class ResourceDrift:
         status: IN_SYNC, MODIFIED or DELETED
         expected: the compared properties in the template, as JSON
         actual: the compared properties of the actual resource, as JSON; "" if it is deleted
-        time: when the resource was compared
     """
 
     stack_id: str
@@ -327,15 +320,11 @@ class DriftDetection:
     """A finished drift detection.
 
     Attributes:
-        status: DETECTION_COMPLETE
         drift: the drift status of the stack: DRIFTED, IN_SYNC or NOT_CHECKED
-        time: when the drift detection ran
-        resources: the drift of each compared resource
     """
 
     id: str
     stack_id: str
-    status: str
     drift: str
     time: datetime.datetime
     resources: tuple[ResourceDrift, ...]

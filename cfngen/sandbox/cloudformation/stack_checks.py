@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Stack
-from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.untyped import JsonObject
 
 FAILED_WITHOUT_ROLLBACK = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
 UPDATABLE_STATUSES = STABLE_STATUSES | FAILED_WITHOUT_ROLLBACK
@@ -67,11 +67,7 @@ def check_rollback_can_be_continued(stack: Stack) -> None:
 
 
 def check_resource_can_be_skipped(name: str, resource: Resource) -> None:
-    """Refuse to skip a resource whose rollback has not failed (API: ContinueUpdateRollback, ResourcesToSkip).
-
-    Args:
-        name: the resource as the call names it
-    """
+    """Refuse to skip a resource whose rollback has not failed (API: ContinueUpdateRollback, ResourcesToSkip)."""
     if resource.child is not None and resource.child.status not in DELETION_STATUSES:
         raise ValidationError(
             f"Resource [{name}] cannot be skipped: its embedded stack is in {resource.child.status}, and must be in "

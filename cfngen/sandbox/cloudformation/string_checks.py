@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cfngen.sandbox.cloudformation.errors import ResourceError, ValidationError
-from cfngen.sandbox.json_types import Properties, TemplateBody
+from cfngen.sandbox.untyped import Properties, TemplateBody
 from cfngen.text_limits import (
     LOGICAL_ID,
     REPEATED_TAG_KEY,
@@ -58,11 +58,7 @@ def check_template(body: TemplateBody) -> None:
 
 
 def _error_message(limit: TextLimit, text: str, fault: str) -> str:
-    """The service's error message for a string; a general message if the service's own is unknown.
-
-    Args:
-        fault: what is wrong with it
-    """
+    """The service's error message for a string; a general message if the service's own is unknown."""
     return limit.refused(text) or f"Invalid {limit.what}: it {fault}"
 
 

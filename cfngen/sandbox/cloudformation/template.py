@@ -7,14 +7,13 @@ CloudFormation user guide, "Template anatomy" and "CloudFormation quotas".
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cfngen.sandbox.cloudformation import string_checks, template_sections
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
-from cfngen.sandbox.cloudformation.function_arguments import refuse_unresolved
-from cfngen.sandbox.json_types import Expression, JsonObject, TemplateBody
+from cfngen.sandbox.cloudformation.function_arguments import PLACEHOLDER_PATTERN, refuse_unresolved
+from cfngen.sandbox.untyped import Expression, JsonObject, TemplateBody
 
 # The resource types for which operations on stacks have special cases.
 AUTO_SCALING_GROUP = "AWS::AutoScaling::AutoScalingGroup"
@@ -29,8 +28,6 @@ POLICY_VALUES = {
     "UpdateReplacePolicy": {"Delete", "Retain", "Snapshot"},
 }
 QUOTAS = {"Resources": 500, "Parameters": 200, "Outputs": 200, "Mappings": 200}
-# In texts of Fn::Sub: `${Name}`, but not `${!Name}`, which stands for the literal text `${Name}`.
-PLACEHOLDER_PATTERN = re.compile(r"\$\{([^!][^}]*)\}")
 
 
 @dataclass(frozen=True)

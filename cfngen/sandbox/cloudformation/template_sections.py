@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.function_arguments import (
-    ARGUMENT_CHECKS,
     PSEUDO_PARAMETERS,
+    check_argument,
     check_condition_is_declared,
     logical_id_of_get_att,
     refuse_unresolved,
 )
-from cfngen.sandbox.json_types import Expression, TemplateBody
+from cfngen.sandbox.untyped import Expression, TemplateBody
 
 FORMAT_VERSION = "2010-09-09"
 PARAMETER_TYPE_PATTERN = re.compile(
@@ -215,6 +215,4 @@ def _check_function(body: TemplateBody, section: str, call: FunctionCall) -> Non
         raise ValidationError("Template format error: All Ref references must be of type String")
     if function == "Ref" and argument.startswith("AWS::") and argument not in PSEUDO_PARAMETERS:
         refuse_unresolved([argument], section)
-    if function in ARGUMENT_CHECKS:
-        check_argument = ARGUMENT_CHECKS[function]
-        check_argument(body, section, argument)
+    check_argument(body, section, function, argument)

@@ -13,8 +13,8 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.services.scaling_groups import SCALING_PROCESSES
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 POLICY_KEYS = {
     "AutoScalingReplacingUpdate": {"WillReplace"},
@@ -51,8 +51,6 @@ class RollingPolicy:
         min_in_service: how many instances stay in service meanwhile, at least (MinInstancesInService).
         min_successful_percent: the percentage of the new instances that must signal success.
         pause_seconds: how long to wait after each batch, or for its signals (PauseTime).
-        suspended_processes: processes of the group that are suspended during the update.
-        waits_for_signals: whether each batch waits for the signals of its new instances.
     """
 
     max_batch_size: int

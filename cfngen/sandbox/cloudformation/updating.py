@@ -20,7 +20,7 @@ from cfngen.sandbox.cloudformation.simulation import Operation
 from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Revision, StableState, Stack
 from cfngen.sandbox.cloudformation.stack_checks import denial_reason
 from cfngen.sandbox.cloudformation.template import NESTED_STACK
-from cfngen.sandbox.json_types import JsonDict, Properties
+from cfngen.sandbox.untyped import JsonDict, Properties
 
 REPLACEMENT_REASON = "Requested update requires the creation of a new physical resource; hence creating one."
 

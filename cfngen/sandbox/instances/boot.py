@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
@@ -21,7 +22,6 @@ from cfngen.sandbox.instances.boot_state import (
     SERVICE_HINT,
     UNTIL_FAULTS_ARE_REMOVED,
     Boot,
-    BootEnvironment,
     BootFailure,
     BootState,
     StepRun,
@@ -32,6 +32,9 @@ from cfngen.sandbox.instances.node_steps import NodeSteps
 from cfngen.sandbox.instances.reachability import NO_BOTOCORE
 from cfngen.sandbox.instances.routine_steps import DRAINING, LINES, POD_NETWORK, SECONDS, TERMINATION
 from cfngen.sandbox.instances.user_data import ProgramError, substitute, with_second_stage
+
+if TYPE_CHECKING:
+    from cfngen.sandbox.instances.machines import Machines
 
 CLOUD_INIT_SECONDS = 11.0  # seconds from the kernel to the boot program
 INJECTED_FAULT_SECONDS = 5.0  # how long a step with an injected fault runs before it fails
@@ -46,7 +49,7 @@ DEFAULT_HINT = "check that the resource exists"
 class BootProgram:
     """The emulated boot program of one instance."""
 
-    def __init__(self, environment: BootEnvironment, instance: Instance) -> None:
+    def __init__(self, environment: Machines, instance: Instance) -> None:
         self._state = BootState(environment, instance)
         self._instance = instance
         self._master = MasterSteps(self._state)

@@ -9,17 +9,20 @@ import functools
 import json
 import math
 from collections.abc import Callable, Generator, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation import CloudFormation, client
-from cfngen.sandbox.instances.instance import BootFault, Instance
+from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.instances.instance import Instance
 from cfngen.sandbox.instances.reachability import Connections
 from cfngen.sandbox.instances.user_data import substitute
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 from cfngen.sandbox.kubernetes.system_objects import NodeFacts, register_node
+from cfngen.sandbox.untyped import JsonObject
+
+if TYPE_CHECKING:
+    from cfngen.sandbox.instances.machines import Machines
 
 Boot = Generator[float, None, None]  # yields the simulated seconds to wait
 UNTIL_FAULTS_ARE_REMOVED = math.inf  # yielded by a boot that an injected fault has made fail
@@ -32,7 +35,6 @@ LOG_INTERVAL_SECONDS = 60.0  # between two log lines of one wait
 MIN_WAIT_SECONDS = 60.0  # how long a step waits at least, even if the boot has almost timed out
 # How long before the boot's timeout its steps stop to wait, so that a failure signal can reach CloudFormation in time.
 SIGNAL_RESERVE_SECONDS = 120.0
-
 
 SERVICE_HINT = "check that the instance can reach AWS and that its role allows the call"
 
@@ -49,35 +51,6 @@ class BootFailure(Exception):  # noqa: N818 - the instance's failure, not this p
         self.hint = hint
 
 
-class BootEnvironment(Protocol):
-    """The parts of the emulated account that a boot uses; `Machines` implements it.
-
-    Attributes:
-        clusters_by_volume: clusters by the id of a master's data volume.
-        clusters: clusters by the ARN of their join secret.
-    """
-
-    cloud: CloudFormation
-    clusters_by_volume: dict[str, KubernetesCluster]
-    clusters: dict[str, KubernetesCluster]
-
-    def write_console(self, instance: Instance, line: str) -> None:
-        """Write a line on an instance's console."""
-
-    def take_fault(self, instance: Instance) -> BootFault | None:
-        """Return the fault that this instance's boot is to have, and count it; None for a normal boot."""
-
-    def has_quorum(self, cluster: KubernetesCluster) -> bool:
-        """Return whether more than half of the cluster's masters run."""
-
-    def read_metadata(self, stack: str, logical_id: str) -> JsonObject:
-        """Return the Metadata attribute of a stack's resource.
-
-        Raises:
-            ApiError: there is no such stack or resource.
-        """
-
-
 class BootState:
     """The state of the boot of one instance.
 
@@ -89,7 +62,7 @@ class BootState:
         connections: the servers outside of the cluster that the instance reaches.
     """
 
-    def __init__(self, environment: BootEnvironment, instance: Instance) -> None:
+    def __init__(self, environment: Machines, instance: Instance) -> None:
         self.environment = environment
         self.instance = instance
         self.configuration: JsonObject = substitute(instance.boot_data.configuration, instance.facts)

@@ -52,7 +52,6 @@ def designates_group(text: str, *, name: str, logical_id: str) -> bool:
 
     Args:
         text: a group's name, a logical id, or `master` for the groups of all masters.
-        name: name of the node group or the master.
         logical_id: logical id of its Auto Scaling group; those of masters start with `Master`.
     """
     return text in (name, logical_id) or (text == ALL_MASTERS and logical_id.startswith("Master"))

@@ -10,10 +10,9 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.instances.user_data import BootData
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services.iam import role_of_profile
 from cfngen.sandbox.services.launch import launch_template_data
+from cfngen.sandbox.untyped import JsonObject, MotoModel
 
 
 @dataclass(frozen=True)
@@ -36,15 +35,12 @@ class Instance:
     """An instance of a cluster.
 
     Attributes:
-        zone: name of its Availability Zone.
         address: its private address.
         public_address: its public address; empty if it has none.
         image: description or name of its image.
         group: name of the Auto Scaling group that launched it.
-        boot_data: the content of its user data.
         number: how many instances of the account were launched before it.
         launched: time of the launch, in seconds of the simulated clock.
-        console: the lines of its console output.
         name: name of the node group or of the master, e.g. `master-a`.
         runs_termination_service: whether the service runs that watches for the instance's termination, and then evicts
             the node's pods, or has the master wait until etcd has a quorum without it.

@@ -20,10 +20,9 @@ from cfngen.sandbox.instances.boot_state import UNTIL_FAULTS_ARE_REMOVED, Boot
 from cfngen.sandbox.instances.groups import designates_group, group_name
 from cfngen.sandbox.instances.instance import BootFault, Instance, attach_interface, release_interface
 from cfngen.sandbox.instances.terminations import delay_termination
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import spot_interruptions
+from cfngen.sandbox.untyped import JsonObject, MotoModel
 
 # Seconds after an instance has stopped. The controller manager then marks its node not Ready (the default since
 # Kubernetes 1.32, kubernetes/kubernetes#126287); later the cloud controller manager, which no longer finds the instance
@@ -42,7 +41,6 @@ class Fault:
 
     Attributes:
         group: name of the node group or the master, `master`, or the logical id of the Auto Scaling group.
-        step: step of the boot program that fails.
         message: reason of the failure; empty if the instances hang.
         times: how many more instances fail; 0 means all.
     """
@@ -161,7 +159,6 @@ class Machines:
         Args:
             group: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: name of the step, e.g. `downloads`.
-            message: the reason that is logged.
             hint: advice that is logged with the reason; by default, where the log is.
             times: how many instances fail; by default, all.
         """

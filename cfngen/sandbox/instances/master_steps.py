@@ -11,7 +11,6 @@ from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.boot_state import Boot, BootFailure, BootState, StepRun
 from cfngen.sandbox.instances.instance import role_of_instance
 from cfngen.sandbox.instances.routine_steps import disks
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 from cfngen.sandbox.kubernetes.ebs_driver import installed_driver
@@ -22,6 +21,7 @@ from cfngen.sandbox.kubernetes.system_objects import (
     start_addons,
     start_control_plane,
 )
+from cfngen.sandbox.untyped import JsonObject
 
 RESTORE_SECRET_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 FIRST_SLOT = "a"  # the slot whose master alone may make a new cluster

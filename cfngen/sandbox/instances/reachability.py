@@ -29,9 +29,9 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.instances.instance import Instance
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.networks import is_true
 from cfngen.sandbox.services.vpc_endpoints import is_gateway
+from cfngen.sandbox.untyped import MotoBackend, MotoModel
 
 S3 = "s3"
 ECR_REGISTRIES = "ecr.dkr"  # the service of the hosts `<account>.dkr.ecr.<region>.amazonaws.com`

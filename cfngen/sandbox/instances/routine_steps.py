@@ -1,7 +1,6 @@
 """Steps of the boot program without effect on the rest of the sandbox: their durations and log lines.
 
-The durations are estimates. Each function returns the text that a step logs, from the configuration in the user data
-and the instance.
+The durations are estimates. What a step logs follows from the configuration in the user data and the instance.
 """
 
 from __future__ import annotations
@@ -11,49 +10,7 @@ from collections.abc import Callable, Mapping
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instances.instance import Instance
-from cfngen.sandbox.json_types import JsonObject
-
-
-def settings(configuration: JsonObject, instance: Instance) -> str:
-    """Return the log line: how many files were written."""
-    files = instance.boot_data.files
-    return f"wrote {files} of {files} files"
-
-
-def proxy(configuration: JsonObject, instance: Instance) -> str:
-    """Return the log line: which services of the image were restarted, to use the proxy."""
-    return ", ".join(configuration["proxyServices"]) + " restarted if running"
-
-
-def draining(configuration: JsonObject, instance: Instance) -> str:
-    """Return the log line: how long a drain may take."""
-    return f"pods get {configuration['drain']} min to move when this instance is terminated"
-
-
-def termination(configuration: JsonObject, instance: Instance) -> str:
-    """Return the log line: how long the termination of a master may wait for etcd."""
-    return f"etcd gets {configuration['quorumWait']} min to do without this master when the instance is terminated"
-
-
-def further_volumes(configuration: JsonObject, instance: Instance) -> str:
-    """Return the log line: which further volumes were formatted, and where they are mounted."""
-    volumes = configuration["volumes"]
-    return ", ".join(f"{volume['device']} formatted and mounted at {volume['folder']}" for volume in volumes)
-
-
-def instance_storage(configuration: JsonObject, instance: Instance) -> str:
-    """Return the log line: which instance store disks were formatted."""
-    devices = disks(instance)
-    if not devices:
-        return "this instance has no instance store disks"
-    return f"{', '.join(devices)} formatted and mounted at {STORAGE_MOUNT_POINT}"
-
-
-def pre_pulled_images(configuration: JsonObject, instance: Instance) -> str:
-    """Return the log line: how many images the service pulls; the sandbox has no image store that they would be in."""
-    count = len(configuration["images"]["references"])
-    return f"{count} images are pulled in the background: `journalctl -u cfngen-images`"
-
+from cfngen.sandbox.untyped import JsonObject
 
 STORAGE_MOUNT_POINT = "/mnt/instance-storage"
 POD_NETWORK = "pod network"  # prepares the instance for the pods' network plug-in
@@ -81,13 +38,27 @@ SECONDS: Mapping[str, float] = {
 }
 """How long each step takes, by the title of the step."""
 LINES: Mapping[str, Callable[[JsonObject, Instance], str]] = {
-    "settings": settings,
-    "proxy": proxy,
-    DRAINING: draining,
-    TERMINATION: termination,
-    "further volumes": further_volumes,
-    "instance storage": instance_storage,
-    "pre-pulled images": pre_pulled_images,
+    "settings": lambda configuration, instance: f"wrote {instance.boot_data.files} of {instance.boot_data.files} files",
+    "proxy": lambda configuration, instance: ", ".join(configuration["proxyServices"]) + " restarted if running",
+    DRAINING: lambda configuration, instance: (
+        f"pods get {configuration['drain']} min to move when this instance is terminated"
+    ),
+    TERMINATION: lambda configuration, instance: (
+        f"etcd gets {configuration['quorumWait']} min to do without this master when the instance is terminated"
+    ),
+    "further volumes": lambda configuration, instance: ", ".join(
+        f"{volume['device']} formatted and mounted at {volume['folder']}" for volume in configuration["volumes"]
+    ),
+    "instance storage": lambda configuration, instance: (
+        f"{', '.join(disks(instance))} formatted and mounted at {STORAGE_MOUNT_POINT}"
+        if disks(instance)
+        else "this instance has no instance store disks"
+    ),
+    # The sandbox has no image store that they would be in.
+    "pre-pulled images": lambda configuration, instance: (
+        f"{len(configuration['images']['references'])} images are pulled in the background: "
+        "`journalctl -u cfngen-images`"
+    ),
 }
 """What a step logs; of the others the sandbox says only that they are done."""
 

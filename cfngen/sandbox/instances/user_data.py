@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from cfngen.sandbox.json_types import Json, JsonObject
+from cfngen.sandbox.untyped import Json, JsonObject
 
 REFERENCES_LINE = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 # The unit of the boot program, and the variables of a proxy in it.
@@ -108,7 +108,6 @@ def with_second_stage(first_stage: BootData, read_metadata: MetadataReader) -> B
     """Return the boot data of an instance after it has fetched the second stage.
 
     Args:
-        first_stage: the boot data in the user data.
         read_metadata: returns the Metadata of a resource; that of the program's resource contains the second stage.
 
     Raises:

@@ -11,8 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from cfngen.sandbox.kubernetes.errors import RefusedError
-from cfngen.sandbox.kubernetes.state import KubernetesState, Object
+from cfngen.sandbox.kubernetes.state import KubernetesState, Object, RefusedError
 
 DEFAULT_CLASS_ANNOTATION = "storageclass.kubernetes.io/is-default-class"
 DELAYED_BINDING = "WaitForFirstConsumer"

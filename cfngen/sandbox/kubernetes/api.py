@@ -19,14 +19,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import cast
 
-from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.kubernetes.certificates import Certificate
 from cfngen.sandbox.kubernetes.discovery import discovery_document, version_document
-from cfngen.sandbox.kubernetes.errors import RefusedError
 from cfngen.sandbox.kubernetes.requests import ApiRequest, Cluster, answer, make_status, parse_path
 from cfngen.sandbox.kubernetes.service_account_tokens import TokenIssuer
-from cfngen.sandbox.kubernetes.state import Object
+from cfngen.sandbox.kubernetes.state import Object, RefusedError
 from cfngen.sandbox.kubernetes.tables import asks_for_table
+from cfngen.sandbox.untyped import JsonDict
 
 HOST = "127.0.0.1"  # loopback only: the API must not be reachable from other machines
 # kubeadm binds the second group, that of its admin.conf, to the role cluster-admin.

@@ -14,8 +14,8 @@ from datetime import timedelta
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.kubernetes.state import KubernetesState
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 BACKUP_REQUEST, RESTORE_REQUEST = "backup-request.json", "restore.json"  # names of documents in the bucket
 
@@ -37,7 +37,6 @@ class Backups:
         """Take a snapshot if one is due or requested; do nothing if called again within a simulated minute.
 
         Args:
-            bucket: name of the cluster's bucket.
             schedule: the masters' configuration: minutes between snapshots (`interval`), and their `lock`, if any.
             instance_id: id of the master on which etcd's leader runs.
         """
@@ -67,8 +66,6 @@ class Backups:
         only recorded as applied.
 
         Args:
-            bucket: name of the cluster's bucket.
-            volume: id of the master's data volume.
             request: the restore request, with its `id` and the key of the `snapshot` in the bucket.
         """
         if self._restored_request != request["id"]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes import certificates
 from cfngen.sandbox.kubernetes.api import ClusterAccess, KubernetesApi
 from cfngen.sandbox.kubernetes.backups import Backups
@@ -19,6 +18,7 @@ from cfngen.sandbox.kubernetes.controllers import Controllers
 from cfngen.sandbox.kubernetes.service_account_tokens import TokenIssuer, token_issuer
 from cfngen.sandbox.kubernetes.state import KubernetesState
 from cfngen.sandbox.kubernetes.system_objects import create_cluster_objects
+from cfngen.sandbox.untyped import JsonObject
 
 TOKEN_LIFETIME_SECONDS = 24 * 3600  # as in the boot program
 TOKEN_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -112,13 +112,7 @@ class KubernetesCluster:
         return token_issuer(_cluster_configuration(configuration), self.bundle, self.api_endpoint)
 
     def address(self, lock: AbstractContextManager[object], has_quorum: Callable[[], bool], speed: float = 1.0) -> str:
-        """Return the API's URL on this machine; start the server if it does not listen yet.
-
-        Args:
-            lock: held while a request is answered.
-            has_quorum: returns whether etcd has a quorum; called for each request.
-            speed: simulated seconds in a second of real time.
-        """
+        """Return the API's URL on this machine; start the server if it does not listen yet; see `ClusterAccess`."""
         if self._api is None:
             serving = certificates.issue_server_certificate(self.bundle, self.server_names(), self.state.now())
             access = ClusterAccess(

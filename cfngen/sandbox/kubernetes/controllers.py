@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.json_types import AwsClient, JsonDict
+from cfngen.sandbox.kubernetes.ebs_driver import tag_list
 from cfngen.sandbox.kubernetes.persistent_volumes import PersistentVolumes
 from cfngen.sandbox.kubernetes.state import KubernetesState, Object
 from cfngen.sandbox.kubernetes.system_objects import delete_node, is_network_plugin, is_without_network_plugin
+from cfngen.sandbox.untyped import AwsClient, JsonDict
 
 BALANCER_TYPE_ANNOTATION = "service.beta.kubernetes.io/aws-load-balancer-type"
 CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -138,7 +139,7 @@ class Controllers:
     def _create_network_balancer(self, service: Object, vpc: str, subnets: list[str]) -> str:
         """Create a network load balancer, which has no security groups; return its host name."""
         elbv2, name = client("elbv2", self.region), balancer_name(service)
-        tags = _tag_list(self._balancer_tags(service))
+        tags = tag_list(self._balancer_tags(service))
         response = elbv2.create_load_balancer(Name=name, Subnets=subnets, Type="network", Tags=tags)
         [balancer] = response["LoadBalancers"]
         for port in _ports(service):
@@ -153,7 +154,7 @@ class Controllers:
 
     def _create_classic_balancer(self, service: Object, vpc: str, subnets: list[str]) -> tuple[str, str]:
         """Create a classic load balancer; return its host name, and the id of its security group."""
-        name, tags = balancer_name(service), _tag_list(self._balancer_tags(service))
+        name, tags = balancer_name(service), tag_list(self._balancer_tags(service))
         group_id = self._ec2.create_security_group(
             GroupName=f"k8s-elb-{name}",
             Description=f"Security group for Kubernetes ELB {name} ({_full_name(service)})",
@@ -248,10 +249,6 @@ def _full_name(service: Object) -> str:
 
 def _ports(service: Object) -> list[int]:
     return [int(port["port"]) for port in service["spec"]["ports"]]
-
-
-def _tag_list(tags: Mapping[str, str]) -> list[JsonDict]:
-    return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def _allow_from(group_id: str) -> list[JsonDict]:

@@ -17,11 +17,10 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.kubernetes.state import Object
-from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.policy_documents import partition
 from cfngen.sandbox.services.policy_simulation import role_decision
+from cfngen.sandbox.untyped import JsonDict, JsonObject, MotoBackend
 
 RELEASE = "aws-ebs-csi-driver"  # name of the Helm release
 PROVISIONER = "ebs.csi.aws.com"
@@ -90,7 +89,7 @@ class EbsDriver:
             **{f"aws:requesttag/{key.lower()}": [value] for key, value in tags.items()},
         }
         problem = f'Could not create volume "{volume}": could not create volume in EC2: '
-        with_tags = {"TagSpecifications": [{"ResourceType": "volume", "Tags": _tag_list(tags)}]}
+        with_tags = {"TagSpecifications": [{"ResourceType": "volume", "Tags": tag_list(tags)}]}
         for operation in ("CreateVolume", "CreateTags"):
             self._require(problem, operation, "volume/*", {**context, "ec2:createaction": ["CreateVolume"]})
         return str(self._call(problem, "create_volume", {**request, **with_tags})["VolumeId"])
@@ -238,5 +237,6 @@ def _volume_settings(storage_class: Object) -> JsonDict:
     return settings
 
 
-def _tag_list(tags: Mapping[str, str]) -> list[JsonDict]:
+def tag_list(tags: Mapping[str, str]) -> list[JsonDict]:
+    """Return tags in the form of AWS's APIs."""
     return [{"Key": key, "Value": value} for key, value in tags.items()]

@@ -15,12 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from cfngen.sandbox.json_types import Json
 from cfngen.sandbox.kubernetes.admission import check_unchanged, with_defaults
-from cfngen.sandbox.kubernetes.errors import RefusedError
-from cfngen.sandbox.kubernetes.selectors import field_value, matches_selector
-from cfngen.sandbox.kubernetes.state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
+from cfngen.sandbox.kubernetes.state import KINDS, SYSTEM, Kind, KubernetesState, Object, RefusedError, suffix
 from cfngen.sandbox.kubernetes.tables import make_table
+from cfngen.sandbox.untyped import Json
 
 # Namespaces that cannot be deleted; a real API server allows the deletion of kube-node-lease.
 PROTECTED_NAMESPACES = ("default", "kube-node-lease", "kube-public", SYSTEM)
@@ -32,6 +30,7 @@ MERGE_TYPES = ("application/merge-patch+json", STRATEGIC_MERGE)
 NAME_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LABEL_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 MAX_NAME_LENGTH, MAX_LABEL_LENGTH = 253, 63  # characters
+SELECTOR_TERM = re.compile(r"\s*([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)\s*")
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,6 @@ class ApiRequest:
 
     Attributes:
         path: the resource or the object that the path of the URL names.
-        body: the body, not parsed yet.
-        content_type: media type of the body.
         wants_table: whether the client asks for a Table, as kubectl does to print rows and columns.
     """
 
@@ -85,7 +82,6 @@ class Cluster:
     """The part of a cluster that requests use.
 
     Attributes:
-        state: the cluster's objects.
         on_created: called with the plural and the object after an object was created.
         delete_object: deletes an object, given its plural; the deletion may take simulated time.
     """
@@ -270,8 +266,8 @@ def _list(state: KubernetesState, request: ApiRequest) -> Object:
     items = [
         item
         for item in state.list(path.plural, path.namespace)
-        if matches_selector(query.get("labelSelector", ""), item["metadata"].get("labels") or {}, value_of=dict.get)
-        and matches_selector(query.get("fieldSelector", ""), item, value_of=field_value)
+        if _matches_selector(query.get("labelSelector", ""), item["metadata"].get("labels") or {}, value_of=dict.get)
+        and _matches_selector(query.get("fieldSelector", ""), item, value_of=_field_value)
     ]
     metadata: Object = {"resourceVersion": state.resource_version}
     start = _index_of_continue_token(query.get("continue", ""))
@@ -285,6 +281,39 @@ def _list(state: KubernetesState, request: ApiRequest) -> Object:
     if request.wants_table:
         return make_table(path.plural, page, metadata=metadata, now=state.now(), include=query.get("includeObject", ""))
     return {"apiVersion": kind.api_version, "kind": f"{kind.name}List", "metadata": metadata, "items": page}
+
+
+def _matches_selector(selector: str, item: Object, value_of: Callable[[Object, str], str | None]) -> bool:
+    """Return whether an item meets all requirements of a selector: `key=value`, `key!=value`, `key` or `!key`.
+
+    Args:
+        selector: the requirements, separated by commas.
+        item: the labels of an object, or the object itself for a field selector.
+        value_of: returns the value of a label or a field of the item; None if it is missing.
+    """
+    for requirement in filter(None, selector.split(",")):
+        if match := SELECTOR_TERM.fullmatch(requirement):
+            key, operator, wanted_value = match.groups()
+            has_value = value_of(item, key) == wanted_value
+            is_met = not has_value if operator == "!=" else has_value
+        else:
+            is_present = value_of(item, requirement.lstrip("!")) is not None
+            is_met = not is_present if requirement.startswith("!") else is_present
+        if not is_met:
+            return False
+    return True
+
+
+def _field_value(item: object, path: str) -> str | None:
+    """Return the value of a field for a field selector; empty if it is missing.
+
+    Args:
+        path: the keys that lead to the field, separated by dots, e.g. `spec.nodeName`.
+    """
+    value = item
+    for key in path.split("."):
+        value = value.get(key, "") if isinstance(value, Mapping) else ""
+    return str(value)
 
 
 def _index_of_continue_token(token: str) -> int:

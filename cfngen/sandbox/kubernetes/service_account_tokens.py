@@ -15,10 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.kubernetes.errors import RefusedError
-from cfngen.sandbox.kubernetes.state import KubernetesState, Object
+from cfngen.sandbox.kubernetes.state import KubernetesState, Object, RefusedError
 from cfngen.sandbox.services import json_web_tokens
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 DISCOVERY_PATH = "/.well-known/openid-configuration"
 KEYS_PATH = "/openid/v1/jwks"

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 Object = JsonDict  # an object of the Kubernetes API, with its metadata, spec and status
 SYSTEM = "kube-system"  # the namespace of the system's pods
@@ -21,6 +21,19 @@ NO_NETWORK_PLUGIN = (
     "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin "
     "returns error: cni plugin not initialized"
 )
+
+
+class RefusedError(Exception):
+    """The API refuses a request.
+
+    Args:
+        reason: machine-readable reason, e.g. `NotFound`.
+    """
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
 
 
 @dataclass(frozen=True)

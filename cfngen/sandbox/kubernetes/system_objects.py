@@ -27,14 +27,10 @@ class NodeFacts:
 
     Attributes:
         name: the node's name, which is the instance's id.
-        zone: name of the instance's Availability Zone.
-        instance_type: EC2's instance type.
         architecture: `amd64` or `arm64`.
         address: private address of the instance.
         public_address: its public address; empty if it has none.
         pod_cidr: range of the node's pod addresses; empty if it has none.
-        master: whether the instance is a master.
-        os_image: description of the operating system.
         versions: versions of `containerd` and `kubelet`; without the latter, the kubelet has the API server's version.
     """
 

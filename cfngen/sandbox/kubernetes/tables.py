@@ -10,9 +10,9 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from cfngen.sandbox.json_types import Json
 from cfngen.sandbox.kubernetes.admission import DEFAULT_CLASS_ANNOTATION
 from cfngen.sandbox.kubernetes.state import Object
+from cfngen.sandbox.untyped import Json
 
 TABLE_PARAMETERS = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
 NONE = "<none>"  # the content of an empty cell

@@ -24,8 +24,8 @@ from moto.ec2.models import EC2Backend, ec2_backends
 from moto.elb.models import ELBBackend
 from moto.elbv2.models import ELBv2Backend, elbv2_backends
 
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services.networks import is_true, live_interfaces
+from cfngen.sandbox.untyped import MotoBackend, MotoModel, Original
 
 
 @contextlib.contextmanager

@@ -17,9 +17,8 @@ from moto.ec2.responses.amis import AmisResponse
 from moto.ec2.responses.launch_templates import LaunchTemplates
 from moto.ec2.utils import parse_user_data
 
-from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import patches, patches_property, sets
-from cfngen.sandbox.moto_types import MotoModel, MotoResponse, Original
+from cfngen.sandbox.untyped import JsonDict, MotoModel, MotoResponse, Original
 
 DEFAULT_ROOT_DISK_GIB = 8  # as for the images of most publishers
 

@@ -10,9 +10,8 @@ from moto.elbv2.models import AvailabilityZone, ELBv2Backend
 from moto.iam.access_control import IAMPolicyStatement, PermissionResult
 from moto.route53.models import HostedZoneIdentifier
 
-from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import patches, patches_property
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
+from cfngen.sandbox.untyped import JsonDict, MotoBackend, MotoModel, MotoResponse, Original
 
 # Of the prefix lists of S3, by region (aws-cloudformation/cloudformation-coverage-roadmap#453, Juniper/vSRX-AWS#14).
 S3_PREFIX_LISTS = {

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from moto.core import utils as core_utils
 
-from cfngen.sandbox.moto_types import Original
+from cfngen.sandbox.untyped import Original
 
 # moto 5.2.5 lists all methods of a service's class for each request (moto/core/responses.py, `call_action`); EC2 has a
 # thousand. `speedups` puts this in the place of moto's function.

@@ -39,7 +39,7 @@ from moto.moto_api._internal.moto_random import MotoRandom
 from werkzeug.exceptions import HTTPException
 
 from cfngen.sandbox.moto_patches.registry import Patches, method_names_from_class
-from cfngen.sandbox.moto_types import MotoModel, Original
+from cfngen.sandbox.untyped import MotoModel, Original
 
 _SPEEDUPS = Patches()
 apply = _SPEEDUPS.apply

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cfngen.atomic_files import replace_file
 from cfngen.errors import CfngenError
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 HOST = "127.0.0.1"  # loopback only: the sandbox must not be reachable from other machines
 CONTROL_PATH = "/cfngen/sandbox"
@@ -41,7 +41,6 @@ class SandboxState:
 
     Attributes:
         endpoint: the endpoint URL of AWS's APIs.
-        pid: id of the sandbox's process.
         token: every request of the control API has it, and every answer, which identifies the sandbox; requests to
             services have it as their session token.
         speed: simulated seconds in a second of real time.
@@ -78,7 +77,6 @@ def request_report(
     The report has the keys `token`, `time`, `speed`, `clusters` and `fault`; that of `STATUS_PATH` has more.
 
     Args:
-        state: endpoint and token of the sandbox.
         timeout: seconds to wait for the answer.
         **command: fields of the command; see `RunningSandbox.inject_failure`. Without any, the request only asks for
             the report.
@@ -115,7 +113,6 @@ class SandboxClock:
     It requests the time once in a while, and extrapolates in between.
 
     Args:
-        state: endpoint, token and speed of the sandbox.
         monotonic: returns seconds of real time, like `time.monotonic`.
         wait: waits for seconds of real time, like `time.sleep`.
     """

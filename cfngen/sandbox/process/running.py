@@ -19,7 +19,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cfngen.errors import CfngenError
-from cfngen.sandbox.json_types import AwsClient, JsonDict, JsonObject
 from cfngen.sandbox.process.control_api import (
     DEFAULT_SPEED,
     STATUS_PATH,
@@ -38,6 +37,7 @@ from cfngen.sandbox.process.status import (
     status_without_sandbox,
     write_last_sandbox,
 )
+from cfngen.sandbox.untyped import AwsClient, JsonDict, JsonObject
 
 REQUIRED_PACKAGES = ("moto", "flask", "flask_cors", "werkzeug")
 POLL_SECONDS = 0.05  # between two checks whether the process answers, or has ended
@@ -79,12 +79,7 @@ class SandboxStartError(CfngenError):
 
 @dataclass(frozen=True)
 class RunningSandbox:
-    """A running sandbox.
-
-    Attributes:
-        state: the content of the state file: endpoint, process id, token and speed.
-        file: path of the state file.
-    """
+    """A running sandbox; `file` is the path of its state file."""
 
     state: SandboxState
     file: Path

@@ -41,10 +41,10 @@ from cfngen.sandbox.emulated_account import EmulatedAccount
 from cfngen.sandbox.existing_parts import make_existing_parts
 from cfngen.sandbox.instances.groups import designates_group, scaling_groups
 from cfngen.sandbox.instances.machines import Notice, send_notice
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.process.authentication import has_token, is_signed_in, refuse
 from cfngen.sandbox.process.control_api import CONTROL_PATH, DEFAULT_SPEED, HOST, STATUS_PATH, SandboxState, write_state
 from cfngen.sandbox.process.status import IDLE, LastSandbox, write_last_sandbox
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -8,18 +8,13 @@ import boto3
 from botocore.config import Config
 from botocore.session import Session
 
-from cfngen.sandbox.json_types import AwsClient
+from cfngen.sandbox.untyped import AwsClient
 
 ACCESS_KEY, SECRET_KEY = "sandbox", "sandbox"  # the sandbox accepts any; it asks for its token
 
 
 class SandboxSession(boto3.Session):  # type: ignore[misc] # boto3 has no types
-    """A session whose clients talk to one endpoint, whatever the caller's environment and configuration say.
-
-    Args:
-        endpoint: the endpoint URL of the sandbox.
-        token: the token of the sandbox.
-    """
+    """A session whose clients talk to one endpoint, whatever the caller's environment and configuration say."""
 
     def __init__(self, endpoint: str, token: str, region: str) -> None:
         botocore_session = Session()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from cfngen.atomic_files import replace_file
-from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.untyped import JsonObject
 
 IDLE, STOPPED = "idle", "stopped"  # why a sandbox ended
 
@@ -23,7 +23,6 @@ class LastSandbox:
     """The record of the last sandbox that used a state file.
 
     Attributes:
-        token: identifies the sandbox.
         stacks: its root stacks, as `NAME in REGION`.
         end: why it ended: `idle`, or `stopped` by its user; empty if it still runs, or was killed.
         ended: when it ended, as ISO 8601 in UTC; empty if that is unknown, or if it still runs.

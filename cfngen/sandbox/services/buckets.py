@@ -17,12 +17,11 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.iam.access_control import PermissionResult
 from moto.s3.models import FakeBucket
 
-from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import replaces
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import keys, policy_documents
 from cfngen.sandbox.services.authorization import ANONYMOUS, Context, Policies, Request, authorize
 from cfngen.sandbox.services.rules import NOT_MODELLED, PendingCall, Refused, rule
+from cfngen.sandbox.untyped import JsonDict, MotoModel
 from cfngen.text_limits import BUCKET_NAME
 
 MAX_TAGS = 50

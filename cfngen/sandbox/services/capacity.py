@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.networks import zones
 from cfngen.sandbox.services.rules import Refused
+from cfngen.sandbox.untyped import MotoBackend
 
 MIN_SPOT_PRICE = 0.001  # dollars per hour: the lowest Spot price, and the lowest maximum price that EC2 accepts
 

@@ -22,11 +22,10 @@ from moto.core.responses import ActionResult
 from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
 
-from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import replaces
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.launch import Launch, launch_template_data
 from cfngen.sandbox.services.rules import Refused, invalid_value
+from cfngen.sandbox.untyped import JsonDict, MotoBackend, MotoModel, MotoResponse
 
 PLATFORM = "Linux/UNIX"
 _LIVE_STATES = ("pending", "running", "shutting-down")
@@ -38,8 +37,6 @@ class Reservation:
 
     Attributes:
         id: its id, `cr-…`.
-        instance_type: the type of instances for which it reserves capacity.
-        count: for how many instances.
         match_criteria: `targeted`, or `open` if an instance with matching attributes uses it without naming it.
         is_active: whether it has not been cancelled.
     """

@@ -17,11 +17,10 @@ from moto.backends import get_backend
 from moto.cloudfront.models import Origin
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_patches.registry import patches
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.untyped import JsonDict, JsonObject, MotoBackend, MotoModel, Original
 
 # The bucket of an origin: <bucket>.s3.<region>.amazonaws.com, or the older <bucket>.s3.amazonaws.com.
 BUCKET_DOMAIN = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])\.s3(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?")

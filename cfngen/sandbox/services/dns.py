@@ -15,9 +15,8 @@ from collections.abc import Collection
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.untyped import JsonObject, MotoBackend, MotoModel
 
 MAX_LABEL = 63
 MAX_STRING = 255  # characters of one of the strings of a TXT record

@@ -15,11 +15,10 @@ import re
 from moto.ec2.exceptions import FlowLogAlreadyExists
 from moto.ec2.models.flow_logs import FlowLogsBackend
 
-from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import patches
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services.policy_documents import as_list, parse, statements
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.untyped import JsonDict, MotoBackend, MotoModel, Original
 
 _ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
 _DELIVERY_SERVICE = "delivery.logs.amazonaws.com"

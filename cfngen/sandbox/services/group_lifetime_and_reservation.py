@@ -5,10 +5,9 @@ Auto Scaling API reference, CreateAutoScalingGroup and CapacityReservationSpecif
 
 from __future__ import annotations
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.capacity_reservations import find, free_count
 from cfngen.sandbox.services.rules import PendingCall, rule, validation_error
+from cfngen.sandbox.untyped import JsonDict, JsonObject, MotoBackend, MotoModel
 
 # The least is in the API reference; the greatest is a year according to the Terraform provider ("either equal to 0 or
 # between 86400 and 31536000 seconds").

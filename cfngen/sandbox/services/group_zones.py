@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 
 from moto.ec2.exceptions import EC2ClientError
 
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import group_lifetime_and_reservation, resource_tags
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.launch_checks import check_launch, check_request, interface_in_use
 from cfngen.sandbox.services.networks import free_addresses
 from cfngen.sandbox.services.rules import Refused
+from cfngen.sandbox.untyped import JsonObject, MotoModel
 
 
 def launch_evenly(group: MotoModel, count: int, launch: Callable[[], None]) -> str:
@@ -58,6 +58,16 @@ def subnet_in(group: MotoModel, zone: str) -> str | None:
     return str(max(matches, key=lambda subnet: free_addresses(backend, subnet)).id) if matches else None
 
 
+def check_launch_of_group(group: MotoModel, zone: str, data: JsonObject) -> Launch:
+    """Refuse the launch of an instance of a group in a zone if EC2 would; `data` as in RequestLaunchTemplateData."""
+    subnet_id = subnet_in(group, zone)
+    launch = Launch(group.ec2_backend, data, [subnet_id] if subnet_id else [], [zone])
+    check_request(launch)
+    check_launch(launch)
+    resource_tags.check_tags_in_metadata(group.region, data, group.get_propagated_tags())
+    return launch
+
+
 def _launch_error(group: MotoModel, zone: str, launched: int) -> str:
     """Return the error with which EC2 refuses a launch in a zone; empty if it does not.
 
@@ -70,12 +80,8 @@ def _launch_error(group: MotoModel, zone: str, launched: int) -> str:
     data = group_lifetime_and_reservation.with_reservation(
         group, template.get_version(group.launch_template_version).data
     )
-    subnet_id = subnet_in(group, zone)
-    launch = Launch(group.ec2_backend, data, [subnet_id] if subnet_id else [], [zone])
     try:
-        check_request(launch)
-        check_launch(launch)
-        resource_tags.check_tags_in_metadata(group.region, data, group.get_propagated_tags())
+        launch = check_launch_of_group(group, zone, data)
         if launched and launch.existing_interfaces:
             raise interface_in_use(launch.existing_interfaces[0])
     except (Refused, EC2ClientError) as error:

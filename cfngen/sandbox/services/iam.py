@@ -21,8 +21,6 @@ from weakref import WeakKeyDictionary
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 from moto.iam.models import AWSManagedPolicy
 
-from cfngen.sandbox.json_types import JsonDict
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import (
     PendingCall,
@@ -33,13 +31,13 @@ from cfngen.sandbox.services.rules import (
     times_by_region,
     validation_error,
 )
+from cfngen.sandbox.untyped import JsonDict, MotoBackend, MotoModel
 
 # The characters of policies count without white space.
 MAX_INLINE_POLICY_CHARACTERS = 10_240  # all inline policies of a role together
 MAX_MANAGED_POLICY_CHARACTERS = 6_144
 MAX_TRUST_POLICY_CHARACTERS = 2_048
 MAX_MANAGED_POLICIES_PER_ROLE = 10
-MAX_TAGS = 50
 PROPAGATION_SECONDS = 15.0  # simulated time until other services see a change
 _changed_at: WeakKeyDictionary[MotoBackend, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
 """By moto's IAM backend and by name of the instance profile: the time of its last change on each region's clock."""

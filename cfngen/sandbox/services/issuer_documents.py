@@ -18,11 +18,10 @@ import urllib.parse
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import buckets, policy_documents
 from cfngen.sandbox.services.authorization import ANONYMOUS, Caller, Context, Policies, Request, authorize
 from cfngen.sandbox.services.distributions import BUCKET_DOMAIN, cloudfront_backend, find_distribution, is_enabled
+from cfngen.sandbox.untyped import JsonObject, MotoModel
 
 DISCOVERY_PATH = "/.well-known/openid-configuration"
 # S3 user guide, "Virtual hosting of buckets" and "Path-style requests".

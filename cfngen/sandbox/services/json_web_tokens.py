@@ -17,7 +17,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 ALGORITHM = "RS256"
 

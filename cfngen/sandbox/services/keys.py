@@ -8,11 +8,10 @@ from __future__ import annotations
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.authorization import Caller, Policies, Request, authorize
 from cfngen.sandbox.services.rules import NOT_MODELLED, PendingCall, Refused, rule
+from cfngen.sandbox.untyped import JsonObject, MotoModel
 
 MAX_TAGS = 50
 # The user who makes all calls; CloudFormation, too, calls on the user's behalf.

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from moto.ec2.models.launch_templates import LaunchTemplateVersion
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_patches.registry import patches_property
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services.rules import Refused
+from cfngen.sandbox.untyped import JsonObject, MotoBackend, MotoModel, Original
 
 DEFAULT_TYPE = "m1.small"  # EC2 API, RunInstances
 IMAGE_PARAMETER = "resolve:ssm:"  # EC2 API, RequestLaunchTemplateData: before the name of a parameter with the AMI id
@@ -23,7 +22,6 @@ class Launch:
     """A request to launch instances, by RunInstances or by an Auto Scaling group.
 
     Attributes:
-        backend: moto's EC2 of the region.
         data: as in RequestLaunchTemplateData: the launch template's data, overridden by the request's parameters; in
             place of a parameter the AMI id that it has now.
         subnets: ids of the subnets in which the instances may be launched; empty for the default VPC's.

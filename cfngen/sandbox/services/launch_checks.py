@@ -15,8 +15,6 @@ from collections.abc import Sequence
 
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
 
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import capacity, capacity_reservations, keys, quotas
 from cfngen.sandbox.services.capacity_reservations import find_target
 from cfngen.sandbox.services.iam import check_profile
@@ -25,6 +23,7 @@ from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE_MESSAGE, att
 from cfngen.sandbox.services.networks import free_addresses, zones
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
 from cfngen.sandbox.services.volumes import check_root_volume, check_volume_settings
+from cfngen.sandbox.untyped import JsonObject, MotoBackend, MotoModel
 
 MAX_USER_DATA_BYTES = 16384  # before base64; EC2 user guide, "Run commands when you launch an instance"
 DEVICE_NAME_PATTERN = re.compile(r"/dev/(sd[a-z]\d{0,2}|xvd[a-z]{1,2}\d{0,2})|xvd[a-z]{1,2}")

@@ -15,14 +15,13 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.launch_templates import LaunchTemplate, LaunchTemplateVersion
 from moto.ec2.responses.launch_templates import LaunchTemplates
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_patches.registry import patches
-from cfngen.sandbox.moto_types import MotoBackend, MotoResponse, Original
 from cfngen.sandbox.services.launch import IMAGE_PARAMETER, from_template
 from cfngen.sandbox.services.launch_checks import check_request, check_user_data
 from cfngen.sandbox.services.mixed_instances_policies import overrides_of, policy_in_effect, template_of
 from cfngen.sandbox.services.resource_tags import MALFORMED, check_specification
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
+from cfngen.sandbox.untyped import JsonObject, MotoBackend, MotoResponse, Original
 
 MESSAGE_PREFIX = "You must use a valid fully-formed launch template. "  # of Auto Scaling's errors
 

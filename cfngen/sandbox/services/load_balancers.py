@@ -12,8 +12,8 @@ import ipaddress
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
+from cfngen.sandbox.untyped import MotoBackend, MotoModel
 
 MIN_FREE_ADDRESSES = 8  # of each subnet
 MAX_LOAD_BALANCERS = 50  # of each type in a region

@@ -19,12 +19,8 @@ from moto.autoscaling.models import ASG_NAME_TAG, InstanceState
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.moto_types import MotoModel
-from cfngen.sandbox.services import capacity, group_lifetime_and_reservation, resource_tags
-from cfngen.sandbox.services.group_zones import subnet_in, zones_by_use
-from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.launch_checks import check_launch, check_request
+from cfngen.sandbox.services import capacity, group_lifetime_and_reservation
+from cfngen.sandbox.services.group_zones import check_launch_of_group, subnet_in, zones_by_use
 from cfngen.sandbox.services.mixed_instances_policies import (
     matching_types,
     overrides_of,
@@ -32,6 +28,7 @@ from cfngen.sandbox.services.mixed_instances_policies import (
     uses_requirements,
 )
 from cfngen.sandbox.services.rules import Refused
+from cfngen.sandbox.untyped import JsonDict, JsonObject, MotoModel
 
 # Words of failed activities: buildkite/elastic-ci-stack-for-aws#851 (Spot), aws-samples/aws-batch-efa (On-Demand).
 UNFULFILLABLE = Refused(
@@ -106,11 +103,7 @@ class _Attempt:
         data = candidate.launch_data(spot=spot, max_price=max_price)
         if not spot:
             data = group_lifetime_and_reservation.with_reservation(self.group, data)
-        subnet_id = subnet_in(self.group, zone)
-        launch = Launch(self.group.ec2_backend, data, [subnet_id] if subnet_id else [], [zone])
-        check_request(launch)
-        check_launch(launch)
-        resource_tags.check_tags_in_metadata(self.group.region, data, self.group.get_propagated_tags())
+        check_launch_of_group(self.group, zone, data)
 
     def _reason(self, zone: str, *, spot: bool) -> Refused:
         """Return the error of a failed activity, which is the first type's in the first zone."""

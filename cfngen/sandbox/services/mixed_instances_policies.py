@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.capacity import MIN_SPOT_PRICE
 from cfngen.sandbox.services.launch import from_template
 from cfngen.sandbox.services.launch_checks import is_offered
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
+from cfngen.sandbox.untyped import JsonObject
 
 MAX_OVERRIDES = 40  # instance types of a mixed instances policy
 MAX_REQUIREMENTS = 4  # sets of instance requirements

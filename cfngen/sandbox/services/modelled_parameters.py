@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.untyped import JsonObject
 
 # Sent along by boto3, or modelled for all calls of a service.
 _EVERYWHERE = frozenset(

@@ -16,11 +16,11 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.nat_gateways import NatGatewayBackend
 
 from cfngen.sandbox.moto_patches.registry import patches
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.network_interfaces import NAT_GATEWAY_INTERFACE, manage
 from cfngen.sandbox.services.networks import free_addresses, gateway_of, live_interfaces
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule, time_in
+from cfngen.sandbox.untyped import MotoBackend, MotoModel, Original
 
 # VPC user guide, "Amazon VPC quotas": NAT gateways in these states count, `available` is called active there.
 STATES_THAT_COUNT = frozenset({"pending", "available", "deleting"})

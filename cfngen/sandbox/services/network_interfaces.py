@@ -13,12 +13,11 @@ from collections.abc import Iterable
 from moto.ec2.models.elastic_network_interfaces import NetworkInterface
 from moto.ec2.models.subnets import Subnet
 
-from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import patches, replaces
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, Original
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.networks import free_addresses, gateway_of, live_interfaces, used_addresses
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
+from cfngen.sandbox.untyped import JsonDict, MotoBackend, MotoModel, Original
 
 NAT_GATEWAY_INTERFACE = "nat_gateway"  # EC2 API, NetworkInterface
 ANOTHER_ZONE_MESSAGE = (

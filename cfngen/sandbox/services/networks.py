@@ -6,9 +6,9 @@ import ipaddress
 
 from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
+from cfngen.sandbox.untyped import MotoBackend, MotoModel
 
 SUBNET_PREFIX_LENGTHS = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
 RESERVED_ADDRESSES = 5  # addresses that AWS reserves in each subnet (the same page)

@@ -14,10 +14,9 @@ from moto.s3.exceptions import InvalidBucketState, LockNotEnabled, S3ClientError
 from moto.s3.models import FakeKey, S3Backend
 from moto.s3.responses import S3Response
 
-from cfngen.sandbox.json_types import Expression
 from cfngen.sandbox.moto_patches.registry import patches, replaces
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
 from cfngen.sandbox.services.rules import CLOCK_START, PendingCall, Refused, rule, time_in
+from cfngen.sandbox.untyped import Expression, MotoBackend, MotoModel, MotoResponse, Original
 
 GOVERNANCE = "GOVERNANCE"
 MODES = (GOVERNANCE, "COMPLIANCE")

@@ -16,8 +16,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.iam.exceptions import MalformedPolicyDocument
 from moto.iam.policy_validation import IAMPolicyDocumentValidator, IAMTrustPolicyDocumentValidator
 
-from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject
-from cfngen.sandbox.moto_types import MotoBackend
+from cfngen.sandbox.untyped import Expression, JsonDict, JsonObject, MotoBackend, MotoModel
 
 Document = JsonObject
 Principal = tuple[str, str]
@@ -152,6 +151,11 @@ def iam_backend(region: str) -> MotoBackend:
     return get_backend("iam")[DEFAULT_ACCOUNT_ID]["aws" if name == "aws-us-gov" else name]
 
 
+def find_role(backend: MotoBackend, arn: str) -> MotoModel | None:
+    """Return the role with an ARN from moto's IAM backend; None if there is none."""
+    return next((role for role in backend.get_roles() if role.arn == arn), None)
+
+
 @functools.cache
 def partition(region: str) -> str:
     """Return the partition of a region, e.g. `aws-cn`; for an empty text, `aws`."""
@@ -184,7 +188,7 @@ def _identity_exists(arn: str, region: str) -> bool:
     backend = iam_backend(region)
     resource_type, _, path_and_name = resource.partition("/")
     if resource_type == "role":
-        return any(role.arn == arn for role in backend.get_roles())
+        return find_role(backend, arn) is not None
     if resource_type == "assumed-role":  # its ARN ends with the role's name and the session's
         return any(role.name == path_and_name.split("/")[0] for role in backend.get_roles())
     if resource_type == "user":

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from moto.core.responses import ActionResult
 from moto.iam.responses import IamResponse
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_patches.registry import replaces
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.authorization import Context, decision
 from cfngen.sandbox.services.rules import NOT_MODELLED, PendingCall, Refused, rule
+from cfngen.sandbox.untyped import JsonDict, JsonObject, MotoBackend, MotoModel, MotoResponse
 
 PARAMETERS = ("PolicySourceArn", "ActionNames", "ResourceArns", "ContextEntries")
 
@@ -31,13 +30,13 @@ def _simulate_principal_policy(self: MotoResponse) -> ActionResult:
 def check_simulation(call: PendingCall) -> None:
     """Refuse to simulate the policies of a role that does not exist, and policies that are not modelled."""
     arn = call.get("PolicySourceArn", "")
-    if _find_role(call.backend.get_roles(), arn) is None:
+    if policy_documents.find_role(call.backend, arn) is None:
         raise Refused("NoSuchEntity", f"The role with name {arn.rpartition('/')[2]} cannot be found.")
     _results(call.backend, call.parameters)
 
 
 def _results(backend: MotoBackend, parameters: JsonObject) -> list[JsonDict]:
-    role = _find_role(backend.get_roles(), parameters["PolicySourceArn"])
+    role = policy_documents.find_role(backend, parameters["PolicySourceArn"])
     context = {
         entry["ContextKeyName"].lower(): entry["ContextKeyValues"] for entry in parameters.get("ContextEntries") or []
     }
@@ -54,10 +53,6 @@ def _results(backend: MotoBackend, parameters: JsonObject) -> list[JsonDict]:
     ]
 
 
-def _find_role(roles: list[MotoModel], arn: str) -> MotoModel | None:
-    return next((role for role in roles if role.arn == arn), None)
-
-
 def role_decision(region: str, role_arn: str, action: str, resource: str, context: Context) -> str:
     """Return what a role's policies and its permissions boundary say about a request, as `decision`.
 
@@ -65,7 +60,7 @@ def role_decision(region: str, role_arn: str, action: str, resource: str, contex
         An empty text if there is no such role.
     """
     backend = policy_documents.iam_backend(region)
-    role = _find_role(backend.get_roles(), role_arn)
+    role = policy_documents.find_role(backend, role_arn)
     return _decision_for(backend, role, action, resource, context) if role else ""
 
 

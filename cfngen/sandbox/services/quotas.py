@@ -17,8 +17,6 @@ class Quota:
     Attributes:
         service: service code, e.g. `ec2`.
         code: quota code, e.g. `L-1216C47A`.
-        name: the quota's name in Service Quotas.
-        default: AWS's default value.
         applied: the account's applied value; None if it was never changed.
     """
 

@@ -18,7 +18,6 @@ import functools
 import math
 from dataclasses import dataclass
 
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import group_lifetime_and_reservation
 from cfngen.sandbox.services.mixed_instances_launches import active_count, is_spot, on_demand_count
 from cfngen.sandbox.services.rules import time_in
@@ -32,6 +31,7 @@ from cfngen.sandbox.services.scaling_activities import (
     terminate,
 )
 from cfngen.sandbox.services.schedule import duration_of, run_after
+from cfngen.sandbox.untyped import MotoModel
 
 MARGIN = 0.1  # of the maximum size, or of the capacity
 PASSED_HEALTH_CHECK = "health check of a new instance"

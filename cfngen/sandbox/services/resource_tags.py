@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
+from cfngen.sandbox.untyped import JsonObject, MotoBackend
 from cfngen.text_limits import METADATA_TAG_KEY
 
 MAX_TAGS = 50
@@ -80,11 +79,6 @@ def set_tags_in_metadata(region: str, enabled: bool) -> None:
         _REGIONS_WITH_METADATA_TAGS.discard(region)
 
 
-def has_tags_in_metadata(region: str) -> bool:
-    """Return the account's default in a region: whether tags are in instance metadata."""
-    return region in _REGIONS_WITH_METADATA_TAGS
-
-
 def check_tags_in_metadata(region: str, data: JsonObject, further_keys: Iterable[str]) -> None:
     """Refuse instances with tag keys that instance metadata does not allow.
 
@@ -95,7 +89,7 @@ def check_tags_in_metadata(region: str, data: JsonObject, further_keys: Iterable
         further_keys: keys of tags that the instances get besides those in the launch template.
     """
     options = data.get("MetadataOptions") or {}
-    default = "enabled" if has_tags_in_metadata(region) else "disabled"
+    default = "enabled" if region in _REGIONS_WITH_METADATA_TAGS else "disabled"
     if options.get("InstanceMetadataTags", default) != "enabled" or options.get("HttpEndpoint") == "disabled":
         return
     template_keys = [

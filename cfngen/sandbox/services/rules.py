@@ -12,10 +12,13 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 from unittest import mock
 
 from moto.core.exceptions import ServiceException
-from moto.core.request import determine_request_protocol
+from moto.core.model import OperationModel
+from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.request import Request, determine_request_protocol
 from moto.core.responses import ActionResult, BaseResponse
 from moto.core.routing import get_service_router
 from moto.core.utils import get_service_model
@@ -23,10 +26,8 @@ from moto.s3.exceptions import S3ClientError
 from moto.s3.responses import S3Response
 from werkzeug.exceptions import NotFound
 
-from cfngen.sandbox import request_parameters
-from cfngen.sandbox.json_types import Expression, JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.modelled_parameters import MODELLED, unmodelled_parameter
+from cfngen.sandbox.untyped import Expression, JsonDict, JsonObject, MotoBackend, MotoModel, MotoResponse
 
 Rule = Callable[["PendingCall"], None]  # raises Refused if the service refuses the call
 Clock = Callable[[], float]  # returns seconds of simulated time
@@ -75,7 +76,6 @@ class PendingCall:
         service: botocore's name of the service, e.g. `ec2`, `elbv2`.
         operation: e.g. `AttachVolume`.
         parameters: parameters by their names in the API, with the types of the service's model.
-        backend: moto's backend of the service in the region.
     """
 
     service: str
@@ -95,11 +95,7 @@ class PendingCall:
 
 
 def rule(service: str, *operations: str) -> Callable[[Rule], Rule]:
-    """Return a decorator that registers a function as a rule: it is called before an operation, and may raise Refused.
-
-    Args:
-        service: botocore's name of the service.
-    """
+    """Return a decorator that registers a function as a rule: it is called before operations, and may raise Refused."""
 
     def register(function: Rule) -> Rule:
         for operation in operations:
@@ -185,12 +181,34 @@ def _check(
     protocol = determine_request_protocol(model, request.content_type)
     if path_parameters is None:
         path_parameters = response.uri_match
-    parameters = request_parameters.parameters(request, protocol, model.operation_model(operation), path_parameters)
+    parameters = parse_parameters(request, protocol, model.operation_model(operation), path_parameters)
     if name := unmodelled_parameter(service, operation, parameters):
         raise Refused(NOT_MODELLED, f"the emulator does not model parameter {name} of call {operation}")
     call = PendingCall(service, operation, parameters, response.region, _backend(response, service))
     for check_rule in rules:
         check_rule(call)
+
+
+def parse_parameters(
+    request: Request, protocol: str, operation: OperationModel, path_parameters: JsonObject
+) -> JsonDict:
+    """Return the parameters of a request, normalised by moto, by their names in the API, without those in the path.
+
+    Args:
+        path_parameters: the parameters in the path of the URL, by name.
+    """
+    parser: Any = PROTOCOL_PARSERS[protocol](operation, map_type=dict)
+    parsed: JsonDict = parser.parse(
+        {
+            "method": request.method,
+            "values": request.values,
+            "headers": request.headers,
+            "body": request.get_data(cache=True),
+            "url_path": request.path,
+            "url_params": path_parameters,
+        }
+    )
+    return parsed
 
 
 def _backend(response: BaseResponse, service: str) -> MotoBackend:

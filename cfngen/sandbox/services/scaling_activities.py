@@ -24,10 +24,9 @@ from dataclasses import dataclass
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.json_types import JsonDict
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.schedule import duration_of, run_after
+from cfngen.sandbox.untyped import JsonDict, MotoBackend, MotoModel
 
 MAX_HOLD_SECONDS = 48 * 3600
 MAX_HEARTBEATS = 100  # a hook holds an instance for this multiple of its heartbeat timeout at most
@@ -45,7 +44,6 @@ class Observer:
         on_launched: called with a group's name and the ids of instances that the group launched as replacements or
             retries, not within a call of CloudFormation.
         on_terminating: called with the id of an instance that a hook holds in `Terminating:Wait`.
-        time: returns the time of the region's clock.
     """
 
     on_launched: Callable[[str, list[str]], None]
@@ -63,7 +61,6 @@ class Hold:
     """A lifecycle action in progress: the hook holds an instance until it is completed.
 
     Attributes:
-        hook: moto's lifecycle hook.
         deadline: simulated second at which the heartbeat times out.
         latest_deadline: simulated second beyond which heartbeats cannot extend the deadline.
     """

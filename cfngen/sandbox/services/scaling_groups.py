@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from moto.elbv2.models import elbv2_backends
 
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule, validation_error
 from cfngen.sandbox.services.scaling_activities import held_state, hold_of, is_terminating
+from cfngen.sandbox.untyped import MotoModel
 
 SCALING_PROCESSES = {
     "Launch", "Terminate", "AddToLoadBalancer", "AlarmNotification", "AZRebalance", "HealthCheck", "InstanceRefresh",

@@ -10,10 +10,9 @@ from moto.autoscaling.responses import AutoScalingResponse
 from moto.backends import get_backend
 from moto.core.responses import ActionResult, EmptyResult
 
-from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_patches.registry import replaces
-from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services.rules import PendingCall, rule, validation_error
+from cfngen.sandbox.untyped import JsonDict, MotoModel, MotoResponse
 
 _TYPES = frozenset(
     {

@@ -15,9 +15,7 @@ from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, Te
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult, EmptyResult
 
-from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_patches.registry import patches, patches_property, replaces, sets
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
 from cfngen.sandbox.services import group_lifetime_and_reservation
 from cfngen.sandbox.services.group_zones import launch_evenly
 from cfngen.sandbox.services.mixed_instances_launches import (
@@ -45,6 +43,7 @@ from cfngen.sandbox.services.scaling_activities import (
     state_of,
     terminate,
 )
+from cfngen.sandbox.untyped import JsonDict, JsonObject, MotoBackend, MotoModel, MotoResponse, Original
 
 GROUP_LISTENERS.append(advance)
 

@@ -23,7 +23,6 @@ def set_schedule(region: str, run_later: RunLater, durations: Mapping[str, float
     """Set the scheduler of a region's services; replaces an earlier one.
 
     Args:
-        run_later: calls a function after a number of seconds of simulated time.
         durations: seconds that operations take, by the names of `cfngen.sandbox.durations`; others take none.
     """
     _SCHEDULES[region] = _Schedule(run_later, durations)

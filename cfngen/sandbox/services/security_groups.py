@@ -5,10 +5,9 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
+from cfngen.sandbox.untyped import JsonObject, MotoBackend, MotoModel
 
 VALID_PORTS = range(65536)
 # Numbers of protocols as text, as EC2 accepts them; -1 stands for all protocols.

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
-from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services.launch_checks import is_spot_instance
 from cfngen.sandbox.services.rules import Refused
 from cfngen.sandbox.services.scaling_activities import (
@@ -32,6 +31,7 @@ from cfngen.sandbox.services.scaling_activities import (
     terminate,
 )
 from cfngen.sandbox.services.schedule import run_after
+from cfngen.sandbox.untyped import MotoModel
 
 NOTICE_SECONDS = 120.0
 HEALTH_CHECK_SECONDS = 60.0  # assumed: until the group notices that an instance does not run any more
@@ -61,9 +61,6 @@ def recommend_rebalancing(region: str, instance_id: str, now: datetime.datetime)
 def interrupt(region: str, instance_id: str, now: datetime.datetime, on_terminated: Callable[[], None]) -> None:
     """Announce the interruption of a Spot Instance, and terminate it two minutes later.
 
-    Args:
-        on_terminated: called when EC2 has terminated the instance.
-
     Raises:
         Refused: it is not a Spot Instance that runs.
     """
@@ -92,11 +89,7 @@ def metadata(region: str, instance_id: str, path: str) -> str | None:
 
 
 def end(region: str, instance_id: str, on_terminated: Callable[[], None]) -> None:
-    """Terminate an instance, if it still runs, and let its group notice that some time later.
-
-    Args:
-        on_terminated: called when EC2 has terminated the instance.
-    """
+    """Terminate an instance, if it still runs, and let its group notice that some time later."""
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     if backend.get_instance(instance_id).state not in RUNNING_STATES:
         return

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from moto.elbv2.models import ELBv2Backend
 
-from cfngen.sandbox.json_types import Expression
 from cfngen.sandbox.moto_patches.registry import replaces
-from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.untyped import Expression, MotoBackend
 
 MAX_TAGS = 50
 
@@ -26,7 +25,6 @@ class _TaggingCall(NamedTuple):
     Attributes:
         existing_keys: returns the keys of the tags of each resource that the call names.
         tags: the parameter with the tags to add: a list, or a mapping of keys to values.
-        code: the service's error code.
     """
 
     service: str

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 from moto.autoscaling.models import InstanceState
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_patches.registry import patches
-from cfngen.sandbox.moto_types import MotoModel, Original
 from cfngen.sandbox.services.networks import is_true, zones
 from cfngen.sandbox.services.rules import PendingCall, Refused, invalid_value, rule
+from cfngen.sandbox.untyped import JsonObject, MotoModel, Original
 
 DAY_SECONDS = 24 * 3600.0
 MAX_MODIFICATIONS_PER_DAY = 4  # API reference: ModifyVolume

@@ -20,13 +20,12 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.vpcs import VPCBackend, VPCEndPoint
 from moto.ec2.responses.vpcs import VPCs
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_patches.registry import patches, replaces, sets
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.network_interfaces import check_security_groups, manage
 from cfngen.sandbox.services.networks import free_addresses, is_true, zones
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.untyped import JsonObject, MotoBackend, MotoModel, MotoResponse, Original
 
 INTERFACE_TYPE = "vpc_endpoint"  # EC2 API, NetworkInterface
 GATEWAY = "Gateway"

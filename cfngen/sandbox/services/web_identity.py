@@ -12,23 +12,20 @@ exists already "Unknown".
 
 from __future__ import annotations
 
-import re
 import urllib.parse
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.core.responses import ActionResult, EmptyResult
 from moto.iam.responses import IamResponse
 from moto.sts.responses import TokenResponse
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_patches.registry import patches, replaces
-from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse, Original
 from cfngen.sandbox.services import json_web_tokens, policy_documents
 from cfngen.sandbox.services.authorization import Caller, Context, Policies, Request, authorize
 from cfngen.sandbox.services.distributions import find_distribution
 from cfngen.sandbox.services.issuer_documents import DISCOVERY_PATH, read_document
 from cfngen.sandbox.services.json_web_tokens import InvalidTokenError, Token
 from cfngen.sandbox.services.rules import CLOCK_START, PendingCall, Refused, rule, validation_error
+from cfngen.sandbox.untyped import JsonObject, MotoBackend, MotoModel, MotoResponse, Original
 
 INVALID_TOKEN = "InvalidIdentityToken"
 ACTION = "sts:AssumeRoleWithWebIdentity"
@@ -43,7 +40,6 @@ NO_KEY = (
     "Couldn't retrieve verification key from your identity provider,  please reference AssumeRoleWithWebIdentity "
     "documentation for requirements"
 )
-ROLE_ARN = re.compile(r"arn:[^:]+:iam::(?P<account>\d{12}):role/(?:.*/)?(?P<name>[^/]+)")
 MAX_PROVIDERS = 100
 MAX_CLIENT_IDS = 100
 CLOUDFRONT_DOMAIN = ".cloudfront.net"
@@ -128,7 +124,7 @@ def _check_signature(region: str, token: Token) -> None:
 
 def _check_role(call: PendingCall, provider: MotoModel, claims: JsonObject, audiences: list[str]) -> None:
     """Refuse a role that does not exist, does not trust the token's bearer, or has shorter sessions."""
-    role = find_role(call.region, call.get("RoleArn", ""))
+    role = policy_documents.find_role(policy_documents.iam_backend(call.region), call.get("RoleArn", ""))
     # Condition keys of a provider: its URL without https:// and the claim ("Available keys for AWS OIDC federation").
     context = {
         f"{provider.url}:aud".lower(): audiences,
@@ -140,15 +136,6 @@ def _check_role(call: PendingCall, provider: MotoModel, claims: JsonObject, audi
     seconds = int(call.get("DurationSeconds") or 0)
     if seconds > int(role.max_session_duration or 3_600):
         raise validation_error("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
-
-
-def find_role(region: str, arn: str) -> MotoModel | None:
-    """Return moto's role of the account with an ARN; None if there is none."""
-    match = ROLE_ARN.fullmatch(arn)
-    if match is None or match["account"] != DEFAULT_ACCOUNT_ID:
-        return None
-    roles = policy_documents.iam_backend(region).get_roles()
-    return next((role for role in roles if role.arn == arn), None)
 
 
 def _trusts(role: MotoModel, provider_arn: str, context: Context) -> bool:

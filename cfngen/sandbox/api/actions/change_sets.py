@@ -7,7 +7,7 @@ from cfngen.sandbox.api.actions.views import describe_parameters, find_stack, ta
 from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail
 from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError
-from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.untyped import JsonDict
 
 INCOMPLETE = "[WARN] --include-property-values option can return incomplete ChangeSet data because: "
 
@@ -53,11 +53,11 @@ def describe_change_set(request: ActionRequest) -> Result:
         **_summarize(change_set),
         "StatusReason": change_set.reason or warning or None,
         **page,
-        "Parameters": describe_parameters(change_set.revision) or None if change_set.revision else None,
-        "NotificationARNs": list(change_set.notification_arns),
+        "Parameters": describe_parameters(change_set.revision) or None,
+        "NotificationARNs": list(change_set.revision.notification_arns),
         "RollbackConfiguration": {},
-        "Capabilities": list(change_set.capabilities),
-        "Tags": tags(change_set.tags) or None,
+        "Capabilities": list(change_set.revision.capabilities),
+        "Tags": tags(change_set.revision.tags) or None,
         "OnStackFailure": None if change_set.express else change_set.on_failure or None,
     }
 

@@ -6,8 +6,8 @@ from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import Stack, StackEvent, ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet, FailedValidation
-from cfngen.sandbox.cloudformation.early_validation import PROPERTY_VALIDATION
-from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.cloudformation.properties import PROPERTY_VALIDATION
+from cfngen.sandbox.untyped import JsonDict
 
 FAILED_SUFFIX = "_FAILED"  # of the statuses of stacks and resources after a failure
 
@@ -62,10 +62,7 @@ def _failed_validation(change_set: ChangeSet) -> FailedValidation:
 
 
 def _validation_events(validation: FailedValidation) -> list[Result]:
-    """Return what early validation found, as events; nothing for a change set without a revision."""
-    revision = validation.revision
-    if revision is None:
-        return []
+    """Return what early validation found, as events."""
     return [
         {
             "EventId": f"{validation.operation_id}-{number}",
@@ -75,7 +72,7 @@ def _validation_events(validation: FailedValidation) -> list[Result]:
             "OperationStatus": "FAILED",
             "EventType": "VALIDATION_ERROR",
             "LogicalResourceId": logical_id,
-            "ResourceType": revision.template.resources[logical_id].type,
+            "ResourceType": validation.revision.template.resources[logical_id].type,
             "Timestamp": validation.time,
             "ClientRequestToken": validation.token or None,
             "ValidationFailureMode": "FAIL",
@@ -84,7 +81,7 @@ def _validation_events(validation: FailedValidation) -> list[Result]:
             "ValidationStatusReason": error.message,
             "ValidationPath": f"/Resources/{logical_id}/Properties{error.path.removeprefix('#')}",
         }
-        for number, (logical_id, error) in enumerate(revision.invalid_properties.items())
+        for number, (logical_id, error) in enumerate(validation.revision.invalid_properties.items())
     ]
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
 from cfngen.sandbox.cloudformation.admission import Submission
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 Item = TypeVar("Item")  # of a list that is returned page by page
 Result = JsonObject  # the result of an action, or a part of it, in the form of the API

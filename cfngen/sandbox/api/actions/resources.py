@@ -8,7 +8,7 @@ from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack, resource_status
 from cfngen.sandbox.cloudformation import Resource, Stack, ValidationError
 from cfngen.sandbox.cloudformation.stack import ResourceDrift
-from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.untyped import JsonDict
 
 MAX_RESOURCES = 100  # API reference: the limit of DescribeStackResources, which has no pages
 
@@ -100,7 +100,7 @@ def describe_stack_drift_detection_status(request: ActionRequest) -> Result:
         "StackId": detection.stack_id,
         "StackDriftDetectionId": request.text("StackDriftDetectionId"),
         "StackDriftStatus": detection.drift,
-        "DetectionStatus": detection.status,
+        "DetectionStatus": "DETECTION_COMPLETE",
         "DriftedStackResourceCount": detection.drifted_resource_count,
         "Timestamp": detection.time,
     }

@@ -9,7 +9,7 @@ from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.admission import IAM_NAME_PROPERTIES, IAM_TYPES, MAX_BODY_BYTES, fetch_from_s3
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, Template, parse
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 
 def get_template(request: ActionRequest) -> Result:
@@ -20,7 +20,7 @@ def get_template(request: ActionRequest) -> Result:
     if not name and not change_set.startswith("arn:"):
         raise ValidationError("StackName is a required parameter.")
     revision = request.emulator.change_set(change_set, name).revision if change_set else find_stack(request).revision
-    if revision is None or not revision.body:
+    if not revision.body:
         raise ValidationError(f"Template of {name or change_set} does not exist")
     return {"TemplateBody": revision.body, "StagesAvailable": ["Original", "Processed"]}
 

@@ -13,7 +13,7 @@ from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.cloudformation import Resource, Stack, StackEvent, ValidationError
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Revision, masked_parameters
-from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.untyped import JsonDict, JsonObject
 
 FORCED_DELETION = "FORCE_DELETE_STACK"  # the deletion mode; assumed: the other one, STANDARD, is not shown
 

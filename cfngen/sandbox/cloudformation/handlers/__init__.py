@@ -14,19 +14,17 @@ from cfngen.sandbox.cloudformation.handlers import (
     instances,
     load_balancing,
     networks,
-    repositories,
     scaling_groups,
     security_groups,
     storage,
-    wait_conditions,
 )
 from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, client
 
 __all__ = ["HANDLERS", "CreatedResource", "Handler", "HandlerCall", "client"]
 
 HANDLERS: dict[str, Handler] = {
-    "AWS::CloudFormation::WaitCondition": wait_conditions.WaitCondition(),
-    "AWS::CloudFormation::WaitConditionHandle": wait_conditions.WaitConditionHandle(),
+    "AWS::CloudFormation::WaitCondition": scaling_groups.WaitCondition(),
+    "AWS::CloudFormation::WaitConditionHandle": scaling_groups.WaitConditionHandle(),
     "AWS::AutoScaling::AutoScalingGroup": scaling_groups.AutoScalingGroup(),
     "AWS::CloudFront::Distribution": distributions.Distribution(),
     "AWS::CloudFront::OriginAccessControl": distributions.OriginAccessControl(),
@@ -52,7 +50,7 @@ HANDLERS: dict[str, Handler] = {
     "AWS::EC2::VPCEndpoint": networks.VpcEndpoint(),
     "AWS::EC2::VPCGatewayAttachment": networks.VpcGatewayAttachment(),
     "AWS::EC2::Volume": instances.Volume(),
-    "AWS::ECR::Repository": repositories.Repository(),
+    "AWS::ECR::Repository": storage.Repository(),
     "AWS::ElasticLoadBalancingV2::Listener": load_balancing.Listener(),
     "AWS::ElasticLoadBalancingV2::LoadBalancer": load_balancing.LoadBalancer(),
     "AWS::ElasticLoadBalancingV2::TargetGroup": load_balancing.TargetGroup(),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError
 from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, Tag, client
-from cfngen.sandbox.json_types import AwsClient, JsonDict, JsonObject, Properties
 from cfngen.sandbox.services.modelled_parameters import within
+from cfngen.sandbox.untyped import AwsClient, JsonDict, JsonObject, Properties
 
 # CloudFront is a global service, whose endpoint signs for us-east-1.
 CLOUDFRONT_REGION = "us-east-1"
@@ -44,10 +44,9 @@ class Distribution(Handler):
         )["Distribution"]
         return CreatedResource(created["Id"], {"Id": created["Id"], "DomainName": created["DomainName"]})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         if "DistributionConfig" in changed:
             self._update(call, call["DistributionConfig"])
-        return {}
 
     def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
         _cloudfront(call).tag_resource(Resource=self._arn(call), Tags={"Items": tags})
@@ -97,11 +96,10 @@ class OriginAccessControl(Handler):
         )["OriginAccessControl"]
         return CreatedResource(created["Id"], {"Id": created["Id"]})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         _cloudfront(call).update_origin_access_control(
             Id=call.physical_id, IfMatch=self._etag(call), OriginAccessControlConfig=call["OriginAccessControlConfig"]
         )
-        return {}
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
         cloudfront = _cloudfront(call)

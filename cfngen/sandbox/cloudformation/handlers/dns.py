@@ -8,23 +8,19 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
     Handler,
     HandlerCall,
-    client,
     leave_to_rollback_on_failure,
     tag_changes,
     whole_number,
 )
-from cfngen.sandbox.json_types import AwsClient, JsonDict, Properties
-
-
-def _route53(call: HandlerCall) -> AwsClient:
-    return client("route53", call.region)
+from cfngen.sandbox.untyped import JsonDict, Properties
 
 
 class HostedZone(Handler):
     supported_properties = frozenset({"Name", "VPCs", "HostedZoneTags"})
+    deletion = ("route53", "delete_hosted_zone", "Id")
 
     def create(self, call: HandlerCall) -> CreatedResource:
-        route53 = _route53(call)
+        route53 = call.client("route53")
         vpcs = call.properties.get("VPCs", [])
         private = {"HostedZoneConfig": {"PrivateZone": True}, "VPC": vpcs[0]} if vpcs else {}
         # Route 53 needs a reference that no other zone of the account has.
@@ -40,8 +36,8 @@ class HostedZone(Handler):
                 route53.change_tags_for_resource(ResourceType="hostedzone", ResourceId=zone_id, AddTags=tags)
         return created
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        route53, zone_id = _route53(call), call.physical_id
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
+        route53, zone_id = call.client("route53"), call.physical_id
         if "VPCs" in changed:
             old_vpcs, new_vpcs = old_properties.get("VPCs", []), call.properties.get("VPCs", [])
             # A private zone always has a VPC, so the new ones come first.
@@ -56,10 +52,6 @@ class HostedZone(Handler):
             if removed_keys:
                 arguments["RemoveTagKeys"] = removed_keys
             route53.change_tags_for_resource(ResourceType="hostedzone", ResourceId=zone_id, **arguments)
-        return {}
-
-    def delete(self, call: HandlerCall) -> None:
-        _route53(call).delete_hosted_zone(Id=call.physical_id)
 
 
 class RecordSet(Handler):
@@ -69,12 +61,11 @@ class RecordSet(Handler):
         _change(call, CREATE=call.properties)
         return CreatedResource(call["Name"])
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         if changed & {"Name", "Type"}:
             _change(call, DELETE=old_properties, CREATE=call.properties)
         else:
             _change(call, UPSERT=call.properties)
-        return {}
 
     def delete(self, call: HandlerCall) -> None:
         try:
@@ -87,7 +78,9 @@ class RecordSet(Handler):
 def _change(call: HandlerCall, **changes: Properties) -> None:
     """Create, update (`UPSERT`) or delete, in one batch, the record sets with these properties."""
     batch = [{"Action": action, "ResourceRecordSet": _record_set(properties)} for action, properties in changes.items()]
-    _route53(call).change_resource_record_sets(HostedZoneId=call["HostedZoneId"], ChangeBatch={"Changes": batch})
+    call.client("route53").change_resource_record_sets(
+        HostedZoneId=call["HostedZoneId"], ChangeBatch={"Changes": batch}
+    )
 
 
 def _record_set(properties: Properties) -> JsonDict:

@@ -8,17 +8,12 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     Handler,
     HandlerCall,
     Tag,
-    client,
     leave_to_rollback_on_failure,
 )
-from cfngen.sandbox.json_types import AwsClient, Properties
+from cfngen.sandbox.untyped import Properties
 
 # API reference of CloudWatch Logs, CreateLogGroup.
 MAX_LOG_GROUP_NAME_LENGTH = 512
-
-
-def _logs(call: HandlerCall) -> AwsClient:
-    return client("logs", call.region)
 
 
 class FlowLog(Handler):
@@ -51,48 +46,45 @@ class FlowLog(Handler):
 
 class LogGroup(Handler):
     supported_properties = frozenset({"RetentionInDays", "Tags"})
+    deletion = ("logs", "delete_log_group", "logGroupName")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_LOG_GROUP_NAME_LENGTH)
         tags = {tag["Key"]: tag["Value"] for tag in call.properties.get("Tags", [])}
-        _logs(call).create_log_group(logGroupName=name, **({"tags": tags} if tags else {}))
+        call.client("logs").create_log_group(logGroupName=name, **({"tags": tags} if tags else {}))
         created = CreatedResource(name, {"Arn": self._arn(call, name)})
         with leave_to_rollback_on_failure(created):
             self._retain(call, name)
         return created
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         if "RetentionInDays" in changed:
             self._retain(call, call.physical_id)
-        return {}
 
     def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
         arn = self._arn(call, call.physical_id).removesuffix(":*")
-        _logs(call).tag_resource(resourceArn=arn, tags={tag["Key"]: tag["Value"] for tag in tags})
+        call.client("logs").tag_resource(resourceArn=arn, tags={tag["Key"]: tag["Value"] for tag in tags})
 
     def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
         arn = self._arn(call, call.physical_id).removesuffix(":*")
-        _logs(call).untag_resource(resourceArn=arn, tagKeys=keys)
+        call.client("logs").untag_resource(resourceArn=arn, tagKeys=keys)
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
-        groups = _logs(call).describe_log_groups(logGroupNamePrefix=call.physical_id)["logGroups"]
+        groups = call.client("logs").describe_log_groups(logGroupNamePrefix=call.physical_id)["logGroups"]
         group = next((group for group in groups if group["logGroupName"] == call.physical_id), None)
         if group is None:
             return None
         return {"RetentionInDays": group["retentionInDays"]} if "retentionInDays" in group else {}
 
-    def delete(self, call: HandlerCall) -> None:
-        _logs(call).delete_log_group(logGroupName=call.physical_id)
-
     def _retain(self, call: HandlerCall, name: str) -> None:
         """Set after how many days events are deleted, or that they never are."""
         if "RetentionInDays" in call.properties:
-            _logs(call).put_retention_policy(logGroupName=name, retentionInDays=int(call["RetentionInDays"]))
+            call.client("logs").put_retention_policy(logGroupName=name, retentionInDays=int(call["RetentionInDays"]))
         else:
-            _logs(call).delete_retention_policy(logGroupName=name)
+            call.client("logs").delete_retention_policy(logGroupName=name)
 
     def _arn(self, call: HandlerCall, name: str) -> str:
         """The ARN of the group and everything in it, as GetAtt returns it."""
-        groups = _logs(call).describe_log_groups(logGroupNamePrefix=name)["logGroups"]
+        groups = call.client("logs").describe_log_groups(logGroupNamePrefix=name)["logGroups"]
         arn = next(group["arn"] for group in groups if group["logGroupName"] == name)
         return arn if arn.endswith(":*") else f"{arn}:*"

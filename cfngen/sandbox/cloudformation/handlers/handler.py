@@ -15,7 +15,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError, UnfinishedError
-from cfngen.sandbox.json_types import AwsClient, Expression, JsonDict, Properties
+from cfngen.sandbox.untyped import AwsClient, Expression, JsonDict, Properties
 
 Tag = dict[str, str]  # with "Key" and "Value"
 EMULATOR_ACCESS_KEY = "testing"  # of `client`, by which calls of the emulator itself are recognized
@@ -26,9 +26,6 @@ def client(service: str, region: str) -> AwsClient:
     """A boto3 client with dummy credentials, which calls moto only; the same client in each call.
 
     It never retries a call, because retries would wait in real time, and does not sign it: only its access key is read.
-
-    Args:
-        service: the name of the service, such as `ec2`
     """
     config = Config(retries={"total_max_attempts": 1}, signature_version=UNSIGNED)
     aws_client = _session(region).client(service, config=config)
@@ -83,15 +80,19 @@ class HandlerCall:
             raise NotModelledError(f"a resource of this type without {key}")
         return self.properties[key]
 
+    def client(self, service: str) -> AwsClient:
+        """A client of a service in the stack's region."""
+        return client(service, self.region)
+
     @property
     def ec2(self) -> AwsClient:
         """A client of EC2."""
-        return client("ec2", self.region)
+        return self.client("ec2")
 
     @property
     def iam(self) -> AwsClient:
         """A client of IAM."""
-        return client("iam", self.region)
+        return self.client("iam")
 
     def pick(self, *keys: str) -> JsonDict:
         """The properties with these names that the template sets, as keyword arguments for a boto3 call."""
@@ -126,12 +127,14 @@ class Handler:
             allows it.
         never_updated_properties: the properties that the emulator does not update in place.
         supports_snapshots: whether the type supports the deletion policy Snapshot.
+        deletion: the call that deletes a resource: service, method, and the argument that takes the physical id.
     """
 
     supported_properties: frozenset[str] = frozenset()
     non_updatable_properties: frozenset[str] = frozenset()
     never_updated_properties: frozenset[str] = frozenset()
     supports_snapshots = False
+    deletion = ("", "", "")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         """Create the resource; returns its physical id and its attributes."""
@@ -139,7 +142,8 @@ class Handler:
 
     def delete(self, call: HandlerCall) -> None:
         """Delete the resource."""
-        raise NotImplementedError
+        service, method, argument = self.deletion
+        getattr(call.client(service), method)(**{argument: call.physical_id})
 
     def snapshot(self, call: HandlerCall) -> None:
         """Take a snapshot of the resource before it is deleted; called for the deletion policy Snapshot only."""
@@ -147,9 +151,6 @@ class Handler:
 
     def update(self, call: HandlerCall, old_properties: Properties) -> Properties:
         """Update a resource in place; returns the attributes whose values have changed.
-
-        Args:
-            call: the arguments, with the new properties
 
         Raises:
             ResourceError: the update was refused before anything was changed
@@ -165,16 +166,10 @@ class Handler:
         attributes = self.update_properties(call, old_properties, changed)
         if "Tags" in changed:
             self.retag(call, old_properties)
-        return attributes
+        return attributes or {}
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        """Update the changed properties except tags; returns the attributes whose values have changed.
-
-        Args:
-            call: the arguments, with the new properties
-            changed: the names of the properties that differ
-        """
-        return {}
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties | None:
+        """Update the changed properties except tags; returns the attributes whose values have changed, if any."""
 
     def retag(self, call: HandlerCall, old_properties: Properties) -> None:
         """Update the tags."""
@@ -270,7 +265,7 @@ class Ec2Resource(Handler):
         arguments: Mapping[str, object] = {},
     ) -> None:
         self.own_properties = properties
-        self.create_call, self.delete_call, self.path = create, delete, path
+        self.create_call, self.deletion, self.path = create, ("ec2", delete, path[-1]), path
         self.attribute, self.tagged_as, self.arguments = attribute or path[-1], tagged_as, arguments
         self.supported_properties = frozenset({*properties, *(["Tags"] if tagged_as else [])})
 
@@ -279,6 +274,3 @@ class Ec2Resource(Handler):
         response = getattr(call.ec2, self.create_call)(**call.pick(*self.own_properties), **tags, **self.arguments)
         identifier = functools.reduce(operator.getitem, self.path, response)
         return CreatedResource(identifier, {self.attribute: identifier})
-
-    def delete(self, call: HandlerCall) -> None:
-        getattr(call.ec2, self.delete_call)(**{self.path[-1]: call.physical_id})

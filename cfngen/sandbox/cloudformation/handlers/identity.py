@@ -11,11 +11,10 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     Handler,
     HandlerCall,
     Tag,
-    client,
     leave_to_rollback_on_failure,
 )
-from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services.iam import mark_propagated
+from cfngen.sandbox.untyped import Properties
 
 # IAM user guide, "IAM object identifiers and quotas".
 MAX_ROLE_NAME_LENGTH = 64
@@ -46,7 +45,7 @@ class Role(Handler):
                 call.iam.attach_role_policy(RoleName=name, PolicyArn=arn)
         return created
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         iam, role_name = call.iam, call.physical_id
         if "AssumeRolePolicyDocument" in changed:
             iam.update_assume_role_policy(RoleName=role_name, PolicyDocument=_to_json(call["AssumeRolePolicyDocument"]))
@@ -76,7 +75,6 @@ class Role(Handler):
                 iam.put_role_permissions_boundary(RoleName=role_name, PermissionsBoundary=call["PermissionsBoundary"])
             else:
                 iam.delete_role_permissions_boundary(RoleName=role_name)
-        return {}
 
     def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
         call.iam.tag_role(RoleName=call.physical_id, Tags=tags)
@@ -112,7 +110,7 @@ class ManagedPolicy(Handler):
                 call.iam.attach_role_policy(RoleName=role, PolicyArn=policy["Arn"])
         return created
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         arn = call.physical_id
         if "PolicyDocument" in changed:
             call.iam.create_policy_version(PolicyArn=arn, PolicyDocument=self._document(call), SetAsDefault=True)
@@ -122,7 +120,6 @@ class ManagedPolicy(Handler):
             call.iam.detach_role_policy(RoleName=role, PolicyArn=arn)
         for role in sorted(new_roles - old_roles):
             call.iam.attach_role_policy(RoleName=role, PolicyArn=arn)
-        return {}
 
     def delete(self, call: HandlerCall) -> None:
         for role in call.properties.get("Roles", []):
@@ -156,13 +153,12 @@ class InstanceProfile(Handler):
         mark_propagated(call.region, name)
         return created
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         for role in old_properties["Roles"]:
             call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
         for role in call["Roles"]:
             call.iam.add_role_to_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
         mark_propagated(call.region, call.physical_id)
-        return {}
 
     def delete(self, call: HandlerCall) -> None:
         profile = call.iam.get_instance_profile(InstanceProfileName=call.physical_id)["InstanceProfile"]
@@ -177,7 +173,7 @@ class Key(Handler):
     supported_properties = frozenset({"Description", "EnableKeyRotation", "PendingWindowInDays", "KeyPolicy", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
-        kms = client("kms", call.region)
+        kms = call.client("kms")
         # Without a key policy, KMS sets its default one, which leaves access to IAM.
         policy = {"Policy": json.dumps(call["KeyPolicy"])} if "KeyPolicy" in call.properties else {}
         key = kms.create_key(Tags=_kms_tags(call.properties.get("Tags", [])), **policy, **call.pick("Description"))[
@@ -189,8 +185,8 @@ class Key(Handler):
                 kms.enable_key_rotation(KeyId=key["KeyId"])
         return created
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        kms, key_id = client("kms", call.region), call.physical_id
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
+        kms, key_id = call.client("kms"), call.physical_id
         if "Description" in changed:
             kms.update_key_description(KeyId=key_id, Description=call.properties.get("Description", ""))
         if "EnableKeyRotation" in changed:
@@ -201,16 +197,15 @@ class Key(Handler):
         if "KeyPolicy" in changed:
             # "default" is the name of every key policy (API, PutKeyPolicy).
             kms.put_key_policy(KeyId=key_id, PolicyName="default", Policy=json.dumps(call["KeyPolicy"]))
-        return {}
 
     def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
-        client("kms", call.region).tag_resource(KeyId=call.physical_id, Tags=_kms_tags(tags))
+        call.client("kms").tag_resource(KeyId=call.physical_id, Tags=_kms_tags(tags))
 
     def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
-        client("kms", call.region).untag_resource(KeyId=call.physical_id, TagKeys=keys)
+        call.client("kms").untag_resource(KeyId=call.physical_id, TagKeys=keys)
 
     def delete(self, call: HandlerCall) -> None:
-        kms = client("kms", call.region)
+        kms = call.client("kms")
         key_state = kms.describe_key(KeyId=call.physical_id)["KeyMetadata"]["KeyState"]
         if key_state != "PendingDeletion":
             waiting_days = call.properties.get("PendingWindowInDays", 30)
@@ -223,25 +218,24 @@ class Secret(Handler):
     supported_properties = frozenset({"Description", "KmsKeyId", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
-        secret = client("secretsmanager", call.region).create_secret(
+        secret = call.client("secretsmanager").create_secret(
             Name=call.generate_name(with_stack_name=False), **call.properties
         )
         return CreatedResource(secret["ARN"], {"Id": secret["ARN"]})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         if changed & {"Description", "KmsKeyId"}:
             settings = {"Description": "", **call.pick("Description", "KmsKeyId")}
-            client("secretsmanager", call.region).update_secret(SecretId=call.physical_id, **settings)
-        return {}
+            call.client("secretsmanager").update_secret(SecretId=call.physical_id, **settings)
 
     def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
-        client("secretsmanager", call.region).tag_resource(SecretId=call.physical_id, Tags=tags)
+        call.client("secretsmanager").tag_resource(SecretId=call.physical_id, Tags=tags)
 
     def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
-        client("secretsmanager", call.region).untag_resource(SecretId=call.physical_id, TagKeys=keys)
+        call.client("secretsmanager").untag_resource(SecretId=call.physical_id, TagKeys=keys)
 
     def delete(self, call: HandlerCall) -> None:
-        client("secretsmanager", call.region).delete_secret(SecretId=call.physical_id, ForceDeleteWithoutRecovery=True)
+        call.client("secretsmanager").delete_secret(SecretId=call.physical_id, ForceDeleteWithoutRecovery=True)
 
 
 def _kms_tags(tags: list[Tag]) -> list[dict[str, str]]:
@@ -268,6 +262,8 @@ class OidcProvider(Handler):
     """
 
     supported_properties = frozenset({"ClientIdList", "Tags", "ThumbprintList", "Url"})
+    # IAM lets roles keep their trust in it (API: DeleteOpenIDConnectProvider).
+    deletion = ("iam", "delete_open_id_connect_provider", "OpenIDConnectProviderArn")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         if "Url" not in call.properties:
@@ -280,7 +276,7 @@ class OidcProvider(Handler):
         ]
         return CreatedResource(arn, {"Arn": arn})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         """Update the provider; CloudFormation sends the thumbprints in every update, and fails if there are none.
 
         So a provider without thumbprints can be created, but not updated, not even its tags (seen:
@@ -300,7 +296,6 @@ class OidcProvider(Handler):
             iam.add_client_id_to_open_id_connect_provider(OpenIDConnectProviderArn=arn, ClientID=client_id)
         for client_id in sorted(old_ids - new_ids):
             iam.remove_client_id_from_open_id_connect_provider(OpenIDConnectProviderArn=arn, ClientID=client_id)
-        return {}
 
     def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
         call.iam.tag_open_id_connect_provider(OpenIDConnectProviderArn=call.physical_id, Tags=tags)
@@ -314,7 +309,3 @@ class OidcProvider(Handler):
             return None
         actual = call.iam.get_open_id_connect_provider(OpenIDConnectProviderArn=call.physical_id)
         return {"ClientIdList": actual["ClientIDList"], **({"Tags": actual["Tags"]} if actual["Tags"] else {})}
-
-    def delete(self, call: HandlerCall) -> None:
-        """Delete the provider; IAM lets roles keep their trust in it (API: DeleteOpenIDConnectProvider)."""
-        call.iam.delete_open_id_connect_provider(OpenIDConnectProviderArn=call.physical_id)

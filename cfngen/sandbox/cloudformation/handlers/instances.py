@@ -14,9 +14,9 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     Tag,
     delete_on_failure,
 )
-from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services import keys
 from cfngen.sandbox.services.modelled_parameters import MODELLED
+from cfngen.sandbox.untyped import Properties
 
 # In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
 ELASTIC_IP_ASSOCIATION = Ec2Resource(
@@ -34,6 +34,7 @@ class NetworkInterface(Handler):
     supported_properties = frozenset(
         {"SubnetId", "PrivateIpAddress", "GroupSet", "Description", "SourceDestCheck", "Tags"}
     )
+    deletion = ("ec2", "delete_network_interface", "NetworkInterfaceId")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         interface = call.ec2.create_network_interface(
@@ -52,7 +53,7 @@ class NetworkInterface(Handler):
             identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": interface["VpcId"]}
         )
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         # By property: the argument of ModifyNetworkInterfaceAttribute, which sets one attribute in each call.
         arguments_by_property = {
             "GroupSet": {"Groups": call.properties.get("GroupSet", [])},
@@ -63,10 +64,6 @@ class NetworkInterface(Handler):
             call.ec2.modify_network_interface_attribute(
                 NetworkInterfaceId=call.physical_id, **arguments_by_property[key]
             )
-        return {}
-
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_network_interface(NetworkInterfaceId=call.physical_id)
 
 
 class ElasticIp(Handler):
@@ -90,6 +87,7 @@ class ElasticIp(Handler):
 class Volume(Handler):
     modifiable = frozenset({"Size", "VolumeType", "Iops", "Throughput"})
     supported_properties = modifiable | {"AvailabilityZone", "Encrypted", "KmsKeyId", "Tags"}
+    deletion = ("ec2", "delete_volume", "VolumeId")
     non_updatable_properties = frozenset({"AvailabilityZone", "Encrypted", "KmsKeyId"})
     supports_snapshots = True
 
@@ -103,15 +101,11 @@ class Volume(Handler):
         volume_id = call.ec2.create_volume(**settings, **call.tag_specifications("volume"))["VolumeId"]
         return CreatedResource(volume_id, {"VolumeId": volume_id})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         settings = call.pick(*sorted(self.modifiable))
         [volume] = call.ec2.describe_volumes(VolumeIds=[call.physical_id])["Volumes"]
         if any(volume.get(key) != value for key, value in settings.items()):
             call.ec2.modify_volume(VolumeId=call.physical_id, **settings)
-        return {}
-
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_volume(VolumeId=call.physical_id)
 
     def snapshot(self, call: HandlerCall) -> None:
         call.ec2.create_snapshot(
@@ -121,6 +115,7 @@ class Volume(Handler):
 
 class KeyPair(Handler):
     supported_properties = frozenset({"KeyName", "PublicKeyMaterial", "Tags"})
+    deletion = ("ec2", "delete_key_pair", "KeyName")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         key_pair = call.ec2.import_key_pair(
@@ -132,14 +127,12 @@ class KeyPair(Handler):
             call["KeyName"], {"KeyPairId": key_pair["KeyPairId"], "KeyFingerprint": key_pair["KeyFingerprint"]}
         )
 
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_key_pair(KeyName=call.physical_id)
-
 
 class LaunchTemplate(Handler):
     """A launch template; changed data becomes a new version, and the default version stays the first one."""
 
     supported_properties = MODELLED["ec2.CreateLaunchTemplate"] - {"LaunchTemplateName"}
+    deletion = ("ec2", "delete_launch_template", "LaunchTemplateId")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         launch_template = call.ec2.create_launch_template(
@@ -164,9 +157,6 @@ class LaunchTemplate(Handler):
         )["LaunchTemplateVersion"]
         return {"LatestVersionNumber": str(version["VersionNumber"])}
 
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_launch_template(LaunchTemplateId=call.physical_id)
-
 
 def _own_tags(properties: Properties, resource_type: str) -> list[Tag]:
     """The tags of a resource itself; those of other types are for what a launch template launches."""
@@ -182,18 +172,15 @@ class CapacityReservation(Handler):
         "AvailabilityZone", "InstanceCount=1", "InstanceMatchCriteria=targeted", "InstancePlatform", "InstanceType",
         "TagSpecifications",
     })  # fmt: skip
+    deletion = ("ec2", "cancel_capacity_reservation", "CapacityReservationId")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         reservation = call.ec2.create_capacity_reservation(**call.properties)
         reservation_id = reservation["CapacityReservation"]["CapacityReservationId"]
         return CreatedResource(reservation_id, {"Id": reservation_id})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         if "TagSpecifications" in changed:
             both = (old_properties, call.properties)
             old_tags, tags = (_own_tags(properties, "capacity-reservation") for properties in both)
             self.change_tags(call, old_tags, tags)
-        return {}
-
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.cancel_capacity_reservation(CapacityReservationId=call.physical_id)

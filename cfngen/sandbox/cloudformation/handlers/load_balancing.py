@@ -7,10 +7,9 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     Handler,
     HandlerCall,
     Tag,
-    client,
     leave_to_rollback_on_failure,
 )
-from cfngen.sandbox.json_types import AwsClient, Properties
+from cfngen.sandbox.untyped import Properties
 
 MAX_NAME_LENGTH = 32
 HEALTH_CHECK_KEYS = frozenset({
@@ -19,27 +18,24 @@ HEALTH_CHECK_KEYS = frozenset({
 })  # fmt: skip
 
 
-def _elbv2(call: HandlerCall) -> AwsClient:
-    return client("elbv2", call.region)
-
-
 class _Elbv2Handler(Handler):
     def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
-        _elbv2(call).add_tags(ResourceArns=[call.physical_id], Tags=tags)
+        call.client("elbv2").add_tags(ResourceArns=[call.physical_id], Tags=tags)
 
     def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
-        _elbv2(call).remove_tags(ResourceArns=[call.physical_id], TagKeys=keys)
+        call.client("elbv2").remove_tags(ResourceArns=[call.physical_id], TagKeys=keys)
 
 
 class LoadBalancer(_Elbv2Handler):
     supported_properties = frozenset(
         {"Name", "Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"}
     )
+    deletion = ("elbv2", "delete_load_balancer", "LoadBalancerArn")
     never_updated_properties = frozenset({"IpAddressType"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.properties.get("Name") or call.generate_name(limit=MAX_NAME_LENGTH)
-        elbv2 = _elbv2(call)
+        elbv2 = call.client("elbv2")
         load_balancer = elbv2.create_load_balancer(
             Name=name, **call.pick("Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "Tags")
         )["LoadBalancers"][0]
@@ -59,8 +55,8 @@ class LoadBalancer(_Elbv2Handler):
                 elbv2.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
         return created
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        elbv2, arn = _elbv2(call), call.physical_id
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
+        elbv2, arn = call.client("elbv2"), call.physical_id
         if "Subnets" in changed:
             elbv2.set_subnets(LoadBalancerArn=arn, Subnets=call["Subnets"])
         if "SecurityGroups" in changed:
@@ -68,20 +64,17 @@ class LoadBalancer(_Elbv2Handler):
         if "LoadBalancerAttributes" in changed:
             attributes = call.properties.get("LoadBalancerAttributes", [])
             elbv2.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
-        return {}
-
-    def delete(self, call: HandlerCall) -> None:
-        _elbv2(call).delete_load_balancer(LoadBalancerArn=call.physical_id)
 
 
 class TargetGroup(_Elbv2Handler):
     supported_properties = frozenset(
         {"VpcId", "Protocol", "Port", "TargetType", "Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS}
     )
+    deletion = ("elbv2", "delete_target_group", "TargetGroupArn")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_NAME_LENGTH, with_stack_name=False)
-        elbv2 = _elbv2(call)
+        elbv2 = call.client("elbv2")
         target_group = elbv2.create_target_group(
             Name=name, **call.pick("VpcId", "Protocol", "Port", "TargetType", "Tags", *HEALTH_CHECK_KEYS)
         )["TargetGroups"][0]
@@ -97,8 +90,8 @@ class TargetGroup(_Elbv2Handler):
                 elbv2.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
         return created
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        elbv2, arn = _elbv2(call), call.physical_id
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
+        elbv2, arn = call.client("elbv2"), call.physical_id
         if "Targets" in changed:
             old_targets, new_targets = old_properties.get("Targets", []), call.properties.get("Targets", [])
             if added := [target for target in new_targets if target not in old_targets]:
@@ -110,24 +103,17 @@ class TargetGroup(_Elbv2Handler):
             elbv2.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
         if changed & HEALTH_CHECK_KEYS:
             elbv2.modify_target_group(TargetGroupArn=arn, **call.pick(*HEALTH_CHECK_KEYS))
-        return {}
-
-    def delete(self, call: HandlerCall) -> None:
-        _elbv2(call).delete_target_group(TargetGroupArn=call.physical_id)
 
 
 class Listener(_Elbv2Handler):
     supported_properties = frozenset({"LoadBalancerArn", "Protocol", "Port", "DefaultActions", "Tags"})
+    deletion = ("elbv2", "delete_listener", "ListenerArn")
 
     def create(self, call: HandlerCall) -> CreatedResource:
-        arn = _elbv2(call).create_listener(**call.properties)["Listeners"][0]["ListenerArn"]
+        arn = call.client("elbv2").create_listener(**call.properties)["Listeners"][0]["ListenerArn"]
         return CreatedResource(arn, {"ListenerArn": arn})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         settings = call.pick("Protocol", "Port", "DefaultActions")
         if changed & set(settings):  # not only the tags
-            _elbv2(call).modify_listener(ListenerArn=call.physical_id, **settings)
-        return {}
-
-    def delete(self, call: HandlerCall) -> None:
-        _elbv2(call).delete_listener(ListenerArn=call.physical_id)
+            call.client("elbv2").modify_listener(ListenerArn=call.physical_id, **settings)

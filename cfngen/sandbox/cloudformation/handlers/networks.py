@@ -10,7 +10,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     HandlerCall,
     delete_on_failure,
 )
-from cfngen.sandbox.json_types import JsonDict, Properties
+from cfngen.sandbox.untyped import JsonDict, Properties
 
 INTERNET_GATEWAY = Ec2Resource(
     create="create_internet_gateway",
@@ -45,6 +45,7 @@ VPC_CIDR_BLOCK = Ec2Resource(
 
 class Vpc(Handler):
     supported_properties = frozenset({"CidrBlock", "EnableDnsSupport", "EnableDnsHostnames", "Tags"})
+    deletion = ("ec2", "delete_vpc", "VpcId")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         vpc = call.ec2.create_vpc(CidrBlock=call["CidrBlock"], **call.tag_specifications("vpc"))["Vpc"]
@@ -52,9 +53,8 @@ class Vpc(Handler):
             self._set_dns(call, vpc["VpcId"], {*call.properties})
         return CreatedResource(vpc["VpcId"], {"VpcId": vpc["VpcId"], "CidrBlock": vpc["CidrBlock"]})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         self._set_dns(call, call.physical_id, changed)
-        return {}
 
     def _set_dns(self, call: HandlerCall, vpc_id: str, changed: set[str]) -> None:
         """Set what changes of the DNS attributes; host names, which need DNS support, come last or go first."""
@@ -70,12 +70,10 @@ class Vpc(Handler):
         vpcs = call.ec2.describe_vpcs(Filters=[{"Name": "vpc-id", "Values": [call.physical_id]}])["Vpcs"]
         return {"Tags": vpcs[0].get("Tags", [])} if vpcs else None
 
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_vpc(VpcId=call.physical_id)
-
 
 class DhcpOptions(Handler):
     supported_properties = frozenset({"DomainName", "DomainNameServers", "Tags"})
+    deletion = ("ec2", "delete_dhcp_options", "DhcpOptionsId")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         configurations = [{"Key": "domain-name-servers", "Values": call["DomainNameServers"]}]
@@ -86,9 +84,6 @@ class DhcpOptions(Handler):
         )
         options_id = response["DhcpOptions"]["DhcpOptionsId"]
         return CreatedResource(options_id, {"DhcpOptionsId": options_id})
-
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_dhcp_options(DhcpOptionsId=call.physical_id)
 
 
 class DhcpOptionsAssociation(Handler):
@@ -110,10 +105,9 @@ class VpcGatewayAttachment(Handler):
         call.ec2.attach_internet_gateway(**call.properties)
         return CreatedResource(f"IGW|{call['VpcId']}")
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         call.ec2.detach_internet_gateway(**old_properties)
         call.ec2.attach_internet_gateway(**call.properties)
-        return {}
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.detach_internet_gateway(**call.properties)
@@ -133,9 +127,8 @@ class Route(Handler):
         destination = next(iter(call.pick(*self._DESTINATIONS).values()))
         return CreatedResource(f"{call['RouteTableId']}|{destination}", {"CidrBlock": destination})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         call.ec2.replace_route(**call.properties)
-        return {}
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
         filters = [{"Name": "route-table-id", "Values": [call["RouteTableId"]]}]
@@ -151,6 +144,7 @@ class Route(Handler):
 
 class Subnet(Handler):
     supported_properties = frozenset({"VpcId", "CidrBlock", "AvailabilityZone", "Tags"})
+    deletion = ("ec2", "delete_subnet", "SubnetId")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         subnet = call.ec2.create_subnet(
@@ -165,14 +159,12 @@ class Subnet(Handler):
         subnets = call.ec2.describe_subnets(Filters=filters)["Subnets"]
         return {"Tags": subnets[0].get("Tags", [])} if subnets else None
 
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_subnet(SubnetId=call.physical_id)
-
 
 class NatGateway(Handler):
     """A public NAT gateway: only its tags can be changed, everything else replaces it."""
 
     supported_properties = frozenset({"AllocationId", "SubnetId", "Tags"})
+    deletion = ("ec2", "delete_nat_gateway", "NatGatewayId")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         gateway = call.ec2.create_nat_gateway(
@@ -196,9 +188,6 @@ class NatGateway(Handler):
         if not gateways or gateways[0]["State"] in ("deleting", "deleted"):
             return None
         return {"Tags": gateways[0].get("Tags", [])}
-
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_nat_gateway(NatGatewayId=call.physical_id)
 
 
 # Properties with lists of ids; ModifyVpcEndpoint has a parameter `Add…` and one `Remove…` for each.

@@ -1,4 +1,4 @@
-"""The handler of AWS::AutoScaling::AutoScalingGroup."""
+"""Handlers of what instances signal to: Auto Scaling groups, and wait conditions with their handles."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     Handler,
     HandlerCall,
     Tag,
-    client,
     leave_to_rollback_on_failure,
     whole_number,
 )
-from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
+from cfngen.sandbox.untyped import JsonDict, JsonObject, Properties
 
 GROUP_SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
 NUMBER_KEYS = GROUP_SIZE_KEYS | {"MaxInstanceLifetime"}
@@ -34,7 +33,7 @@ class AutoScalingGroup(Handler):
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name()
         lifecycle_hooks = _lifecycle_hooks(call)
-        client("autoscaling", call.region).create_auto_scaling_group(
+        call.client("autoscaling").create_auto_scaling_group(
             AutoScalingGroupName=name,
             Tags=_group_tags(name, call.properties.get("Tags", [])),
             **_group_settings(call, set(self.supported_properties)),
@@ -45,35 +44,32 @@ class AutoScalingGroup(Handler):
             update_notifications(call, name, {})
         return created
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         changed_settings = _group_settings(call, changed - {TARGET_GROUPS_KEY})
         if arguments := _update_arguments(changed_settings, removed=changed - set(call.properties)):
-            client("autoscaling", call.region).update_auto_scaling_group(
-                AutoScalingGroupName=call.physical_id, **arguments
-            )
+            call.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=call.physical_id, **arguments)
         if TARGET_GROUPS_KEY in changed:
             update_target_groups(call, old_properties)
         if HOOKS_KEY in changed:
             _update_lifecycle_hooks(call, old_properties)
         if NOTIFICATIONS_KEY in changed:
             update_notifications(call, call.physical_id, old_properties)
-        return {}
 
     def add_tags(self, call: HandlerCall, tags: list[Tag]) -> None:
-        client("autoscaling", call.region).create_or_update_tags(Tags=_group_tags(call.physical_id, tags))
+        call.client("autoscaling").create_or_update_tags(Tags=_group_tags(call.physical_id, tags))
 
     def remove_tags(self, call: HandlerCall, keys: list[str]) -> None:
         removed = _group_tags(call.physical_id, [{"Key": key} for key in keys])
-        client("autoscaling", call.region).delete_tags(Tags=removed)
+        call.client("autoscaling").delete_tags(Tags=removed)
 
     def must_replace(self, call: HandlerCall) -> bool:
         """Reference, "UpdatePolicy": only AutoScalingReplacingUpdate replaces a group."""
         return bool(call.update_policy.get("AutoScalingReplacingUpdate", {}).get("WillReplace", False))
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
-        groups = client("autoscaling", call.region).describe_auto_scaling_groups(
-            AutoScalingGroupNames=[call.physical_id]
-        )["AutoScalingGroups"]
+        groups = call.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[call.physical_id])[
+            "AutoScalingGroups"
+        ]
         if not groups:
             return None
         [group] = groups
@@ -91,9 +87,7 @@ class AutoScalingGroup(Handler):
     def delete(self, call: HandlerCall) -> None:
         if self.read_actual(call) is None:
             return  # Auto Scaling's error for a group that does not exist has no code of its own
-        client("autoscaling", call.region).delete_auto_scaling_group(
-            AutoScalingGroupName=call.physical_id, ForceDelete=True
-        )
+        call.client("autoscaling").delete_auto_scaling_group(AutoScalingGroupName=call.physical_id, ForceDelete=True)
 
 
 def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
@@ -111,7 +105,7 @@ def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
 
 
 def _update_lifecycle_hooks(call: HandlerCall, old_properties: Properties) -> None:
-    autoscaling = client("autoscaling", call.region)
+    autoscaling = call.client("autoscaling")
     new_hooks = _lifecycle_hooks(call)
     old_names = {hook["LifecycleHookName"] for hook in old_properties.get(HOOKS_KEY, [])}
     new_names = {hook["LifecycleHookName"] for hook in new_hooks}
@@ -174,7 +168,7 @@ def _update_arguments(changed_settings: JsonObject, *, removed: Collection[str])
 
 def update_target_groups(call: HandlerCall, old_properties: Properties) -> None:
     """Attach the new target groups of a group, and detach those that only its old properties have."""
-    autoscaling = client("autoscaling", call.region)
+    autoscaling = call.client("autoscaling")
     old_arns, new_arns = (list(source.get(TARGET_GROUPS_KEY, [])) for source in (old_properties, call.properties))
     if detached := [arn for arn in old_arns if arn not in new_arns]:
         autoscaling.detach_load_balancer_target_groups(AutoScalingGroupName=call.physical_id, TargetGroupARNs=detached)
@@ -184,7 +178,7 @@ def update_target_groups(call: HandlerCall, old_properties: Properties) -> None:
 
 def update_notifications(call: HandlerCall, group_name: str, old_properties: Properties) -> None:
     """Have messages about a group sent to its topics, and no longer to those that only its old properties have."""
-    autoscaling = client("autoscaling", call.region)
+    autoscaling = call.client("autoscaling")
     old_types, new_types = (
         {
             topic: each["NotificationTypes"]
@@ -199,3 +193,30 @@ def update_notifications(call: HandlerCall, group_name: str, old_properties: Pro
         autoscaling.put_notification_configuration(
             AutoScalingGroupName=group_name, TopicARN=topic, NotificationTypes=types
         )
+
+
+class WaitCondition(Handler):
+    """A wait condition with a creation policy, which waits for signals and has no properties.
+
+    Wait conditions without a creation policy, which wait for data sent to a handle, are not supported.
+    """
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        """Return a generated name; `creation` waits for the signals."""
+        return CreatedResource(call.generate_name())
+
+    def delete(self, call: HandlerCall) -> None:
+        """There is nothing to delete."""
+
+
+class WaitConditionHandle(Handler):
+    """A presigned URL to which data could be sent; it creates nothing in the account, but its metadata can be read."""
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        """Return a handle, whose physical id is the URL."""
+        return CreatedResource(
+            f"https://cloudformation-waitcondition-{call.region}.s3.{call.region}.amazonaws.com/{call.generate_name()}"
+        )
+
+    def delete(self, call: HandlerCall) -> None:
+        """There is nothing to delete."""

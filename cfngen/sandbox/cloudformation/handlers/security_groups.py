@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError
 from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, delete_on_failure
-from cfngen.sandbox.json_types import JsonDict, Properties
+from cfngen.sandbox.untyped import JsonDict, Properties
 
 # The egress rule that EC2 adds to a new security group.
 DEFAULT_EGRESS: list[JsonDict] = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
@@ -18,6 +18,7 @@ class SecurityGroup(Handler):
     supported_properties = frozenset(
         {"GroupDescription", "VpcId", "SecurityGroupEgress", "SecurityGroupIngress", "Tags"}
     )
+    deletion = ("ec2", "delete_security_group", "GroupId")
 
     def create(self, call: HandlerCall) -> CreatedResource:
         group_id = call.ec2.create_security_group(
@@ -34,7 +35,7 @@ class SecurityGroup(Handler):
                 call.ec2.authorize_security_group_ingress(GroupId=group_id, IpPermissions=ingress)
         return CreatedResource(group_id, {"GroupId": group_id, "Id": group_id, "VpcId": call["VpcId"]})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         ec2 = call.ec2
         for name, permissions_of, revoke, authorize in (
             ("SecurityGroupEgress", _egress_permissions, ec2.revoke_security_group_egress,
@@ -48,7 +49,6 @@ class SecurityGroup(Handler):
                     revoke(GroupId=call.physical_id, IpPermissions=removed)
                 if added := [permission for permission in new if permission not in old]:
                     authorize(GroupId=call.physical_id, IpPermissions=added)
-        return {}
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
         actual_values: JsonDict = {}
@@ -64,9 +64,6 @@ class SecurityGroup(Handler):
             actual_values.update(call.pick(name) if is_same else {name: actual_rules})
         return actual_values
 
-    def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_security_group(GroupId=call.physical_id)
-
 
 class SecurityGroupIngress(Handler):
     supported_properties = frozenset({
@@ -80,12 +77,11 @@ class SecurityGroupIngress(Handler):
         )["SecurityGroupRules"][0]["SecurityGroupRuleId"]  # fmt: skip
         return CreatedResource(rule_id, {"Id": rule_id})
 
-    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> None:
         rule = {"Description": "", **call.properties}  # an empty description removes the old one
         call.ec2.update_security_group_rule_descriptions_ingress(
             GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(rule)]
         )
-        return {}
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
         """A rule that was added again has another id, the primary identifier of the type (its schema)."""
@@ -142,11 +138,7 @@ def _ingress_permissions(properties: Properties) -> list[JsonDict]:
 
 
 def _read_rules(call: HandlerCall, group_id: str, *, egress: bool) -> list[JsonDict] | None:
-    """Read a security group's actual rules, and return them in the format of a template; None without such a group.
-
-    Args:
-        egress: whether to read the egress rules instead of the ingress rules
-    """
+    """Read a security group's actual rules, and return them in the format of a template; None without such a group."""
     groups = call.ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": [group_id]}])["SecurityGroups"]
     if not groups:
         return None

@@ -22,9 +22,9 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 
-from cfngen.sandbox.json_types import Expression, JsonObject
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.authorization.patterns import Context, Variables, not_modelled
+from cfngen.sandbox.untyped import Expression, JsonObject
 
 Comparison = Callable[[Variables, str, str], bool]  # the variables, a value of the request, a value of the policy
 _EPOCH_SECONDS = re.compile(r"\d{5,}")  # fewer digits may be a year

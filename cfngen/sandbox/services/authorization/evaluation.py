@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.authorization.patterns import Context, not_modelled
 from cfngen.sandbox.services.authorization.principals import Caller, Granted
 from cfngen.sandbox.services.authorization.statements import Request, effects, effects_for
+from cfngen.sandbox.untyped import JsonObject
 
 ALLOWED, EXPLICIT_DENY, IMPLICIT_DENY = "allowed", "explicitDeny", "implicitDeny"
 _EVERYTHING = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
@@ -52,10 +52,7 @@ def decision(
     """Return what policies of an identity say about a request: `allowed`, `explicitDeny` or `implicitDeny`.
 
     Args:
-        documents: the policies.
         action: e.g. `ec2:AttachVolume`.
-        resource: ARN of the resource.
-        context: values of the request's context keys.
         limits: a permissions boundary and session policies, each of which has to allow as well.
 
     Raises:

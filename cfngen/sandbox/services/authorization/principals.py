@@ -9,10 +9,10 @@ import enum
 import re
 from dataclasses import dataclass
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.authorization.patterns import not_modelled
 from cfngen.sandbox.services.policy_documents import Principal
+from cfngen.sandbox.untyped import JsonObject
 
 _ACCOUNT = re.compile(r"\d{12}")
 _PRINCIPAL_ARN = re.compile(r"arn:[^:*?]+:(iam|sts)::\d{12}:[^*?]+")

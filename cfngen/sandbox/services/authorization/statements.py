@@ -10,11 +10,11 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.authorization import conditions, principals
 from cfngen.sandbox.services.authorization.patterns import Context, UnresolvedVariableError, Variables, not_modelled
 from cfngen.sandbox.services.authorization.principals import Caller, Granted
+from cfngen.sandbox.untyped import JsonObject
 
 _VERSION_WITH_VARIABLES = "2012-10-17"
 _VERSIONS = (_VERSION_WITH_VARIABLES, "2008-10-17")

@@ -1,9 +1,9 @@
-"""What one set of policies grants more and less than another one, by grantee and statement."""
+"""What one set of policies grants more and less than another one, and what templates grant."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -74,6 +74,27 @@ def permission_differences(
                 more=_changes(allowed=added, no_longer_denied=removed),
                 less=_changes(allowed=removed, no_longer_denied=added),
             )
+
+
+def statements_by_role(templates: Iterable[Mapping[str, Any]]) -> dict[str, list[Statement]]:
+    """Return the statements of each role, of its inline and its managed policies, by the role's logical id.
+
+    Args:
+        templates: templates of one cluster, in which a managed policy is in the same one as its roles.
+    """
+    statements: dict[str, list[Statement]] = {}
+    for template in templates:
+        resources = template.get("Resources", {})
+        for logical_id, resource in resources.items():
+            if resource["Type"] == "AWS::IAM::Role":
+                policies = resource["Properties"].get("Policies", [])
+                documents = [policy["PolicyDocument"] for policy in policies]
+                statements[logical_id] = [statement for document in documents for statement in document["Statement"]]
+        for resource in resources.values():
+            if resource["Type"] == "AWS::IAM::ManagedPolicy":
+                for role in resource["Properties"]["Roles"]:
+                    statements[role["Ref"]] += resource["Properties"]["PolicyDocument"]["Statement"]
+    return statements
 
 
 def _rights(statements: Sequence[Statement]) -> dict[_Right, str]:

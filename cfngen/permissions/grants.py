@@ -30,6 +30,12 @@ from cfngen.permissions.instance_roles import (
     node_statements,
     plugin_statements_of_masters,
 )
+from cfngen.permissions.named_resources import (
+    read_output_statements,
+    read_parameter_statements,
+    read_record_statements,
+    record_statements,
+)
 from cfngen.permissions.network import (
     flow_log_delivery_statements,
     flow_log_statements,
@@ -43,13 +49,11 @@ from cfngen.permissions.operations import pause_statements, replacement_statemen
 from cfngen.permissions.operators import (
     SERVICE_ROLE,
     operator_statements,
+    pipeline_statements,
     revoke_statements,
     template_bucket_statements,
 )
-from cfngen.permissions.pipeline import pipeline_statements
 from cfngen.permissions.pod_roles import pod_role_statements, read_pod_role_statements
-from cfngen.permissions.records import read_record_statements, record_statements
-from cfngen.permissions.referenced_ids import read_output_statements, read_parameter_statements
 from cfngen.permissions.registry import push_statements, read_registry_statements, registry_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_accounts import grantee_name, made_roles

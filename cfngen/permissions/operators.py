@@ -1,4 +1,4 @@
-"""Statements of an operator, a person who deploys, watches and deletes a cluster with cfngen.
+"""Statements of an operator, a person who deploys, watches and deletes a cluster with cfngen, and of pipelines.
 
 Sources: the Service Authorization Reference for resources and conditions, and the permissions of handlers in the
 CloudFormation registry for the calls of CloudFormation.
@@ -340,4 +340,49 @@ def revoke_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
             actions="ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress",
             resources=scope.ec2_arns(f"security-group/{scope.node_security_group_id}", "security-group-rule/*"),
         )
+    ]
+
+
+def pipeline_statements(scope: Scope, *, service_role: str) -> list[Statement]:
+    """Return the statements of who deploys the cluster by the AWS CLI, the CDK or the console, without cfngen.
+
+    CloudFormation works with its service role: the actions that have the condition key `cloudformation:RoleArn` require
+    it. ExecuteChangeSet has no such key: a change set has the role with which it was created. Change sets may have any
+    name, and are authorized by the root stack.
+
+    Args:
+        service_role: name of CloudFormation's service role.
+    """
+    root_stack = scope.stack_arns[:1]
+    return [
+        allow(
+            sid="FollowStacks",
+            actions="""
+                cloudformation:DescribeChangeSet cloudformation:DescribeEvents cloudformation:DescribeStackEvents
+                cloudformation:DescribeStackResources cloudformation:DescribeStacks cloudformation:GetTemplate
+                cloudformation:ListChangeSets cloudformation:ListStackResources""",
+            resources=scope.stack_arns,
+        ),
+        # A template that no stack has yet is no resource.
+        allow(
+            sid="CheckTemplates",
+            actions="cloudformation:GetTemplateSummary cloudformation:ListStacks cloudformation:ValidateTemplate",
+        ),
+        allow(
+            sid="DeployWithServiceRole",
+            actions="""
+                cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet cloudformation:CreateStack
+                cloudformation:DeleteStack cloudformation:RollbackStack cloudformation:UpdateStack""",
+            resources=root_stack,
+            condition={"ArnLike": {"cloudformation:RoleArn": service_role_arn(scope, service_role)}},
+        ),
+        allow(
+            sid="CompleteDeployment",
+            actions="""
+                cloudformation:CancelUpdateStack cloudformation:DeleteChangeSet cloudformation:ExecuteChangeSet
+                cloudformation:TagResource cloudformation:UntagResource cloudformation:UpdateTerminationProtection""",
+            resources=root_stack,
+        ),
+        pass_service_role_statement(scope, service_role),
+        upload_templates_statement(scope),
     ]

@@ -19,7 +19,8 @@ from cfngen.userdata.lines import text_of
 from cfngen.userdata.steps import drain_minutes, rebalance_action
 
 if TYPE_CHECKING:
-    from cfngen.boot.contract import Hooks, JsonObject
+    from cfngen.boot.contract import Hooks, JsonObject, MountedVolume
+
 
 _SECONDS_PER_UNIT = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
@@ -118,3 +119,22 @@ def _service_unit(description: str, task: str) -> str:
         "[Install]",
         "WantedBy=multi-user.target",
     )
+
+
+# By file system, the program that makes it, with the names of its package for apt and for dnf.
+_PACKAGES = {"ext4": ("mkfs.ext4", ("e2fsprogs", "e2fsprogs")), "xfs": ("mkfs.xfs", ("xfsprogs", "xfsprogs"))}
+
+
+def mounted_volumes(group: Instances) -> list[MountedVolume]:
+    """Return the volumes that the instances of a group format and mount; empty for masters."""
+    volumes = group.volumes if isinstance(group, NodeGroup) else ()
+    return [
+        {"device": volume.device, "folder": volume.mount_path, "fileSystem": volume.file_system or "ext4"}
+        for volume in volumes
+        if volume.mount_path
+    ]
+
+
+def file_system_packages(group: Instances) -> dict[str, tuple[str, str]]:
+    """Return the programs that make the file systems of a group's volumes, each with its two packages."""
+    return dict(_PACKAGES[volume["fileSystem"]] for volume in mounted_volumes(group))

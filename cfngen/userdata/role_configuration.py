@@ -16,7 +16,6 @@ from cfngen.releases import Asset as PinnedAsset
 from cfngen.userdata import (
     addons,
     cloud_controller,
-    extra_volumes,
     files,
     instances,
     kubeadm,
@@ -223,9 +222,9 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
         config["before"] = list(group.pre_boot_commands)
     if proxy.image_services(cluster, group):
         config["proxyServices"] = list(proxy.image_services(cluster, group))
-    if extra_volumes.mounted_volumes(group):
-        config["packages"] = {**PACKAGES, **extra_volumes.packages(group)}
-        config["volumes"] = extra_volumes.mounted_volumes(group)
+    if instances.mounted_volumes(group):
+        config["packages"] = {**PACKAGES, **instances.file_system_packages(group)}
+        config["volumes"] = instances.mounted_volumes(group)
     if drain_minutes(group):
         config["drain"] = drain_minutes(group)
     if rebalance_action(group) != "ignore":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cfngen.cluster.iam.service_accounts import masters_publish_documents
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.instances import Instances, NodeGroup
-from cfngen.userdata import extra_volumes, proxy
+from cfngen.userdata import proxy
 from cfngen.userdata.pod_network import ROUTE_MAKING_PLUGINS
 from cfngen.userdata.source import summary
 
@@ -51,18 +51,6 @@ def _has_several_masters(cluster: Cluster, group: Instances) -> bool:
     return cluster.control_plane.count > 1
 
 
-def _has_pre_boot_commands(cluster: Cluster, group: Instances) -> bool:
-    return bool(group.pre_boot_commands)
-
-
-def _has_post_boot_commands(cluster: Cluster, group: Instances) -> bool:
-    return bool(group.post_boot_commands)
-
-
-def _has_route_making_plugin(cluster: Cluster, group: Instances) -> bool:
-    return cluster.network.plugin in ROUTE_MAKING_PLUGINS
-
-
 def _is_drained(cluster: Cluster, group: Instances) -> bool:
     return drain_minutes(group) > 0
 
@@ -71,20 +59,8 @@ def _acts_on_rebalance_recommendation(cluster: Cluster, group: Instances) -> boo
     return rebalance_action(group) != "ignore"
 
 
-def _has_files_or_units(cluster: Cluster, group: Instances) -> bool:
-    return bool(group.files or group.units)
-
-
-def _has_units(cluster: Cluster, group: Instances) -> bool:
-    return bool(group.units)
-
-
-def _uses_instance_storage(cluster: Cluster, group: Instances) -> bool:
-    return group.instance_storage != "none"
-
-
 def _mounts_volumes(cluster: Cluster, group: Instances) -> bool:
-    return bool(extra_volumes.mounted_volumes(group))
+    return isinstance(group, NodeGroup) and any(volume.mount_path for volume in group.volumes)
 
 
 def _has_backups(cluster: Cluster, group: Instances) -> bool:
@@ -104,14 +80,6 @@ def _pauses_in_updates(cluster: Cluster, group: Instances) -> bool:
     return isinstance(group, NodeGroup) and group.update.pause > 0
 
 
-def _has_services_behind_proxy(cluster: Cluster, group: Instances) -> bool:
-    return bool(proxy.image_services(cluster, group))
-
-
-def _has_gpu(cluster: Cluster, group: Instances) -> bool:
-    return isinstance(group, NodeGroup) and group.gpu is not None
-
-
 def _has_pre_pulled_images(cluster: Cluster, group: Instances) -> bool:
     return isinstance(group, NodeGroup) and bool(group.pre_pulled_images)
 
@@ -123,19 +91,30 @@ def _publishes_issuer_documents(cluster: Cluster, group: Instances) -> bool:
 FETCH_PROGRAM = "program.fetch"
 """The function of the last step of the first stage: it fetches the second stage of the boot program."""
 
-MASTER_STEPS = (
+# What masters and nodes have in common.
+_FIRST_STEPS = (
     # Pre-boot commands run before everything else, as they may prepare what installing packages needs.
-    Step("pre-boot commands", "host.hooks.before", _has_pre_boot_commands),
+    Step("pre-boot commands", "host.hooks.before", lambda cluster, group: bool(group.pre_boot_commands)),
     Step("packages", "packages.install"),
     Step("program", FETCH_PROGRAM),
     Step("settings", "host.system.settings"),
-    Step("proxy", "host.proxy.restart_services", _has_services_behind_proxy),
-    Step("pod network", "host.pod_network.prepare", _has_route_making_plugin),
-    Step("further files", "host.hooks.files", _has_files_or_units),
-    Step("instance storage", "host.disks.disks", _uses_instance_storage),
+    Step("proxy", "host.proxy.restart_services", lambda cluster, group: bool(proxy.image_services(cluster, group))),
+    Step(
+        "pod network", "host.pod_network.prepare", lambda cluster, group: cluster.network.plugin in ROUTE_MAKING_PLUGINS
+    ),
+)
+_STEPS_OF_MACHINES = (
+    Step("further files", "host.hooks.files", lambda cluster, group: bool(group.files or group.units)),
+    Step("instance storage", "host.disks.disks", lambda cluster, group: group.instance_storage != "none"),
     Step("downloads", "host.system.downloads"),
     Step("services", "host.system.services"),
-    Step("further units", "host.hooks.units", _has_units),
+    Step("further units", "host.hooks.units", lambda cluster, group: bool(group.units)),
+)
+_LAST_STEP = Step("post-boot commands", "host.hooks.after", lambda cluster, group: bool(group.post_boot_commands))
+
+MASTER_STEPS = (
+    *_FIRST_STEPS,
+    *_STEPS_OF_MACHINES,
     Step("volume", "master.volume.volume"),
     Step("names", "host.hosts.of_master"),
     Step("authorities", "master.control_plane.prepare"),
@@ -152,26 +131,17 @@ MASTER_STEPS = (
     Step("pod identity webhook", "master.pod_identity_webhook.start", _has_pod_identity_webhook),
     Step("former webhook", "master.former_webhook.remove", _may_have_had_pod_identity_webhook),
     Step("backups", "master.backup.schedule", _has_backups),
-    Step("post-boot commands", "host.hooks.after", _has_post_boot_commands),
+    _LAST_STEP,
 )
 NODE_STEPS = (
-    Step("pre-boot commands", "host.hooks.before", _has_pre_boot_commands),
-    Step("packages", "packages.install"),
-    Step("program", FETCH_PROGRAM),
-    Step("settings", "host.system.settings"),
-    Step("proxy", "host.proxy.restart_services", _has_services_behind_proxy),
-    Step("pod network", "host.pod_network.prepare", _has_route_making_plugin),
+    *_FIRST_STEPS,
     # As early as possible, so that the service can complete the lifecycle action if a later step fails.
     Step("draining", "node.drain.start", _is_drained),
     # Before local disks are formatted, which AWS's image has formatted, and before anything is downloaded in vain.
-    Step("GPU", "node.gpu.prepare", _has_gpu),
+    Step("GPU", "node.gpu.prepare", lambda cluster, group: isinstance(group, NodeGroup) and group.gpu is not None),
     # Before the files, which may be on a volume, and before the local disks, which leave a mounted folder alone.
     Step("further volumes", "host.extra_volumes.mount", _mounts_volumes),
-    Step("further files", "host.hooks.files", _has_files_or_units),
-    Step("instance storage", "host.disks.disks", _uses_instance_storage),
-    Step("downloads", "host.system.downloads"),
-    Step("services", "host.system.services"),
-    Step("further units", "host.hooks.units", _has_units),
+    *_STEPS_OF_MACHINES,
     # The pulls go on while the node waits for the masters and joins.
     Step("pre-pulled images", "node.images.start", _has_pre_pulled_images),
     Step("masters", "node.version_skew.wait"),
@@ -181,7 +151,7 @@ NODE_STEPS = (
     Step("addresses", "node.membership.follow"),
     # Not earlier, so that a new node works before it is cordoned.
     Step("rebalancing", "node.rebalancing.start", _acts_on_rebalance_recommendation),
-    Step("post-boot commands", "host.hooks.after", _has_post_boot_commands),
+    _LAST_STEP,
     Step("pause", "node.update_pause.wait", _pauses_in_updates),
 )
 # The step of each task of a timer or service, by the task's name; `python3 -m boot <task>` runs it.

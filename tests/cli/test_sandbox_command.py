@@ -13,7 +13,7 @@ from shell import Shell
 
 from cfngen.cli.input.source import Source
 from cfngen.cli.input.target import Target
-from cfngen.cli.render.sandbox import status_lines
+from cfngen.cli.render.notices import sandbox_lines
 from cfngen.sandbox.process import running as process
 from cfngen.sandbox.process.control_api import SandboxState
 from cfngen.sandbox.process.status import LastSandbox, SandboxFault, SandboxStack, SandboxStatus, write_last_sandbox
@@ -89,7 +89,7 @@ def test_the_status_of_a_sandbox_says_what_is_in_it() -> None:
             SandboxFault("us-west-2", "gpu", "ready", "no driver", 1),
         ),
     )
-    assert list(status_lines(status, NOW)) == [
+    assert list(sandbox_lines(status, NOW)) == [
         "The sandbox listens on http://127.0.0.1:4566, as process 42.",
         "It has been running for 10 min; its clock is 12 times as fast: 2 h 00 min.",
         "Its clock shows 2026-01-01 02:00:00 UTC.",

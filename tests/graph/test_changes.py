@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cfngen.graph.changes import captions, change_of, compare, focus
 from cfngen.graph.dot import dot
-from cfngen.graph.folding import fold_node_groups
+from cfngen.graph.drawing import fold_node_groups
 from cfngen.graph.html import html
 from cfngen.graph.mermaid import mermaid
 from cfngen.graph.picture import Arrow, Box, Change, Picture

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from drawn import CASES, EXAMPLES, arrows, box, outline, picture, templates, twenty_groups
 
-from cfngen.graph.drawing import LEFT_OUT, VIEWS, draw
-from cfngen.graph.folding import fold_node_groups
+from cfngen.graph.drawing import LEFT_OUT, VIEWS, draw, fold_node_groups
 from cfngen.graph.picture import Picture
 
 PRODUCTION = EXAMPLES / "production.yaml"

@@ -11,8 +11,7 @@ from drawn_pictures import pictures
 from example_pictures import EXAMPLES
 from hypothesis import given, settings
 
-from cfngen.graph.drawing import View, draw
-from cfngen.graph.folding import fold_node_groups
+from cfngen.graph.drawing import View, draw, fold_node_groups
 from cfngen.graph.layout import Drawing, Line, Point, layout
 from cfngen.graph.layout.edges import edges_of, joined_labels
 from cfngen.graph.layout.nodes import TRACK, Node

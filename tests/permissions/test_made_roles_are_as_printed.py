@@ -14,12 +14,12 @@ from cfngen.cluster.iam.existing_roles import has_own_role
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.identity_ids import PushRoleId, ServiceAccountRoleId
 from cfngen.cluster.naming.logical_ids import node_group_prefix
+from cfngen.permissions.differences import statements_by_role
 from cfngen.permissions.grants import role_grants, scope_of
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_accounts import grantee_name, made_roles
 from cfngen.permissions.statements import policy_document
 from cfngen.templates import iam
-from cfngen.templates.role_statements import statements_by_role
 
 ACCOUNT = "123456789012"
 CASE_NAMES = sorted(path.parent.name for path in CASES.glob("*/cluster.yaml"))

@@ -232,8 +232,8 @@ def _role_statements(target: Target) -> tuple[Mapping[str, Sequence[Statement]],
     from cfngen.deploy.aws.errors import translate_aws_errors
     from cfngen.deploy.aws.stacks import StackTree, require_root_stack
     from cfngen.deploy.aws.templates import read_deployed, templates_in_form_of
+    from cfngen.permissions.differences import statements_by_role
     from cfngen.templates import generate
-    from cfngen.templates.role_statements import statements_by_role
 
     account = target.connect()
     with translate_aws_errors():

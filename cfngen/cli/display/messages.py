@@ -117,7 +117,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     ),
     "status": MessageType("deploy.status.cluster_status.ClusterStatus", ("status",), "status.status_lines"),
     "clusterList": MessageType(
-        "deploy.status.cluster_list.ClusterList", ("status --all",), "several_clusters.list_lines"
+        "deploy.status.cluster_list.ClusterList", ("status --all",), "notices.cluster_list_lines"
     ),
     "kubeconfig": MessageType(
         "deploy.access.kubeconfig.KubeconfigChange", ("kubeconfig",), "notices.kubeconfig_change_lines"
@@ -209,11 +209,11 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     ),
     "lint": MessageType("cli.commands.lint.Linted", ("lint",), "notices.lint_lines"),
     "userData": MessageType("cli.commands.userdata.RoleUserData", ("userdata",)),
-    "sandbox": MessageType("sandbox.process.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
+    "sandbox": MessageType("sandbox.process.status.SandboxStatus", ("sandbox status",), "notices.sandbox_lines"),
     "clusters": MessageType(
         "cli.several_clusters.outcomes.ClusterOutcomes",
         _COMMANDS_FOR_SEVERAL_CLUSTERS,
-        "several_clusters.outcome_lines",
+        "notices.outcome_lines",
         blank_line_before=True,
     ),
     "versions": MessageType("cli.commands.version.Versions", ("version",), "notices.version_lines"),

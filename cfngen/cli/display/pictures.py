@@ -126,8 +126,7 @@ def write_plan_graph(
     """
     from cfngen.graph.changes import compare, focus
     from cfngen.graph.cluster_templates import NotAClusterError, read
-    from cfngen.graph.drawing import draw
-    from cfngen.graph.folding import fold_node_groups
+    from cfngen.graph.drawing import draw, fold_node_groups
 
     plan = preparation.plan
     changes = plan_changes(_whole_plan(account, request, plan, interaction), request.documents)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -29,11 +31,11 @@ from cfngen.cli.input.target import Target
 from cfngen.cli.settings import Settings
 from cfngen.cli.several_clusters.outcomes import ClusterOutcome, ClusterOutcomes, outcome_of
 from cfngen.cli.several_clusters.processes import Processes
-from cfngen.cli.several_clusters.streams import naming_stream
 from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
     from cfngen.deploy.aws.stacks import StackView
+
 
 _COMMANDS_ABOUT_STACKS = ("deploy", "delete", "status")
 _CANARY_SETTLING_TIME = "5m"
@@ -250,3 +252,45 @@ def _command_line(command: click.Command, values: Mapping[str, object]) -> list[
             texts = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
             result += [str(text) if isinstance(parameter, click.Argument) else f"{flag}={text}" for text in texts]
     return result
+
+
+def naming_stream(stream: TextIO, file: ClusterFile) -> io.TextIOWrapper:
+    """Return a stream that hands on the JSON written to it, one object a line, with the keys of a cluster in each.
+
+    An object may be written in several lines; what is not JSON is handed on as it is when the stream is closed.
+    """
+    return io.TextIOWrapper(io.BufferedWriter(_NamingStream(stream, file)), encoding="utf-8", write_through=True)
+
+
+class _NamingStream(io.RawIOBase):
+    def __init__(self, stream: TextIO, file: ClusterFile) -> None:
+        self._stream = stream
+        self._keys = {"clusterName": file.cluster.name, "clusterFile": str(file.path)}
+        self._written = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any, /) -> int:
+        for line in bytes(content).splitlines(keepends=True):
+            self._written += line
+            if line.endswith(b"\n"):
+                self._hand_on()
+        return len(bytes(content))
+
+    def close(self) -> None:
+        if self._written:
+            click.echo(self._written, file=self._stream, nl=False)
+            self._written = b""
+        super().close()
+
+    def _hand_on(self) -> None:
+        if self._written[:-1].rpartition(b"\n")[2].startswith(b" "):
+            return  # an indented line is none with which an object ends
+        try:
+            value = json.loads(self._written)
+        except ValueError:
+            return
+        named = {**self._keys, **value} if isinstance(value, dict) else value
+        click.echo(json.dumps(named, ensure_ascii=False).encode(), file=self._stream)
+        self._written = b""

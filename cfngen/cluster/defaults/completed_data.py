@@ -1,7 +1,7 @@
 """The data of a cluster file with missing values filled in: what each was derived from, and where groups were written.
 
 The data is not validated yet: a value of the wrong type is left as it is, and validation reports it. A group with
-`oneGroupPerZone` is several groups of the completed cluster (`cfngen.cluster.defaults.groups_per_zone`); problems are
+`oneGroupPerZone` is several groups of the completed cluster (`cfngen.cluster.defaults.completion`); problems are
 reported for the keys of the cluster file.
 """
 

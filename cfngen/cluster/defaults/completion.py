@@ -7,22 +7,26 @@ wrong type is left as it is, and validation reports it.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 
-from cfngen.cluster.defaults import group_defaults, groups_per_zone, network_defaults
-from cfngen.cluster.defaults.completed_data import CompletedData, Derivation, Section
+from cfngen.cluster.defaults import group_defaults, network_defaults
+from cfngen.cluster.defaults.completed_data import CompletedData, Derivation, Section, WrittenGroup, WrittenGroups
 from cfngen.cluster.defaults.group_defaults import fill_device_names, fill_node_groups, fill_root_volume_sizes
 from cfngen.cluster.defaults.network_defaults import network_of, without_local_zones
 from cfngen.cluster.instances import instance_types
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import aws_partition
+from cfngen.cluster.naming.zones import zone_suffix
 from cfngen.cluster.paths import Path, dotted, lookup
+from cfngen.cluster.sections.field_types import NAME_PATTERN
 from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.errors import CfngenError
 from cfngen.releases import exact_version
 
 # Defaults of the model, from which other values are derived.
 DEFAULT_KUBERNETES_VERSION: str = Cluster.model_fields["kubernetes_version"].default
+_DEFAULT_GROUP_NAME: str = NodeGroup.model_fields["name"].default
 DEFAULT_INSTANCE_TYPE: str = NodeGroup.model_fields["instance_type"].default
 # Instance types of the bastion: 1 GiB of memory suffices for SSH and for installing updates.
 BASTION_TYPE_BY_ARCHITECTURE = {"amd64": "t3.micro", "arm64": "t4g.micro"}
@@ -56,7 +60,7 @@ def complete(data: Mapping[str, object]) -> CompletedData:
     _fill_service_accounts(completed)
     _fill_exact_version(completed)
     # The last step: the paths of derived values count the groups as the cluster file does.
-    completed.written_groups = groups_per_zone.expand(completed.data)
+    completed.written_groups = _expand_groups(completed.data)
     return completed
 
 
@@ -204,3 +208,44 @@ def _fill_service_accounts(completed: CompletedData) -> None:
         masters_publish = issuer.get("discovery") != "url" or bool(issuer.get("bucket"))
         completed.fill(("iam", "addonRoles"), value=masters_publish, derivation=derivation)
         completed.fill(("addons", "podIdentityWebhook", "enabled"), value=True, derivation=derivation)
+
+
+def _expand_groups(data: Section) -> WrittenGroups:
+    """Replace each group with `oneGroupPerZone` by one group for each of its zones; return where groups were written.
+
+    Everything after it sees plain groups of one zone. A group's name gets the end of its zone's name, so that groups
+    keep their names, and thus their stacks and instances, when zones are added or removed. A group with an invalid name
+    or zone stays as it is, so that validation reports what the user wrote.
+    """
+    groups = data.get("nodeGroups")
+    if not isinstance(groups, list) or not any(isinstance(group, dict) and _is_expanded(group) for group in groups):
+        return WrittenGroups()
+    expanded: list[object] = []
+    written: list[WrittenGroup] = []
+    for index, group in enumerate(groups):
+        if not isinstance(group, dict) or not _is_expanded(group):
+            expanded.append(group)
+            written.append(WrittenGroup(index))
+            continue
+        for zone_index, zone in enumerate(group["zones"]):
+            name = f"{group.get('name', _DEFAULT_GROUP_NAME)}-{zone_suffix(zone)}"
+            # The new groups are plain ones, so that the completed cluster, written to a file, is the same cluster.
+            expanded.append({**group, "name": name, "zones": [zone], "oneGroupPerZone": False})
+            written.append(WrittenGroup(index, zone_index, zone, name))
+    data["nodeGroups"] = expanded
+    return WrittenGroups(tuple(written))
+
+
+def _is_expanded(group: Section) -> bool:
+    """Return whether a group has `oneGroupPerZone`, and a name and zones from which names can be made."""
+    name, zones = group.get("name", _DEFAULT_GROUP_NAME), group.get("zones")
+    return (
+        group.get("oneGroupPerZone") is True
+        and isinstance(name, str)
+        and re.fullmatch(NAME_PATTERN, name) is not None
+        and isinstance(zones, Sequence)
+        and not isinstance(zones, str)
+        and bool(zones)
+        and all(isinstance(zone, str) and zone_suffix(zone) for zone in zones)
+        and len(set(zones)) == len(zones)
+    )

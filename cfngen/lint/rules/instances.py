@@ -1,8 +1,9 @@
-"""Rules about instances: metadata service, volumes, launch configurations, mixed instances policies."""
+"""Rules about instances: metadata, volumes, launch configurations, mixed instances policies, security groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from runpy import run_path
 from types import SimpleNamespace
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from cfngen.templates import expressions
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
+
+_SECURITY_GROUP_RULES = ("AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress")
+_INLINE_RULES = ("SecurityGroupIngress", "SecurityGroupEgress")
 
 ObjectWithPath = tuple[list[str | int], Mapping[str, object]]
 """The path of an object in a template, and the object."""
@@ -176,3 +180,31 @@ class SpotInMixedInstances(CloudFormationLintRule):  # type: ignore[misc]
                 if launch_template and launch_template.name in requests_spot:
                     message = f"{launch_template.name} has InstanceMarketOptions; use InstancesDistribution instead"
                     yield RuleMatch(specification_path, message)
+
+
+class SecurityGroupRuleDescription(CloudFormationLintRule):  # type: ignore[misc]
+    """A security-group rule without a description, inline or as a separate resource."""
+
+    id = "W9010"
+    shortdesc = "Security-group rule has a description"
+    description = (
+        "Whoever reviews an account sees the rules without the template; the description says why each is there"
+    )
+    source_url = "https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
+    tags: ClassVar = ["resources", "ec2", "securitygroup"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every rule without a description."""
+        for logical_id, resource in cfn.get_resources().items():
+            properties = resource.get("Properties")
+            if not isinstance(properties, Mapping):
+                continue
+            path: list[str | int] = ["Resources", logical_id, "Properties"]
+            rules: list[Iterator[ObjectWithPath]] = []
+            if resource.get("Type") in _SECURITY_GROUP_RULES:
+                rules = [_objects(properties, path)]
+            elif resource.get("Type") == "AWS::EC2::SecurityGroup":
+                rules = [_objects(properties.get(key), [*path, key]) for key in _INLINE_RULES]
+            for rule_path, rule in chain.from_iterable(rules):
+                if "IpProtocol" in rule and rule.get("Description") in (None, ""):
+                    yield RuleMatch(rule_path, "this security-group rule has no Description")

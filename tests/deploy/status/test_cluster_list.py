@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from answers import DENIED, Answers
 
-from cfngen.cli.render.several_clusters import list_lines
+from cfngen.cli.render.notices import cluster_list_lines
 from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.status.cluster_list import ClusterList, list_clusters
 
@@ -46,10 +46,10 @@ def test_root_stacks_with_the_tag_are_clusters_in_each_region() -> None:
         ("a.b", "us-west-2", "a-b", "dead"),
         ("prod", "us-west-2", "prod", "healthy"),
     ]
-    *rows, _, last = [line.split() for line in list_lines(listing)]
+    *rows, _, last = [line.split() for line in cluster_list_lines(listing)]
     assert rows[2] == ["prod", "us-west-2", "prod", "UPDATE_COMPLETE", "2026-11-23", "12:00", "UTC"]
     assert " ".join(last) == "2 clusters in us-west-2 and eu-central-1 of account 123456789012."
-    [nothing] = list_lines(listed(second))
+    [nothing] = cluster_list_lines(listed(second))
     assert nothing.startswith("There are no clusters in eu-central-1 of account 123456789012")
 
 

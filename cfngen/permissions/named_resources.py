@@ -1,4 +1,4 @@
-"""Additional statements of operators and of CloudFormation's service role for references in the cluster file.
+"""Statements for what the cluster file names: buckets of access logs, topics, and references to stacks and parameters.
 
 Fn::GetStackOutput needs cloudformation:DescribeStacks on the other stack, by the executing role (template reference of
 the function, "RoleArn"). A parameter of the type AWS::SSM::Parameter::Value is read with ssm:GetParameters ("Specify
@@ -13,6 +13,43 @@ from cfngen.cluster.network.existing_parts import referenced_parts
 from cfngen.cluster.sections.references import StackOutput, StoredParameter
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Statement, allow
+
+
+def record_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
+    """Return the statements of CloudFormation's service role; empty if the cluster file asks for neither.
+
+    S3 writes access logs, and EC2 Auto Scaling sends messages, with permissions of their own.
+    """
+    statements = []
+    if cluster.logging.bucket:
+        issuer = cluster.service_account_issuer
+        buckets = [
+            *(scope.backup_bucket_arns if cluster.etcd.backups.creates_bucket else ()),
+            *(scope.issuer_bucket_arns if issuer and issuer.creates_bucket else ()),
+        ]
+        statements.append(allow(sid="AccessLogs", actions="s3:PutBucketLogging", resources=buckets))
+    if cluster.notifications.topic:
+        statements.append(
+            allow(
+                sid="Notifications",
+                actions="autoscaling:DeleteNotificationConfiguration autoscaling:PutNotificationConfiguration",
+                resources=scope.auto_scaling_group_arns,
+            )
+        )
+    return statements
+
+
+def read_record_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
+    """Return the statements of an operator, whose plans look whether the bucket and the topic exist."""
+    statements = []
+    if cluster.logging.bucket:
+        bucket_arn = f"arn:{scope.partition}:s3:::{cluster.logging.bucket}"
+        statements.append(allow(sid="FindLogBucket", actions="s3:ListBucket", resources=[bucket_arn]))
+    if cluster.notifications.topic:
+        statements.append(
+            allow(sid="FindTopic", actions="sns:GetTopicAttributes", resources=[cluster.notifications.topic])
+        )
+    return statements
 
 
 def read_parameter_statements(cluster: Cluster, scope: Scope) -> list[Statement]:

@@ -27,11 +27,7 @@ STACK_ID_TAG = "aws:cloudformation:stack-id"
 
 
 class OccupiedError(CfngenError):
-    """Foreign resources use the cluster's network or its security groups.
-
-    Attributes:
-        blockers: the resources that block the deletion.
-    """
+    """Foreign resources use the cluster's network or its security groups."""
 
     code = "network-in-use"
 

@@ -61,7 +61,6 @@ def check_pausable(account: Account, groups: Iterable[GroupView], *, has_begun: 
     """Raise an error if an instance of the groups would go on running, or if their sizes cannot be kept.
 
     Args:
-        groups: the Auto Scaling groups.
         has_begun: whether sizes have been changed already.
 
     Raises:

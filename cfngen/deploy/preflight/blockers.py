@@ -140,7 +140,6 @@ def _describe(content: VpcContent) -> str:
 def _find_foreign_load_balancers(
     account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]
 ) -> Iterator[LoadBalancerView]:
-    """Yield foreign load balancers in the VPC."""
     cluster_ids = inventory.ids() | {orphan.id for orphan in orphans}
     return (
         balancer for balancer in load_balancers.find_in_vpc(account, inventory.vpc_id) if balancer.id not in cluster_ids

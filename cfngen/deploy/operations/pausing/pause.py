@@ -212,7 +212,6 @@ class _Pausing(Operation):
         self._wait_until_empty(current_groups)
 
     def _wait_until_empty(self, current_groups: Callable[[], tuple[GroupView, ...]]) -> None:
-        """Wait until groups have no instances."""
         previous: tuple[RemainingInstances, ...] = ()
         has_ended_drains = False
         for elapsed in rounds(self.account.clock, self.timeout, POLL_INTERVAL_SECONDS):

@@ -190,7 +190,6 @@ class _Network:
             )
 
     def _other_vpc_problem(self, part: _ExistingPart, vpc_id: str) -> Finding:
-        """Return the problem of a part that is in another VPC."""
         text = f"{part.id} belongs to {vpc_id}, and the cluster is in {self._vpc_id}; use one of {self._vpc_id}"
         return refusal(part.key, text)
 
@@ -317,7 +316,6 @@ class _Targets:
         return ""
 
     def _missing(self, kind: str, object_id: str) -> str:
-        """Return the problem of an object that does not exist."""
         return f"there is no {kind} {object_id} in {self._account.region}; enter an existing one"
 
 

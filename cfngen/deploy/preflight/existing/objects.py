@@ -160,7 +160,6 @@ def find_network_problems(
 
 
 def _network_checks(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> _Checks:
-    """Return the checks of an existing network."""
     return [
         ("the security groups", _find_security_group_problems(account, cluster, values, vpc_id)),
         ("the subnets", _find_subnet_problems(account, cluster, values, vpc_id)),

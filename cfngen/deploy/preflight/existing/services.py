@@ -179,7 +179,6 @@ def find_older_than_vpc(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _target_groups(cluster: Cluster) -> Iterator[tuple[str, str]]:
-    """Yield the key and the ARN of each target group."""
     for index, group in enumerate(cluster.node_groups):
         for position, arn in enumerate(group.target_groups):
             yield dotted(("nodeGroups", index, "targetGroups", position)), arn

@@ -84,7 +84,6 @@ def _has_existing_groups(situation: Situation) -> bool:
 
 
 def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
-    """Yield a finding for each quota that is too low."""
     key = "network.quotas"
     for quota in situation.quotas:
         # An unknown usage is neither sufficient nor insufficient.

@@ -174,7 +174,6 @@ def check_quota(account: Account, quota_check: QuotaCheck) -> Quota:
 
 
 def _increase_hint(account: Account, quota_check: QuotaCheck, *, required_limit: int) -> str:
-    """Return what to do about a quota that is below the required limit."""
     # IAM is global, and its quotas are managed in us-east-1.
     region = "us-east-1" if quota_check.service == "iam" else account.region
     desired_value = ceil(required_limit / quota_check.units_per_quota_unit)

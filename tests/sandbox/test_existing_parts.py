@@ -22,8 +22,8 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.security_groups.needed_rules import needed_rules
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.aws.tags import cluster_tag
+from cfngen.deploy.preflight.existing.network import find_source_problems
 from cfngen.deploy.preflight.existing.roles import find_role_problems, notices
-from cfngen.deploy.preflight.existing.sources import find_source_problems
 from cfngen.deploy.preflight.network.checks import check_network
 from cfngen.permissions.trust import trust_policy
 from cfngen.sandbox.existing_parts import make_existing_parts

@@ -47,7 +47,6 @@ class Pod:
         phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
         ready: whether all of its containers are ready, or it has succeeded.
         reason: why it is not ready, e.g. `CrashLoopBackOff`.
-        message: details of the reason.
     """
 
     name: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from cfngen.deploy.aws.checked_answers import check_answers
-from cfngen.deploy.aws.errors import RegionError, error_code, translate_aws_errors
+from cfngen.deploy.aws.errors import RegionError, suppress_codes, translate_aws_errors
 from cfngen.deploy.aws.types import AwsObject, Client, Clock, Session
 from cfngen.errors import CfngenError
 
@@ -81,16 +81,11 @@ class Account:
 
         Other errors of boto3 are not translated.
         """
-        from botocore.exceptions import ClientError
-
         service, operation = call.split(".")
-        try:
+        with suppress_codes(absent):
             response: AwsObject = getattr(self.client(service), operation)(**arguments)
-        except ClientError as error:
-            if error_code(error) not in absent:
-                raise
-            return None
-        return response
+            return response
+        return None
 
     @property
     def only_planning(self) -> bool:

@@ -21,7 +21,7 @@ from cfngen.cluster.naming.logical_ids import (
     MasterId,
 )
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code, translate_aws_errors
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, suppress_codes, translate_aws_errors
 from cfngen.deploy.aws.stacks import ResourceView
 from cfngen.deploy.aws.types import AwsObject
 
@@ -200,16 +200,11 @@ def find_used_addresses(letters_by_address: Mapping[str, str], interfaces: list[
 
 def read_allocation_ids(account: Account, addresses: Collection[str]) -> dict[str, str]:
     """Return the allocation ids of Elastic IPs by address; none if the caller may not describe addresses."""
-    from botocore.exceptions import ClientError
-
     filters = {"public-ip": sorted(filter(None, addresses))}
-    try:
-        descriptions = list(account.items("ec2.describe_addresses", "Addresses", filters=filters))
-    except ClientError as error:
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
-        return {}
-    return {address["PublicIp"]: address["AllocationId"] for address in descriptions if address.get("AllocationId")}
+    with suppress_codes(ACCESS_DENIED_CODES):
+        described = account.items("ec2.describe_addresses", "Addresses", filters=filters)
+        return {address["PublicIp"]: address["AllocationId"] for address in described if address.get("AllocationId")}
+    return {}
 
 
 def describe_holder(interface: AwsObject) -> str:

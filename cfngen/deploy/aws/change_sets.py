@@ -54,8 +54,6 @@ class ChangeDetail:
         name: name of the property; empty unless `attribute` is `Properties`.
         path: e.g. `/Properties/LaunchTemplateData/InstanceType`; empty in descriptions without values.
         recreation: `Never`, `Conditionally` or `Always`: whether such a change replaces the resource.
-        before: the old value.
-        after: the new value.
         evaluation: `Static`, or `Dynamic` if CloudFormation is not certain of the change.
         source: kind of the cause: `DirectModification`, `ParameterReference`, `ResourceReference`,
             `ResourceAttribute` or `Automatic`.

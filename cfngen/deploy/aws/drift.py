@@ -90,7 +90,6 @@ def detect_drift(account: Account, stacks: Mapping[str, str], cluster: str) -> D
 
     Args:
         stacks: names of the stacks, by the stack's ARN.
-        cluster: name of the cluster.
     """
     failures: dict[str, str] = {}
     compared: list[_ComparedResource] = []
@@ -230,7 +229,6 @@ class _Rules:
     """The rules for incoming traffic that security groups have, compared with those of the templates.
 
     Attributes:
-        present: the rules that there are.
         added: those that no template has.
     """
 

@@ -7,7 +7,7 @@ all of its codes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -165,6 +165,18 @@ def error_code(error: Exception) -> str:
     return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 
 
+@contextmanager
+def suppress_codes(codes: Collection[str]) -> Iterator[None]:
+    """Suppress an error of boto3 with one of these codes of AWS, which ends the `with` block."""
+    from botocore.exceptions import ClientError
+
+    try:
+        yield
+    except ClientError as error:
+        if error_code(error) not in codes:
+            raise
+
+
 def is_transient(error: Exception) -> bool:
     """Return whether the same call may succeed later: it was throttled, AWS was unreachable, or a service failed."""
     if isinstance(as_aws_error(error), (ThrottledError, UnreachableError)):
@@ -219,7 +231,6 @@ class KnownRefusal:
     Attributes:
         pattern: regular expression that finds it in AWS's message with its error code, in upper or lower case.
         meaning: what it means, one sentence without a full stop.
-        hint: what to do.
     """
 
     pattern: str

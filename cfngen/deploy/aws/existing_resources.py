@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, suppress_codes
 from cfngen.deploy.aws.groups import describe_groups
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.aws.templates import BUCKET_MISSING_CODES
@@ -64,10 +64,6 @@ def _described(call: str, argument: str) -> FindExisting:
     return find_existing
 
 
-def _find_existing_auto_scaling_groups(account: Account, ids: list[str]) -> set[str]:
-    return {str(group["AutoScalingGroupName"]) for group in describe_groups(account, ids)}
-
-
 def _find_existing_providers(account: Account, ids: list[str]) -> set[str]:
     # One whose creation failed has no ARN, and botocore asks for nothing shorter than one.
     arns = [physical_id for physical_id in ids if physical_id.startswith("arn:")]
@@ -81,7 +77,11 @@ def _exists(account: Account, call: str, arguments: Mapping[str, str]) -> bool:
 
 
 RESOURCE_KINDS = (
-    ResourceKind("Auto Scaling groups", AUTO_SCALING_GROUP, _find_existing_auto_scaling_groups),
+    ResourceKind(
+        "Auto Scaling groups",
+        AUTO_SCALING_GROUP,
+        lambda account, names: {str(group["AutoScalingGroupName"]) for group in describe_groups(account, names)},
+    ),
     ResourceKind(
         # EC2 has no filter for their ids.
         "launch templates",
@@ -125,15 +125,10 @@ RESOURCE_KINDS = (
 
 def bucket_exists(account: Account, bucket: str) -> bool:
     """Return whether a bucket exists; one that the caller may not look at counts as existing."""
-    from botocore.exceptions import ClientError
-
     arguments = {"Bucket": bucket, "ExpectedBucketOwner": account.id}
-    try:
+    # "HeadBucket", Amazon S3 API Reference: 403 where the caller has no permission.
+    with suppress_codes(ACCESS_DENIED_CODES):
         return account.read("s3.head_bucket", absent=BUCKET_MISSING_CODES, **arguments) is not None
-    except ClientError as error:
-        # "HeadBucket", Amazon S3 API Reference: 403 where the caller has no permission.
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
     return True
 
 
@@ -157,9 +152,8 @@ def list_secrets(account: Account, prefix: str) -> Iterator[AwsObject]:
     Raises:
         ClientError: the caller may not list secrets.
     """
-    pages = account.client("secretsmanager").get_paginator("list_secrets")
-    for page in pages.paginate(IncludePlannedDeletion=True, Filters=[{"Key": "name", "Values": [prefix]}]):
-        yield from page["SecretList"]
+    filters = [{"Key": "name", "Values": [prefix]}]
+    return account.items("secretsmanager.list_secrets", "SecretList", IncludePlannedDeletion=True, Filters=filters)
 
 
 def find_secrets_pending_deletion(account: Account, arns: Iterable[str]) -> tuple[str, ...]:
@@ -189,14 +183,9 @@ class LogGroup:
 
 def read_log_groups(account: Account, prefix: str) -> tuple[LogGroup, ...]:
     """Return the log groups whose names start with a prefix; none if the caller may not list log groups."""
-    from botocore.exceptions import ClientError
-
-    try:
+    with suppress_codes(ACCESS_DENIED_CODES):
         return tuple(
             LogGroup(group["logGroupName"], group.get("storedBytes", 0), group.get("retentionInDays"))
             for group in account.items("logs.describe_log_groups", "logGroups", logGroupNamePrefix=prefix)
         )
-    except ClientError as error:
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
-        return ()
+    return ()

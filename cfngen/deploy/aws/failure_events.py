@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from itertools import islice
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import DeniedError, as_aws_error, error_code
@@ -33,17 +34,19 @@ def read_failures(account: Account, stack_id: str, start: datetime, path: tuple[
     """Return the failures in a stack and its nested stacks; None if CloudFormation cannot list failures alone."""
     from botocore.exceptions import ClientError
 
-    client = account.client("cloudformation")
     failures: list[Event] = []
     try:
-        pages = client.get_paginator("describe_events").paginate(StackName=stack_id, Filters={"FailedEvents": True})
         # The order of the events is not documented. Failures of a change set's creation are reported by `plan`.
-        for page in pages:
-            failures += [
-                parse_event(entry, path)
-                for entry in page["OperationEvents"]
-                if entry.get("OperationType") != "CREATE_CHANGESET"
-            ]
+        failures += [
+            parse_event(entry, path)
+            for entry in account.items(
+                "cloudformation.describe_events",
+                "OperationEvents",
+                StackName=stack_id,
+                Filters={"FailedEvents": True},
+            )
+            if entry.get("OperationType") != "CREATE_CHANGESET"
+        ]
     except ClientError as error:
         # `InvalidAction` and the like: not every region and partition has DescribeEvents.
         if isinstance(as_aws_error(error), DeniedError) or error_code(error).startswith(
@@ -70,13 +73,9 @@ def find_failed_instance(account: Account, event: Event) -> str:
     """
     if match := _FAILURE_SIGNAL_REASON.search(event.reason):
         return match[1]
-    pages = (
-        account.client("cloudformation")
-        .get_paginator("describe_stack_events")
-        .paginate(StackName=event.stack_id, PaginationConfig={"MaxItems": _MAX_EVENTS})
-    )
     is_older = False
-    for entry in (entry for page in pages for entry in page["StackEvents"]):
+    entries = account.items("cloudformation.describe_stack_events", "StackEvents", StackName=event.stack_id)
+    for entry in islice(entries, _MAX_EVENTS):
         # Events come newest first; events of the rollback that follows may have the same timestamp as the failure.
         is_older = is_older or entry["EventId"] == event.id or entry["Timestamp"] < event.time
         if not is_older or entry.get("LogicalResourceId") != event.logical_id:

@@ -185,7 +185,6 @@ class ResizedGroup:
     """A group whose minimum or maximum is not the stack's: somebody has changed it, and CloudFormation leaves it so.
 
     Attributes:
-        region: its region.
         minimum: its minimum in the stack.
         maximum: its maximum in the stack.
     """

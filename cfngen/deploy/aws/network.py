@@ -230,11 +230,6 @@ def list_instances(account: Account, cluster: str, vpc_id: str) -> frozenset[str
     return frozenset(instance["InstanceId"] for instance in describe_instances(account, filters))
 
 
-def count_interfaces(account: Account) -> int:
-    """Return how many network interfaces the account has in the region."""
-    return sum(1 for _ in account.items("ec2.describe_network_interfaces", "NetworkInterfaces"))
-
-
 @dataclass(frozen=True)
 class InterfaceView:
     """A network interface; its description and the id of the instance it is attached to may be empty."""

@@ -97,9 +97,8 @@ class _FirstEvent(NamedTuple):
 def _read_first_event(account: Account, stack: StackView) -> _FirstEvent | None:
     is_of_older_operation = LastOperation(with_failure=True)
     first_event: _FirstEvent | None = None
-    pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     # Events are listed newest first, so the last event before an older operation is the first one of the latest.
-    for entry in (entry for page in pages for entry in page["StackEvents"]):
+    for entry in account.items("cloudformation.describe_stack_events", "StackEvents", StackName=stack.id):
         event = parse_event(entry, ())
         if is_of_older_operation(event):
             break

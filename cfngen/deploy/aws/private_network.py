@@ -100,7 +100,6 @@ class PrivateNetwork:
     Attributes:
         table_by_subnet: id of the route table that each subnet should use.
         nat_gateway_ids: the NAT gateways of the stacks, and the existing ones that the cluster uses.
-        region: where it is.
     """
 
     nat_gateways: tuple[NatGatewayView, ...] = ()

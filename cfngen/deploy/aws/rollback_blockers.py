@@ -55,8 +55,7 @@ def _find_failed_in_rollback(account: Account, stack: StackView) -> frozenset[st
     """Return the logical ids of the resources that failed after the latest rollback started or was continued."""
     # Events are listed newest first; only the newest event of each resource counts.
     has_failed_by_id: dict[str, bool] = {}
-    pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
-    for entry in (entry for page in pages for entry in page["StackEvents"]):
+    for entry in account.items("cloudformation.describe_stack_events", "StackEvents", StackName=stack.id):
         event = parse_event(entry, ())
         if event.of_stack and event.status == "UPDATE_ROLLBACK_IN_PROGRESS":
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
@@ -12,7 +13,7 @@ from typing import ClassVar
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws import stacks
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import error_code, translate_aws_errors
+from cfngen.deploy.aws.errors import suppress_codes, translate_aws_errors
 from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.aws.types import AwsObject, JsonObject
 from cfngen.deploy.messages.message import Message
@@ -147,24 +148,17 @@ class SnapshotStore:
         Raises:
             NoBackupBucketError: there is no such bucket.
         """
-        from botocore.exceptions import ClientError
-
-        paginator = self.account.client("s3").get_paginator("list_objects_v2")
-        with translate_aws_errors():
-            try:
-                for page in paginator.paginate(Bucket=self.bucket, Prefix=self.prefix):
-                    yield from page.get("Contents", ())
-            except ClientError as error:
-                if error_code(error) not in _NO_BUCKET_CODES:
-                    raise
-                raise NoBackupBucketError(
-                    f"the bucket of the cluster's snapshots, {self.bucket}, does not exist",
-                    hint=CommandText(
-                        "create it in the cluster's region, or name another one with `etcd.backups.bucket`; ",
-                        suggest("status"),
-                        " shows whether the stack needs something first.",
-                    ),
-                ) from error
+        with translate_aws_errors(), suppress_codes(_NO_BUCKET_CODES):
+            yield from self.account.items("s3.list_objects_v2", "Contents", Bucket=self.bucket, Prefix=self.prefix)
+            return
+        raise NoBackupBucketError(
+            f"the bucket of the cluster's snapshots, {self.bucket}, does not exist",
+            hint=CommandText(
+                "create it in the cluster's region, or name another one with `etcd.backups.bucket`; ",
+                suggest("status"),
+                " shows whether the stack needs something first.",
+            ),
+        )
 
     def metadata(self, key: str) -> Mapping[str, str]:
         """Return the user-defined metadata (`x-amz-meta-…`) of an object in the bucket.
@@ -178,20 +172,11 @@ class SnapshotStore:
 
     def read(self, name: str) -> JsonObject:
         """Return the JSON object in a file of the bucket; a missing or damaged file counts as an empty object."""
-        from botocore.exceptions import ClientError
-
-        with translate_aws_errors():
-            try:
-                response = self.account.client("s3").get_object(Bucket=self.bucket, Key=self.prefix + name)
-            except ClientError as error:
-                if error_code(error) not in ("NoSuchKey", *_NO_BUCKET_CODES):
-                    raise
-                return {}  # a missing file counts as an empty object
-            try:
-                content = json.loads(response["Body"].read())
-            except ValueError:
-                return {}  # so does a damaged file
-        return content if isinstance(content, dict) else {}
+        with translate_aws_errors(), suppress_codes({"NoSuchKey", *_NO_BUCKET_CODES}), suppress(ValueError):
+            response = self.account.client("s3").get_object(Bucket=self.bucket, Key=self.prefix + name)
+            content = json.loads(response["Body"].read())
+            return content if isinstance(content, dict) else {}
+        return {}
 
     def write(self, name: str, content: AwsObject, *, only_if_new: bool = False) -> bool:
         """Write a JSON object to a file of the bucket.
@@ -202,21 +187,16 @@ class SnapshotStore:
         Returns:
             Whether the file was written.
         """
-        from botocore.exceptions import ClientError
-
         body = json.dumps(content, indent=1).encode()
         # With this condition, S3 refuses to overwrite an object.
         condition = {"IfNoneMatch": "*"} if only_if_new else {}
         location = {"Bucket": self.bucket, "Key": self.prefix + name}
-        with translate_aws_errors():
-            try:
-                self.account.client("s3").put_object(**location, Body=body, ContentType="application/json", **condition)
-            except ClientError as error:
-                # ConditionalRequestConflict: another caller wrote the file at the same moment.
-                if not only_if_new or error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
-                    raise
-                return False
-        return True
+        # ConditionalRequestConflict: another caller wrote the file at the same moment.
+        exists_codes = ("PreconditionFailed", "ConditionalRequestConflict") if only_if_new else ()
+        with translate_aws_errors(), suppress_codes(exists_codes):
+            self.account.client("s3").put_object(**location, Body=body, ContentType="application/json", **condition)
+            return True
+        return False
 
     def remove(self, name: str) -> None:
         """Delete a file of the bucket."""

@@ -294,8 +294,7 @@ class StackTree:
 
 def read_status_time(account: Account, stack: StackView) -> datetime | None:
     """Return when a stack got its status: the time of the newest event of the stack itself; None without events."""
-    pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
-    events = (event for page in pages for event in page["StackEvents"])
+    events = account.items("cloudformation.describe_stack_events", "StackEvents", StackName=stack.id)
     return next((event["Timestamp"] for event in events if event.get("PhysicalResourceId") == stack.id), None)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.checked_answers import read_document
-from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, suppress_codes
 from cfngen.deploy.aws.stacks import (
     CA_SECRET_OUTPUT,
     ENDPOINT_OUTPUT,
@@ -18,7 +18,7 @@ from cfngen.deploy.aws.stacks import (
     StackView,
     parse_stack,
 )
-from cfngen.deploy.aws.types import TemplatePart
+from cfngen.deploy.aws.types import AwsArguments, TemplatePart
 from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.templates.document import STANDALONE, Document, root_of
@@ -60,15 +60,12 @@ def find(account: Account, bucket: str, cluster: str, *, must_be_allowed: bool =
     prefix = f"{cluster}/"
     count = total_bytes = 0
     ignored_codes = BUCKET_MISSING_CODES if must_be_allowed else BUCKET_MISSING_CODES | ACCESS_DENIED_CODES
-    try:
+    with suppress_codes(ignored_codes):
         for version in list_versions(account, bucket, prefix):
             count += 1
             total_bytes += version.bytes
-    except _client_error() as error:
-        if error_code(error) not in ignored_codes:
-            raise
-        return TemplateObjects(prefix=prefix)
-    return TemplateObjects(bucket, prefix, versions=count, gigabytes=total_bytes / 2**30)
+        return TemplateObjects(bucket, prefix, versions=count, gigabytes=total_bytes / 2**30)
+    return TemplateObjects(prefix=prefix)
 
 
 class _ObjectVersion(NamedTuple):
@@ -89,14 +86,6 @@ def list_versions(account: Account, bucket: str, prefix: str) -> Iterator[_Objec
     for page in pages.paginate(Bucket=bucket, Prefix=prefix, ExpectedBucketOwner=account.id):
         for version in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
             yield _ObjectVersion(key=version["Key"], id=version["VersionId"], bytes=version.get("Size", 0))
-
-
-def _client_error() -> type[Exception]:
-    """Return botocore's `ClientError`; botocore is imported only when it is needed."""
-    from botocore.exceptions import ClientError
-
-    error: type[Exception] = ClientError
-    return error
 
 
 @dataclass(frozen=True)
@@ -162,14 +151,11 @@ def read_uploaded(account: Account, bucket: str, cluster: str, name: str) -> Ite
     Raises:
         ValueError: an object is not JSON.
     """
-    s3 = account.client("s3")
-    pages = s3.get_paginator("list_objects_v2").paginate(
-        Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
-    )
-    s3_objects = [s3_object for page in pages for s3_object in page.get("Contents", ())]
+    location: AwsArguments = {"Bucket": bucket, "ExpectedBucketOwner": account.id}
+    s3_objects = account.items("s3.list_objects_v2", "Contents", Prefix=f"{cluster}/", **location)
     uploaded = [s3_object for s3_object in s3_objects if s3_object["Key"].endswith(f"/{name}.json")]
     for s3_object in sorted(uploaded, key=lambda s3_object: s3_object["LastModified"], reverse=True):
-        response = s3.get_object(Bucket=bucket, Key=s3_object["Key"], ExpectedBucketOwner=account.id)
+        response = account.client("s3").get_object(Key=s3_object["Key"], **location)
         yield json.loads(response["Body"].read())
 
 
@@ -258,13 +244,10 @@ def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tu
     Args:
         besides: name or ARN of a root stack that is ignored: the one that the cluster itself uses.
     """
-    try:
-        stacks = [parse_stack(stack) for stack in account.items("cloudformation.describe_stacks", "Stacks")]
-    except _client_error() as error:
-        # A caller who is only allowed to use certain stacks may not describe all stacks.
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
-        return ()
+    stacks: list[StackView] = []
+    # A caller who is only allowed to use certain stacks may not describe all stacks.
+    with suppress_codes(ACCESS_DENIED_CODES):
+        stacks += map(parse_stack, account.items("cloudformation.describe_stacks", "Stacks"))
     roots = [stack for stack in stacks if not stack.parent_id and _conflicts(stack, besides)]
     return tuple(sorted(root.name for root in roots if _find_cluster(account, root) == cluster))
 
@@ -279,9 +262,6 @@ def _find_cluster(account: Account, root: StackView) -> str:
     """Return the cluster of a root stack: by its tag, or by its template if the CLI or the CDK may have made it."""
     if root.cluster or not _ROOT_NAMES & {*root.parameters, *root.outputs}:
         return root.cluster
-    try:
+    with suppress_codes(ACCESS_DENIED_CODES):
         return read_template_cluster(account, root)
-    except _client_error() as error:
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
-        return ""
+    return ""

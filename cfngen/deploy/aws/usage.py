@@ -12,10 +12,8 @@ ReadCount = Callable[[Account], int]
 """A function that reads a usage or a limit from AWS."""
 
 
-def make_clients(account: Account) -> None:
-    """Make the clients that these functions use: boto3's may be shared by threads, but not be made in several."""
-    for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
-        account.client(service)
+SERVICES = ("autoscaling", "ec2", "elbv2", "iam", "service-quotas")
+"""The services that these functions call."""
 
 
 def known_usage(count: int) -> ReadCount:

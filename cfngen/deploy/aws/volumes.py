@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account, Filters
-from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code, translate_aws_errors
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, suppress_codes, translate_aws_errors
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource, OrphanKind
 from cfngen.deploy.aws.stacks import StackTree
@@ -172,22 +172,17 @@ def find_stack_volumes(account: Account, inventory: Inventory) -> frozenset[str]
     The stacks' resources no longer list the latter, but the events do, which CloudFormation keeps for 90 days; a caller
     who may not see events gets the listed ones.
     """
-    from botocore.exceptions import ClientError
-
     listed = inventory.ids(_VOLUME_TYPE)
     stack_ids = sorted({resource.stack_id for resource in inventory.resources if resource.view.type == _VOLUME_TYPE})
-    try:
+    with suppress_codes(ACCESS_DENIED_CODES):
         in_events = {
             str(event.get("PhysicalResourceId", ""))
             for stack_id in stack_ids
             for event in account.items("cloudformation.describe_stack_events", "StackEvents", StackName=stack_id)
             if event.get("ResourceType") == _VOLUME_TYPE
         }
-    except ClientError as error:
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
-        return listed
-    return listed | (in_events - {""})
+        return listed | (in_events - {""})
+    return listed
 
 
 def _tags(resource: AwsObject) -> dict[str, str]:

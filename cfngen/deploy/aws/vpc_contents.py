@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import error_code
+from cfngen.deploy.aws.errors import suppress_codes
 from cfngen.deploy.aws.types import AwsObject
 
 _ENDED_STATES = frozenset({"deleted", "deleting", "failed", "rejected", "expired", "detached", "detaching"})
@@ -60,20 +60,25 @@ class VpcContent:
         return f"aws {subcommand} {self.id} --region {region}"
 
 
+def _is_in_vpc(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether a resource is in the VPC and has not been deleted."""
+    return item.get("VpcId") == vpc_id and str(item.get("State", "")).lower() not in _ENDED_STATES
+
+
 @dataclass(frozen=True)
 class _ResourceKind:
     """How EC2 lists resources of one kind.
 
     Attributes:
+        key: key of the list in EC2's response, e.g. `NatGateways`, which names the operation too.
         blocks: whether a resource blocks the deletion of the VPC; called with its description and the VPC's id.
         filters: names of the filters by VPC id; each is used in a separate call. Empty if EC2 has no such filter.
     """
 
     name: str
-    operation: str
-    response_key: str
+    key: str
     id_key: str
-    blocks: Callable[[AwsObject, str], bool]
+    blocks: Callable[[AwsObject, str], bool] = _is_in_vpc
     filters: tuple[str, ...] = ("vpc-id",)
 
 
@@ -94,20 +99,12 @@ def find_vpc_contents(account: Account, vpc_id: str, kinds: Collection[str] = ()
 
 def _describe_resources(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[AwsObject]:
     """Yield the resources of one kind as EC2 describes them; none if the region does not offer this kind."""
-    from botocore.exceptions import ClientError
+    from botocore import xform_name
 
     for filter_name in kind.filters or ("",):
         filters = {filter_name: [vpc_id]} if filter_name else None
-        try:
-            yield from account.items(f"ec2.{kind.operation}", kind.response_key, filters=filters)
-        except ClientError as error:
-            if error_code(error) not in _UNSUPPORTED_CODES:
-                raise
-
-
-def _is_in_vpc(item: AwsObject, vpc_id: str) -> bool:
-    """Return whether a resource is in the VPC and has not been deleted."""
-    return item.get("VpcId") == vpc_id and str(item.get("State", "")).lower() not in _ENDED_STATES
+        with suppress_codes(_UNSUPPORTED_CODES):
+            yield from account.items(f"ec2.describe_{xform_name(kind.key)}", kind.key, filters=filters)
 
 
 def _is_attached(item: AwsObject, vpc_id: str) -> bool:
@@ -141,80 +138,29 @@ _DELETE_COMMAND_BY_KIND = {
     VPC_ENDPOINT: "ec2 delete-vpc-endpoints --vpc-endpoint-ids",
 }
 _RESOURCE_KINDS = (
+    _ResourceKind(NAT_GATEWAY, "NatGateways", "NatGatewayId"),
+    _ResourceKind(VPC_ENDPOINT, "VpcEndpoints", "VpcEndpointId"),
+    _ResourceKind("transit gateway attachment", "TransitGatewayVpcAttachments", "TransitGatewayAttachmentId"),
     _ResourceKind(
-        name=NAT_GATEWAY,
-        operation="describe_nat_gateways",
-        response_key="NatGateways",
-        id_key="NatGatewayId",
-        blocks=_is_in_vpc,
-    ),
-    _ResourceKind(
-        name=VPC_ENDPOINT,
-        operation="describe_vpc_endpoints",
-        response_key="VpcEndpoints",
-        id_key="VpcEndpointId",
-        blocks=_is_in_vpc,
-    ),
-    _ResourceKind(
-        name="transit gateway attachment",
-        operation="describe_transit_gateway_vpc_attachments",
-        response_key="TransitGatewayVpcAttachments",
-        id_key="TransitGatewayAttachmentId",
-        blocks=_is_in_vpc,
-    ),
-    _ResourceKind(
-        name="peering connection",
-        operation="describe_vpc_peering_connections",
-        response_key="VpcPeeringConnections",
-        id_key="VpcPeeringConnectionId",
-        blocks=_is_peered,
+        "peering connection",
+        "VpcPeeringConnections",
+        "VpcPeeringConnectionId",
+        _is_peered,
         filters=("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id"),
     ),
     _ResourceKind(
-        name="internet gateway",
-        operation="describe_internet_gateways",
-        response_key="InternetGateways",
-        id_key="InternetGatewayId",
-        blocks=_is_attached,
-        filters=("attachment.vpc-id",),
+        "internet gateway", "InternetGateways", "InternetGatewayId", _is_attached, filters=("attachment.vpc-id",)
     ),
     _ResourceKind(
-        name="egress-only internet gateway",
-        operation="describe_egress_only_internet_gateways",
-        response_key="EgressOnlyInternetGateways",
-        id_key="EgressOnlyInternetGatewayId",
-        blocks=_is_attached,
+        "egress-only internet gateway",
+        "EgressOnlyInternetGateways",
+        "EgressOnlyInternetGatewayId",
+        _is_attached,
         filters=(),
     ),
-    _ResourceKind(
-        name="carrier gateway",
-        operation="describe_carrier_gateways",
-        response_key="CarrierGateways",
-        id_key="CarrierGatewayId",
-        blocks=_is_in_vpc,
-    ),
-    _ResourceKind(
-        name="subnet", operation="describe_subnets", response_key="Subnets", id_key="SubnetId", blocks=_is_in_vpc
-    ),
-    _ResourceKind(
-        name="route table",
-        operation="describe_route_tables",
-        response_key="RouteTables",
-        id_key="RouteTableId",
-        blocks=_is_custom_route_table,
-    ),
-    _ResourceKind(
-        name="network ACL",
-        operation="describe_network_acls",
-        response_key="NetworkAcls",
-        id_key="NetworkAclId",
-        blocks=_is_custom_acl,
-    ),
-    _ResourceKind(
-        name="security group",
-        operation="describe_security_groups",
-        response_key="SecurityGroups",
-        id_key="GroupId",
-        blocks=_is_custom_group,
-    ),
+    _ResourceKind("carrier gateway", "CarrierGateways", "CarrierGatewayId"),
+    _ResourceKind("subnet", "Subnets", "SubnetId"),
+    _ResourceKind("route table", "RouteTables", "RouteTableId", _is_custom_route_table),
+    _ResourceKind("network ACL", "NetworkAcls", "NetworkAclId", _is_custom_acl),
+    _ResourceKind("security group", "SecurityGroups", "GroupId", _is_custom_group),
 )

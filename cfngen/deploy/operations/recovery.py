@@ -322,11 +322,9 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
     """
     if stack.status.name == "CREATE_FAILED":
         return True
-    pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     stack_statuses = [
         StackStatus(event.get("ResourceStatus", ""))
-        for page in pages
-        for event in page["StackEvents"]
+        for event in account.items("cloudformation.describe_stack_events", "StackEvents", StackName=stack.id)
         if event.get("PhysicalResourceId") == stack.id
     ]
     shows_creation = any(status.name in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS") for status in stack_statuses)
@@ -359,8 +357,8 @@ def report_other_plans(account: Account, stack: StackView, report: Report) -> No
     """
     try:
         with translate_aws_errors():
-            pages = account.client("cloudformation").get_paginator("list_change_sets").paginate(StackName=stack.id)
-            summaries = [summary for page in pages for summary in page["Summaries"] if _is_open(account, summary)]
+            change_sets = account.items("cloudformation.list_change_sets", "Summaries", StackName=stack.id)
+            summaries = [summary for summary in change_sets if _is_open(account, summary)]
     except AwsError:
         return
     for summary in summaries:

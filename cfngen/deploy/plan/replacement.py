@@ -42,7 +42,6 @@ class AnalyzedChange:
     Attributes:
         detail: the change as CloudFormation lists it.
         certain: whether the value will change; otherwise it might.
-        replaces: whether that replaces the resource.
     """
 
     detail: ChangeDetail

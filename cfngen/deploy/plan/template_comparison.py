@@ -212,9 +212,6 @@ class _Resource:
 
         What a template refers to may change, or not: for such values all references are listed, each as a possible
         cause.
-
-        Args:
-            change: what CloudFormation lists.
         """
         changed_paths: list[str] = []
         for path, old_value, new_value in differences(*self._definitions):

@@ -27,11 +27,7 @@ STACK_ID_TAG = "aws:cloudformation:stack-id"
 
 
 class OccupiedError(CfngenError):
-    """Foreign resources use the cluster's network or its security groups.
-
-    Attributes:
-        blockers: the resources that block the deletion.
-    """
+    """Foreign resources use the cluster's network or its security groups."""
 
     code = "network-in-use"
 
@@ -144,7 +140,6 @@ def _describe(content: VpcContent) -> str:
 def _find_foreign_load_balancers(
     account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]
 ) -> Iterator[LoadBalancerView]:
-    """Yield foreign load balancers in the VPC."""
     cluster_ids = inventory.ids() | {orphan.id for orphan in orphans}
     return (
         balancer for balancer in load_balancers.find_in_vpc(account, inventory.vpc_id) if balancer.id not in cluster_ids

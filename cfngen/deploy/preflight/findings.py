@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages.message import Message, Notice
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, Hint, suggest
@@ -55,11 +57,7 @@ class Finding:
 
 
 class FindingsError(CfngenError):
-    """What a check refuses before anything is changed.
-
-    Attributes:
-        problems: the findings.
-    """
+    """What a check refuses before anything is changed."""
 
     advice: ClassVar[Hint]
     separator: ClassVar[str] = "; "
@@ -84,6 +82,18 @@ def unread(what: str, reason: object, key: str = "") -> Finding:
     """
     text = f"{what} cannot be read, so what depends on it was not checked: {reason}"
     return Finding(Severity.WARNING, text, key, ASK_FOR_PERMISSIONS, check=READING)
+
+
+def judge(what: str, key: str, find_problem: Callable[[], str]) -> Iterator[Finding]:
+    """Yield a refusal with the problem of something, if it has one, or that it cannot be read."""
+    try:
+        with translate_aws_errors():
+            text = find_problem()
+    except AwsError as error:
+        yield unread(what, error, key)
+    else:
+        if text:
+            yield refusal(key, text)
 
 
 def problem(key: str, text: str, remedy: str, *commands: str) -> Finding:
@@ -125,11 +135,7 @@ class NetworkCheck(Message):
 
 
 class NetworkProblemsError(CfngenError):
-    """The existing network is not as the cluster needs it; the problems were reported before.
-
-    Attributes:
-        check: the findings.
-    """
+    """The existing network is not as the cluster needs it; the problems were reported before."""
 
     code = "network-problems"
 

@@ -148,7 +148,6 @@ def _restoring_step(key: str, recorded_value: str) -> str:
     """Return the line to write in the cluster file, also where the new value is a default that the file does not have.
 
     Args:
-        key: the key of the setting.
         recorded_value: its value in the deployed cluster; a text with spaces describes the default of a key for which
             the file had none.
     """

@@ -61,7 +61,6 @@ def check_pausable(account: Account, groups: Iterable[GroupView], *, has_begun: 
     """Raise an error if an instance of the groups would go on running, or if their sizes cannot be kept.
 
     Args:
-        groups: the Auto Scaling groups.
         has_begun: whether sizes have been changed already.
 
     Raises:
@@ -125,13 +124,11 @@ def _pause_problems(account: Account, group: GroupView) -> Iterator[tuple[str, H
 
 
 def _damaged_tag(group: GroupView) -> str:
-    """Return that the tag of a group is damaged."""
     text = group.kept.text if group.kept else ""
     return f"the tag {PAUSED} of {group.title} does not say its sizes before the pause: {text!r}"
 
 
 def _tag_hint(account: Account, group: GroupView) -> str:
-    """Return how to correct the tag of a group."""
     return (
         f"correct it: aws autoscaling create-or-update-tags --region {account.region} --tags "
         f"'ResourceId={group.id},ResourceType=auto-scaling-group,Key={PAUSED},PropagateAtLaunch=false,"
@@ -140,7 +137,6 @@ def _tag_hint(account: Account, group: GroupView) -> str:
 
 
 def _process_hint(account: Account, group: GroupView, process: str) -> str:
-    """Return how to resume a suspended process of a group."""
     return (
         f"resume it: aws autoscaling resume-processes --region {account.region} --auto-scaling-group-name {group.id} "
         f"--scaling-processes {process}"

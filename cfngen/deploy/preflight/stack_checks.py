@@ -108,7 +108,6 @@ class BusyError(CfngenError):
     """Another operation is in progress in the stack.
 
     Attributes:
-        stack: the stack.
         since: when and by whom it was started, e.g. `since 12:03 UTC (4 minutes ago), started by arn:…`; may be empty.
     """
 
@@ -192,7 +191,6 @@ def root_stack_tags(cluster: str, chosen: Mapping[str, str], stack: StackView | 
     that was made elsewhere adds none.
 
     Args:
-        chosen: the tags that the operator chose.
         stack: the existing stack; None if it does not exist yet.
     """
     own_tag = {} if stack and stack.made_elsewhere else {CLUSTER_TAG: cluster}

@@ -23,7 +23,6 @@ class Boots:
     Attributes:
         now: the time; None if nothing was read.
         consoles: the ends of their console outputs, by instance id.
-        region: where the instances are.
     """
 
     now: datetime | None = None

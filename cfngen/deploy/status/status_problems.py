@@ -19,7 +19,6 @@ from cfngen.deploy.status.cluster_status import (
     BackupState,
     BastionState,
     ClusterStatus,
-    MasterState,
     StackState,
     Unknown,
 )
@@ -61,7 +60,9 @@ def _master_problems(status: ClusterStatus) -> Iterator[str]:
     masters = () if isinstance(status.masters, Unknown) else status.masters or ()
     slots = {master.slot for master in masters}
     # While a master is replaced, its slot has the old instance beside the new one.
-    working = {master.slot for master in masters if _works(master)}
+    working = {
+        master.slot for master in masters if (master.lifecycle == IN_SERVICE if master.ready is None else master.ready)
+    }
     quorum = f"; {len(working)} of {len(slots)} masters work, and etcd needs {etcd_quorum(len(slots))}"
     for slot in sorted(slots - working):
         master = next(master for master in masters if master.slot == slot)
@@ -69,10 +70,6 @@ def _master_problems(status: ClusterStatus) -> Iterator[str]:
         if master.instance:
             problem = f"({master.instance}) is {'not Ready' if master.ready is False else master.lifecycle}"
         yield f"master {slot} {problem}{quorum if len(slots) > 1 else ''}"
-
-
-def _works(master: MasterState) -> bool:
-    return master.lifecycle == IN_SERVICE if master.ready is None else master.ready
 
 
 def _stack_problems(stack: StackState) -> Iterator[str]:

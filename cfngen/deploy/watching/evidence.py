@@ -51,12 +51,10 @@ class ErrorsAsNotes:
         from botocore.exceptions import BotoCoreError, ClientError
 
         if isinstance(error, (BotoCoreError, ClientError)):
-            self.notes = (str(as_aws_error(error)),)
-            return True
-        if isinstance(error, AwsError):
+            error = as_aws_error(error)
+        if is_of_aws := isinstance(error, AwsError):
             self.notes = (str(error),)
-            return True
-        return False
+        return is_of_aws
 
 
 def find_group(account: Account, event: Event) -> str:

@@ -45,7 +45,6 @@ class OverdueResources:
         A master that waits for the others before it is terminated gets a notice, too, and long before.
 
         Args:
-            stack: the root stack.
             events: the events of the operation so far, oldest first.
         """
         for resource_stack in stacks:

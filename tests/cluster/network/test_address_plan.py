@@ -99,7 +99,7 @@ def test_each_range_of_the_vpc_is_followed_by_what_lies_in_it() -> None:
 OF_THE_PRIMARY_RANGE = {
     "cluster/checks/addresses.py": "its path in the cluster file, and that subnets get their default ranges in it",
     "cluster/network/topology.py": "the ranges of the VPC begin with it",
-    "deploy/preflight/network/ranges.py": "whether it is a range of the existing VPC",
+    "deploy/preflight/network/vpc.py": "whether it is a range of the existing VPC",
     "templates/vpc.py": "the parameter for it",
     "userdata/pod_network.py": "the VPC's DNS server has an address in it",
 }

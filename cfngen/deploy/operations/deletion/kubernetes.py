@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from cfngen.cluster.naming.names import DRAIN_HOOK, QUORUM_HOOK
 from cfngen.deploy.access.kubernetes import KubernetesClient
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.aws.errors import AwsError, suppress_codes, translate_aws_errors
 from cfngen.deploy.aws.types import AwsArguments, AwsObject, Clock
 from cfngen.deploy.messages.message import Notice, Report, Step
 from cfngen.hints import CommandText, suggest
@@ -93,14 +93,9 @@ class TerminationHooks:
 
     def _call(self, operation: Callable[..., AwsObject], **arguments: object) -> AwsArguments:
         """Call an operation of Auto Scaling; return an empty response if the group or the hook no longer exists."""
-        from botocore.exceptions import ClientError
-
-        try:
+        # Auto Scaling has no error code of its own for a group, or a hook, that does not exist.
+        with suppress_codes(("ValidationError",)):
             return dict(operation(**arguments))
-        except ClientError as error:
-            # Auto Scaling has no error code of its own for a group, or a hook, that does not exist.
-            if error_code(error) != "ValidationError":
-                raise
         return {}
 
 

@@ -166,12 +166,11 @@ def _revoke_references(account: Account, group_id: str, referenced_ids: frozense
     ec2 = account.client("ec2")
     ingress_rule_ids: list[str] = []
     egress_rule_ids: list[str] = []
-    pages = ec2.get_paginator("describe_security_group_rules")
-    for page in pages.paginate(Filters=[{"Name": "group-id", "Values": [group_id]}]):
-        for rule in page["SecurityGroupRules"]:
-            if rule.get("ReferencedGroupInfo", {}).get("GroupId") in referenced_ids:
-                rule_ids = egress_rule_ids if rule["IsEgress"] else ingress_rule_ids
-                rule_ids.append(rule["SecurityGroupRuleId"])
+    filters = {"group-id": [group_id]}
+    for rule in account.items("ec2.describe_security_group_rules", "SecurityGroupRules", filters=filters):
+        if rule.get("ReferencedGroupInfo", {}).get("GroupId") in referenced_ids:
+            rule_ids = egress_rule_ids if rule["IsEgress"] else ingress_rule_ids
+            rule_ids.append(rule["SecurityGroupRuleId"])
     if egress_rule_ids:
         with catch_missing_or_in_use():
             ec2.revoke_security_group_egress(GroupId=group_id, SecurityGroupRuleIds=egress_rule_ids)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cfngen.cluster.naming.identity_ids import RegistryId
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, suppress_codes
 from cfngen.deploy.aws.existing_resources import RESOURCE_KINDS
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
@@ -175,13 +175,8 @@ def count_deleted_resources(account: Account, inventory: Inventory) -> tuple[Del
 
 
 def _count_kind(account: Account, resource_kind: ResourceKind, ids: list[str]) -> DeletionCount:
-    from botocore.exceptions import ClientError
-
-    try:
+    # A caller who deletes stacks through a service role may lack permission to describe their resources.
+    with suppress_codes(ACCESS_DENIED_CODES):
         remaining = resource_kind.find_existing(account, ids)
-    except ClientError as error:
-        # A caller who deletes stacks through a service role may lack permission to describe their resources.
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
-        return DeletionCount(resource_kind.name, gone=0, unknown=tuple(ids))
-    return DeletionCount(resource_kind.name, gone=len(ids) - len(remaining), left=tuple(sorted(remaining)))
+        return DeletionCount(resource_kind.name, gone=len(ids) - len(remaining), left=tuple(sorted(remaining)))
+    return DeletionCount(resource_kind.name, gone=0, unknown=tuple(ids))

@@ -26,9 +26,10 @@ def check_unused(account: Account, cluster: str, root_id: str) -> None:
     Raises:
         TemplatesInUseError: another root has a cluster of this name.
     """
-    pages = account.client("cloudformation").get_paginator("describe_stacks").paginate()
-    roots = (parse_stack(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId"))
-    other_stacks = sorted(root.name for root in roots if root.cluster == cluster and root.id != root_id)
+    stacks = map(parse_stack, account.items("cloudformation.describe_stacks", "Stacks"))
+    other_stacks = sorted(
+        stack.name for stack in stacks if stack.cluster == cluster and stack.id != root_id and not stack.parent_id
+    )
     if other_stacks:
         raise TemplatesInUseError(
             f"the templates of the cluster {cluster} in the bucket are also used by the stack "

@@ -66,7 +66,6 @@ class DeploymentRequest:
         tags: the operator's tags for every resource, in addition to those the stack has already.
         role_arn: service role of CloudFormation; empty means the caller's permissions.
         notification_arns: SNS topics for stack events; None keeps the stack's topics.
-        on_failure: what CloudFormation does when something fails.
         token: unique name of this deployment: letters, digits and hyphens.
         skip_network_check: whether to create the cluster in an existing VPC without looking at its network first.
         parallel_groups: how many node groups whose nodes are replaced are updated at the same time.

@@ -36,9 +36,6 @@ def judge_quorum(
     Masters are replaced one after another, in the order of their slots, and so are they by a rollback: a plan that
     would cost the quorum is dangerous, even if it repairs the failing master later, and even though masters wait for
     each other and then leave the rest a quorum (`boot.master.termination`): that rest may be a single member.
-
-    Args:
-        groups: the Auto Scaling groups of the cluster.
     """
     masters = [group for group in groups if group.role == "master"]
     replaced = _replaced_slots(plan)

@@ -20,11 +20,7 @@ _REVERTING_STATUSES = ("ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS")
 
 
 class PlanWitness:
-    """Passes on the messages of an operation, and reports each resource that it touches unplanned, once.
-
-    Attributes:
-        unplanned: what was reported.
-    """
+    """Passes on the messages of an operation, and reports each resource that it touches unplanned, once."""
 
     def __init__(self, report: Report) -> None:
         self.unplanned: list[UnplannedChange] = []

@@ -18,7 +18,7 @@ from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.aws.errors import AwsError, suppress_codes, translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups
 from cfngen.deploy.aws.snapshots import LATEST_SNAPSHOT, REQUEST_KEY, Snapshot, SnapshotStore, find_snapshot, find_store
 from cfngen.deploy.messages.message import Consent, Message, Notice, Question, Report, Step
@@ -279,22 +279,16 @@ class _Restoration(Operation):
         return request
 
     def _terminate_old_masters(self, request: RestoreRequest) -> None:
-        from botocore.exceptions import ClientError
-
         autoscaling = self.account.client("autoscaling")
         for group in self._find_master_groups():
             for instance in group.instances:
-                if instance.id not in request["instances"] or instance.leaving:
-                    continue
-                self.report(Step(f"terminating the instance of master {group.name}, {instance.id}"))
-                try:
-                    autoscaling.terminate_instance_in_auto_scaling_group(
-                        InstanceId=instance.id, ShouldDecrementDesiredCapacity=False
-                    )
-                except ClientError as error:
+                if instance.id in request["instances"] and not instance.leaving:
+                    self.report(Step(f"terminating the instance of master {group.name}, {instance.id}"))
                     # Auto Scaling has no error code of its own for an instance that was terminated meanwhile.
-                    if error_code(error) != "ValidationError":
-                        raise
+                    with suppress_codes(("ValidationError",)):
+                        autoscaling.terminate_instance_in_auto_scaling_group(
+                            InstanceId=instance.id, ShouldDecrementDesiredCapacity=False
+                        )
 
     def _take_steps(self, request: RestoreRequest, timeout: timedelta | None) -> frozenset[str]:
         """Replace the masters, and return the ids of the instances of which the restored cluster has Nodes."""

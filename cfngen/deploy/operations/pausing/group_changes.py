@@ -9,7 +9,7 @@ from datetime import datetime
 from cfngen.cluster.naming.names import DRAIN_HOOK, QUORUM_HOOK
 from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import error_code
+from cfngen.deploy.aws.errors import suppress_codes
 from cfngen.deploy.aws.groups import ONE_INSTANCE, GroupView, Sizes, tag_value
 from cfngen.deploy.messages.message import Notice
 from cfngen.text import join_and, pluralize
@@ -66,14 +66,13 @@ def describe_instances(counts: Iterable[tuple[GroupView, int]]) -> str:
 
 def end_delays(account: Account, groups: Iterable[GroupView]) -> int:
     """Let the instances terminate that are being drained, or that wait for etcd; return how many there were."""
-    from botocore.exceptions import ClientError
-
     count = 0
     for group in groups:
         for instance in group.instances:
             if not instance.held or group.role not in HOOK_BY_ROLE:
                 continue
-            try:
+            # The delay may have ended meanwhile, or a hook of the user's keeps it.
+            with suppress_codes(("ValidationError",)):
                 account.client("autoscaling").complete_lifecycle_action(
                     AutoScalingGroupName=group.id,
                     LifecycleHookName=HOOK_BY_ROLE[group.role],
@@ -81,10 +80,6 @@ def end_delays(account: Account, groups: Iterable[GroupView]) -> int:
                     LifecycleActionResult="CONTINUE",
                 )
                 count += 1
-            except ClientError as error:
-                # The delay has ended meanwhile, or a hook of the user's keeps it.
-                if error_code(error) != "ValidationError":
-                    raise
     return count
 
 
@@ -95,33 +90,20 @@ def _tag_identity(group: GroupView) -> dict[str, object]:
 def _call(account: Account, operation: str, **arguments: object) -> None:
     """Call an operation of Auto Scaling; repeat it while another change of the group is in progress."""
     for _ in range(MAX_ATTEMPTS - 1):
-        if _has_succeeded(account, operation, arguments):
+        with suppress_codes(_TRANSIENT_CODES):
+            getattr(account.client("autoscaling"), operation)(**arguments)
             return
         account.clock.sleep(RETRY_INTERVAL_SECONDS)
     getattr(account.client("autoscaling"), operation)(**arguments)
-
-
-def _has_succeeded(account: Account, operation: str, arguments: dict[str, object]) -> bool:
-    """Call an operation of Auto Scaling; return False if another change of the group is in progress."""
-    from botocore.exceptions import ClientError
-
-    try:
-        getattr(account.client("autoscaling"), operation)(**arguments)
-    except ClientError as error:
-        if error_code(error) not in _TRANSIENT_CODES:
-            raise
-        return False
-    return True
 
 
 def find_scheduled_actions(account: Account, groups: Iterable[GroupView]) -> Iterator[Notice]:
     """Yield a notice for each group with scheduled actions, which would give a paused group sizes again."""
     groups_by_id = {group.id: group for group in groups}
     names_by_group: dict[str, list[str]] = {}
-    for page in account.client("autoscaling").get_paginator("describe_scheduled_actions").paginate():
-        for action in page["ScheduledUpdateGroupActions"]:
-            if action["AutoScalingGroupName"] in groups_by_id:
-                names_by_group.setdefault(action["AutoScalingGroupName"], []).append(action["ScheduledActionName"])
+    for action in account.items("autoscaling.describe_scheduled_actions", "ScheduledUpdateGroupActions"):
+        if action["AutoScalingGroupName"] in groups_by_id:
+            names_by_group.setdefault(action["AutoScalingGroupName"], []).append(action["ScheduledActionName"])
     for group_id, names in sorted(names_by_group.items()):
         text = f"{groups_by_id[group_id].title} has scheduled actions, which change its sizes also during the pause"
         yield Notice(f"{text}: {join_and(sorted(names))}", "delete them, or let them do nothing while it is paused.")

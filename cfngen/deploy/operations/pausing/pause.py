@@ -109,7 +109,8 @@ class _Pausing(Operation):
         if current_pause and current_pause.complete and len(current_pause.groups) == len(groups):
             return self._result(current_pause, changed=False)
         store = self._find_snapshot_store()
-        takes_snapshot = store is not None and self.snapshot and current_pause is None and _has_masters(groups)
+        has_master = any(group.in_service for group in groups if group.role == "master")
+        takes_snapshot = store is not None and self.snapshot and current_pause is None and has_master
         question = "Continue to pause" if current_pause else "Pause"
         self.carry_out(
             self._plan(groups, current_pause, takes_snapshot=takes_snapshot),
@@ -211,7 +212,6 @@ class _Pausing(Operation):
         self._wait_until_empty(current_groups)
 
     def _wait_until_empty(self, current_groups: Callable[[], tuple[GroupView, ...]]) -> None:
-        """Wait until groups have no instances."""
         previous: tuple[RemainingInstances, ...] = ()
         has_ended_drains = False
         for elapsed in rounds(self.account.clock, self.timeout, POLL_INTERVAL_SECONDS):
@@ -256,10 +256,6 @@ class _Pausing(Operation):
             seconds=seconds,
             costs=read_remaining_costs(self.account, self.stack, self.cluster, self.report),
         )
-
-
-def _has_masters(groups: Sequence[GroupView]) -> bool:
-    return any(group.in_service for group in groups if group.role == "master")
 
 
 def _group_plan(group: GroupView) -> GroupPlan:

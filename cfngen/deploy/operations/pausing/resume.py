@@ -115,7 +115,8 @@ class _Resuming(Operation):
             self.readiness.wait("master", self.timeout or master_timeout)
         self._start("node")
         if waits:
-            self.readiness.wait("node", self.timeout or self._node_timeout())
+            minutes = max((group.creation_timeout for group in self.cluster.node_groups), default=0)
+            self.readiness.wait("node", self.timeout or timedelta(minutes=minutes) + LAUNCH_TIMEOUT)
         for group in reversed(self._groups()):  # the masters last
             group_changes.forget_sizes(self.account, group)
 
@@ -150,10 +151,6 @@ class _Resuming(Operation):
             self.report(Step(f"launching {instances}"))
         for group, sizes in restored:
             group_changes.set_sizes(self.account, group, sizes)
-
-    def _node_timeout(self) -> timedelta:
-        minutes = max((group.creation_timeout for group in self.cluster.node_groups), default=0)
-        return timedelta(minutes=minutes) + LAUNCH_TIMEOUT
 
 
 def _sizes_to_restore(group: GroupView) -> Sizes | None:

@@ -140,13 +140,10 @@ def launch_type(account: Account, group_name: str, template: SlotTemplate, insta
 
 def _newest_version_of_stack(account: Account, template: SlotTemplate) -> str:
     """Return the newest launch template version that has the stack's own type, not one that stands in for it."""
-    pages = (
-        account.client("ec2").get_paginator("describe_launch_template_versions").paginate(LaunchTemplateId=template.id)
-    )
+    call = "ec2.describe_launch_template_versions"
     numbers = [
         int(version["VersionNumber"])
-        for page in pages
-        for version in page["LaunchTemplateVersions"]
+        for version in account.items(call, "LaunchTemplateVersions", LaunchTemplateId=template.id)
         if not described_stack_type(str(version.get("VersionDescription") or ""))
     ]
     return str(max(numbers, default=int(template.latest_version)))

@@ -48,7 +48,6 @@ def find_member(groups: Sequence[GroupView], name: str) -> Member:
     """Return the group and the instance that the user names.
 
     Args:
-        groups: the groups of the cluster that exist.
         name: an instance id, or the letter of a master's slot.
 
     Raises:
@@ -56,18 +55,14 @@ def find_member(groups: Sequence[GroupView], name: str) -> Member:
     """
     slots = {group.name: group for group in groups if group.role == "master"}
     if slot := slots.get(name.lower()):
-        return Member(slot, _current_instance(slot))
+        # One that stays comes before one that is leaving.
+        return Member(slot, min(slot.instances, key=lambda instance: instance.leaving, default=None))
     for group in groups:
         for instance in group.instances:
             if instance.id == name:
                 # A slot's own instance may be terminating already, beside the new one.
                 return Member(group, instance)
     raise _unknown_name_error(groups, name, list(slots))
-
-
-def _current_instance(slot: GroupView) -> InstanceView | None:
-    """Return the instance in a slot: one that stays before one that is leaving."""
-    return min(slot.instances, key=lambda instance: instance.leaving, default=None)
 
 
 def _unknown_name_error(groups: Sequence[GroupView], name: str, slots: Sequence[str]) -> UnknownInstanceError:

@@ -16,8 +16,8 @@ from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.aws import consoles
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import error_code, translate_aws_errors
-from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups, find_resized_groups
+from cfngen.deploy.aws.errors import suppress_codes, translate_aws_errors
+from cfngen.deploy.aws.groups import GroupView, InstanceView, describe_groups, find_groups, find_resized_groups
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Consent, Question, Report, Step
 from cfngen.deploy.operations.replacing.master_type import (
@@ -178,7 +178,7 @@ class _Replacement(Operation):
                 f"{member.title} is no master, and only a master gets another type by this command",
                 hint=CommandText(f"set {key} in the cluster file, then ", suggest("deploy"), "."),
             )
-        description = self._describe_group(member.group)
+        description = next(describe_groups(self.account, [member.group.id]), {})
         self._check_group_launches(member, description)
         reading = self._read_kubernetes()
         template = read_slot_template(self.account, description) if member.is_master else None
@@ -231,11 +231,6 @@ class _Replacement(Operation):
         if member.instance is None or member.instance.leaving:
             return ""
         return consoles.read_instance_console(self.account, member.instance.id).failure
-
-    def _describe_group(self, group: GroupView) -> AwsObject:
-        response = self.account.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group.id])
-        groups = response["AutoScalingGroups"]
-        return dict(groups[0]) if groups else {}
 
     def _check_group_launches(self, member: Member, description: AwsObject) -> None:
         suspended = {process["ProcessName"] for process in description.get("SuspendedProcesses", ())}
@@ -298,20 +293,14 @@ class _Replacement(Operation):
             launch_type(self.account, situation.member.group.id, situation.template, situation.new_type)
 
     def _terminate(self, situation: _Situation) -> None:
-        from botocore.exceptions import ClientError
-
         instance = situation.member.instance
-        if situation.pending or instance is None or instance.leaving:
-            return
-        self.report(Step(f"terminating {instance.id} of {situation.member.group.title}"))
-        try:
-            self.account.client("autoscaling").terminate_instance_in_auto_scaling_group(
-                InstanceId=instance.id, ShouldDecrementDesiredCapacity=False
-            )
-        except ClientError as error:
+        if not situation.pending and instance is not None and not instance.leaving:
+            self.report(Step(f"terminating {instance.id} of {situation.member.group.title}"))
             # Auto Scaling has no error code of its own for an instance that was terminated meanwhile.
-            if error_code(error) != "ValidationError":
-                raise
+            with suppress_codes(("ValidationError",)):
+                self.account.client("autoscaling").terminate_instance_in_auto_scaling_group(
+                    InstanceId=instance.id, ShouldDecrementDesiredCapacity=False
+                )
 
     def _wait(self, situation: _Situation, command: SuggestedCommand, timeout: timedelta | None) -> InstanceView:
         member = situation.member

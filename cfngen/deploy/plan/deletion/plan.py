@@ -54,7 +54,6 @@ class DeletionRequest:
     """Which cluster to delete, and what else to delete with it.
 
     Attributes:
-        cluster: name of the cluster.
         vpc_id: the existing VPC that the cluster file names; empty if the stack creates one, and if the cluster file
             has a reference to it: then the stack has recorded its id, or it is not known.
         role_names: names of the roles of service accounts that the cluster file makes.

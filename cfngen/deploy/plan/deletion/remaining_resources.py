@@ -14,7 +14,7 @@ from typing import Literal
 from cfngen.cluster.naming.identity_ids import RegistryId
 from cfngen.cluster.naming.tag_keys import SUBNET_ROLES, added_tags_note
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, suppress_codes
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.network import read_tags_of_subnets
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
@@ -63,17 +63,12 @@ class DeletedCluster:
     @cached_property
     def all_authority_copies(self) -> tuple[RetainedResource, ...] | None:
         """Those that this deletion created, and those of earlier ones; None if the caller may not list secrets."""
-        from botocore.exceptions import ClientError
-
         created_ids = {copy.id for copy in self.authority_copies}
-        try:
+        with suppress_codes(ACCESS_DENIED_CODES):
             # A new secret may be listed only minutes later.
             earlier_copies = remaining_buckets_keys_and_logs.find_authority_copies(self.account, self.inventory)
-        except ClientError as error:
-            if error_code(error) not in ACCESS_DENIED_CODES:
-                raise
-            return self.authority_copies or None
-        return (*self.authority_copies, *(copy for copy in earlier_copies if copy.id not in created_ids))
+            return (*self.authority_copies, *(copy for copy in earlier_copies if copy.id not in created_ids))
+        return self.authority_copies or None
 
 
 def find_remaining_resources(cluster: DeletedCluster) -> tuple[RetainedResource, ...]:

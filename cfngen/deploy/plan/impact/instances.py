@@ -11,8 +11,13 @@ from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE, NodeGr
 from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.plan.impact.capacity import autoscaler_text, capacity_texts, override_types
-from cfngen.deploy.plan.impact.changed_types import consequence_of_architecture, consequences_of_types
+from cfngen.deploy.plan.impact.capacity import (
+    autoscaler_text,
+    capacity_texts,
+    consequence_of_architecture,
+    consequences_of_types,
+    override_types,
+)
 from cfngen.deploy.plan.impact.context import ChangeContext, number_if_decimal
 from cfngen.text import join_and
 from cfngen.userdata.changed_parts import ADDON, ARCHITECTURE_CHANGE, PROGRAM_CHANGES, UNKNOWN_CHANGE

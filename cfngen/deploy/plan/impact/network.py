@@ -78,11 +78,8 @@ def _elastic_ip_association_impact(context: ChangeContext) -> Impact | None:
             "stop working",
             Danger.DANGEROUS,
         )
-    return Impact(f"the API's public address {_move_verb(context)} to another network interface", Danger.DISRUPTIVE)
-
-
-def _move_verb(context: ChangeContext) -> str:
-    return "might move" if context.might_be_replaced else "moves"
+    verb = "might move" if context.might_be_replaced else "moves"
+    return Impact(f"the API's public address {verb} to another network interface", Danger.DISRUPTIVE)
 
 
 def _load_balancer_impact(context: ChangeContext) -> Impact | None:

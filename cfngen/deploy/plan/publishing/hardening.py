@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.checked_answers import read_document
-from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code, suppress_codes
 from cfngen.deploy.aws.types import AwsArguments, AwsObject
 from cfngen.deploy.messages.message import Notice, Report
 
@@ -69,8 +69,6 @@ class _Setting:
     """A setting of cfngen's own bucket.
 
     Attributes:
-        description: the setting in words.
-        read_operation: the S3 operation that reads the setting.
         find_correction: takes the response of `read_operation` and returns the call of S3 that corrects the setting;
             None if the setting is correct.
     """
@@ -152,17 +150,10 @@ def read_setting(account: Account, bucket: str, operation: str) -> AwsObject | N
 
     It is an empty mapping if the setting is not set, and None if the caller may not read it.
     """
-    from botocore.exceptions import ClientError
-
-    try:
-        response: AwsObject = getattr(account.client("s3"), operation)(**bucket_arguments(account, bucket))
-    except ClientError as error:
-        if error_code(error) in _NOT_CONFIGURED_CODES:
-            return {}
-        if error_code(error) in ACCESS_DENIED_CODES:
-            return None
-        raise
-    return response
+    with suppress_codes(ACCESS_DENIED_CODES):
+        arguments = bucket_arguments(account, bucket)
+        return account.read(f"s3.{operation}", absent=_NOT_CONFIGURED_CODES, **arguments) or {}
+    return None
 
 
 def _required_settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:

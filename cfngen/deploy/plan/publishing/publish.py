@@ -213,12 +213,10 @@ def _is_uploaded(account: Account, bucket: str, template: LocatedTemplate) -> bo
         response = account.client("s3").head_object(
             Bucket=bucket, Key=template.key, ExpectedBucketOwner=account.id, ChecksumMode="ENABLED"
         )
-    except ClientError as error:
+    except (BotoCoreError, ClientError) as error:
         # Without permission for s3:ListBucket, S3 answers 403 for a missing object. Then the upload is tried.
         if error_code(error) in ("404", "NoSuchKey", *ACCESS_DENIED_CODES):
             return False
-        raise _upload_error(bucket, template, error) from error
-    except BotoCoreError as error:
         raise _upload_error(bucket, template, error) from error
     # An object without a checksum was uploaded by another program, so its content is not known.
     return bool(response.get("ChecksumSHA256") == template.checksum)

@@ -1,8 +1,9 @@
-"""Checks existing parts of a network: public subnets, NAT gateways, route tables, and the targets of routes.
+"""Checks existing parts of a network: public subnets, NAT gateways, route tables, targets of routes, sources of rules.
 
 EC2 creates a NAT gateway also in a subnet without a route to an internet gateway, and a route also to a NAT gateway of
-another zone. Instances would then reach nothing, and the first master would fail after minutes. So this is checked
-before anything is created. Objects are described by filters, since a call with ids fails if one of them does not exist.
+another zone. Instances would then reach nothing, and the first master would fail after minutes. It refuses a rule for a
+prefix list or security group that does not exist in the middle of a creation or update. So this is checked before
+anything is created. Objects are described by filters, since a call with ids fails if one of them does not exist.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from cfngen.cluster.checks.sections import ingress_rules, source_prefix_lists
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, ZoneId, zone_id
 from cfngen.cluster.network.routes import destination_range, target_ids
 from cfngen.cluster.network.topology import is_private
+from cfngen.cluster.paths import dotted
 from cfngen.cluster.sections.network import Subnet
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.network import (
@@ -22,14 +25,15 @@ from cfngen.deploy.aws.network import (
     find_nat_gateway,
     find_peering_connection,
     find_route_tables,
+    find_security_groups,
     find_subnets,
     find_vpn_gateway_vpcs,
     has_prefix_list,
     has_transit_gateway,
     list_route_tables,
     list_transit_gateway_attachments,
+    route_table_of,
 )
-from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, refusal
 
 ROUTES = "routes"
@@ -42,7 +46,6 @@ class _ExistingPart(NamedTuple):
 
     Attributes:
         key: its key in the cluster file.
-        id: its id.
         zone: the zone of the cluster's subnet that it is for.
         subnet: the cluster's subnet in this zone.
     """
@@ -178,7 +181,7 @@ class _Network:
                 yield refusal(
                     part.key, f"there is no route table {part.id} in {self._account.region}; enter an existing one"
                 )
-        elif is_private and self._leads_to_internet_gateway(self._tables[part.id]):
+        elif is_private and self._leads_to_internet_gateway(part.id):
             yield refusal(
                 part.key,
                 f"{part.id} routes {_ANY_IPV4} to an internet gateway, through which instances without "
@@ -187,29 +190,20 @@ class _Network:
             )
 
     def _other_vpc_problem(self, part: _ExistingPart, vpc_id: str) -> Finding:
-        """Return the problem of a part that is in another VPC."""
         text = f"{part.id} belongs to {vpc_id}, and the cluster is in {self._vpc_id}; use one of {self._vpc_id}"
         return refusal(part.key, text)
 
     def _is_public(self, subnet_id: str) -> bool:
         """Return whether the route table of a subnet, or else the VPC's main one, leads to an internet gateway."""
-        main_table = None
-        for table in self._tables.values():
-            for association in table["Associations"]:
-                if association.get("SubnetId") == subnet_id:
-                    return self._leads_to_internet_gateway(table)
-                if association.get("Main"):
-                    main_table = table
-        return main_table is not None and self._leads_to_internet_gateway(main_table)
+        return self._leads_to_internet_gateway(route_table_of([*self._tables.values()], subnet_id))
 
-    @staticmethod
-    def _leads_to_internet_gateway(table: AwsObject) -> bool:
-        """Return whether a route table has a route to an internet gateway for all addresses."""
-        return any(
+    def _leads_to_internet_gateway(self, table_id: str) -> bool:
+        """Return whether a route table of the VPC has a route to an internet gateway for all addresses."""
+        return table_id in self._tables and any(
             route.get("DestinationCidrBlock") == _ANY_IPV4
             and route.get("GatewayId", "").startswith("igw-")
             and route.get("State", "active") == "active"
-            for route in table["Routes"]
+            for route in self._tables[table_id]["Routes"]
         )
 
     def _subnet(self, subnet_id: str) -> SubnetView | None:
@@ -322,5 +316,36 @@ class _Targets:
         return ""
 
     def _missing(self, kind: str, object_id: str) -> str:
-        """Return the problem of an object that does not exist."""
         return f"there is no {kind} {object_id} in {self._account.region}; enter an existing one"
+
+
+def find_source_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[Finding]:
+    """Yield a problem for each prefix list and security group that does not exist, or belongs to an older VPC.
+
+    A security group may be of another VPC than the cluster's, if these are peered.
+
+    Args:
+        vpc_id: the cluster's VPC; empty if the stack has yet to create it: nothing is peered with it then.
+
+    Raises:
+        cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.
+    """
+    for path, prefix_list in source_prefix_lists(cluster):
+        if not has_prefix_list(account, prefix_list.id):
+            key = dotted((*path, "id"))
+            yield refusal(key, f"there is no prefix list {prefix_list.id} in {account.region}; correct it")
+    keys_by_group = {
+        group_id: dotted((*path, "securityGroups", index))
+        for path, rule in ingress_rules(cluster)
+        for index, group_id in enumerate(rule.security_groups)
+    }
+    groups = find_security_groups(account, keys_by_group) if keys_by_group else {}
+    for group_id, key in keys_by_group.items():
+        if group_id not in groups:
+            yield refusal(key, f"there is no security group {group_id} in {account.region}; correct it")
+        elif not vpc_id:
+            yield refusal(
+                key,
+                f"{group_id} belongs to another VPC than the one that the stack will create, so EC2 would refuse the "
+                "rule; deploy without it and add it then, or set network.vpc.id to an existing VPC",
+            )

@@ -24,7 +24,7 @@ from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.network import find_internet_gateway_vpc, find_route_tables, find_security_groups, find_subnets
 from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.messages.message import Notice, Report
-from cfngen.deploy.preflight.existing import network, registry, roles, services, sources
+from cfngen.deploy.preflight.existing import network, registry, roles, services
 from cfngen.deploy.preflight.findings import Finding, FindingsError, Severity, refusal, unread
 
 
@@ -82,7 +82,7 @@ def _checks(
         ("existing roles", roles.find_role_problems(account, cluster)),
         ("the keys of secrets and snapshots", services.find_key_problems(account, cluster)),
         ("the hosted zones", services.find_zone_problems(account, cluster)),
-        ("who may reach ports", sources.find_source_problems(account, cluster, vpc_id)),
+        ("who may reach ports", network.find_source_problems(account, cluster, vpc_id)),
         ("the roles for pods", roles.find_pod_role_problems(account, cluster, deployed)),
         ("the repositories for images", registry.find_repository_problems(account, cluster, deployed)),
         ("the OIDC providers of who pushes images", registry.find_push_problems(account, cluster, deployed)),
@@ -160,7 +160,6 @@ def find_network_problems(
 
 
 def _network_checks(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> _Checks:
-    """Return the checks of an existing network."""
     return [
         ("the security groups", _find_security_group_problems(account, cluster, values, vpc_id)),
         ("the subnets", _find_subnet_problems(account, cluster, values, vpc_id)),

@@ -7,7 +7,7 @@ come to it in the middle of an operation and roll everything back. The stack's o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from cfngen.deploy.aws.services import blocks_public_buckets
 from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.preflight.findings import Finding, refusal, unread
+from cfngen.deploy.preflight.findings import Finding, judge, refusal, unread
 from cfngen.hints import CommandText, SuggestedCommand
 from cfngen.permissions.grants import Grant, grants_of_existing_roles, scope_of
 from cfngen.permissions.statements import Condition, Statement, merge_statements
@@ -55,7 +55,8 @@ def find_pod_role_problems(account: Account, cluster: Cluster, deployed: StackTr
             "false, publish the documents, and set it to true then",
         )
     if issuer.discovery == "bucket":
-        yield from _find_public_access_problem(account)
+        find_problem = partial(_find_public_access_problem, account)
+        yield from judge("whether the account blocks public buckets", "serviceAccountIssuer.discovery", find_problem)
     try:
         with translate_aws_errors():
             resources = deployed.resources if deployed else ()
@@ -67,7 +68,9 @@ def find_pod_role_problems(account: Account, cluster: Cluster, deployed: StackTr
                     yield refusal(key, _describe_taken_role(account, cluster, name, role))
             if issuer.url:
                 yield from _find_provider_problem(account, issuer.url, own_ids)
-            yield from _find_existing_role_problems(account, cluster)
+            for index, entry in enumerate(cluster.iam.service_accounts):
+                if entry.role:
+                    yield from find_missing_role(account, dotted(("iam", "serviceAccounts", index, "role")), entry.role)
     except AwsError as error:
         yield unread("whether names of roles and providers are taken", error, "iam")
 
@@ -99,12 +102,6 @@ def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) 
     )
 
 
-def _find_existing_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
-    for index, entry in enumerate(cluster.iam.service_accounts):
-        if entry.role:
-            yield from find_missing_role(account, dotted(("iam", "serviceAccounts", index, "role")), entry.role)
-
-
 def find_missing_role(account: Account, key: str, arn: str) -> Iterator[Finding]:
     """Yield a problem if a role that is said to exist does not; one of another account cannot be read."""
     name = arn.rpartition("/")[2]
@@ -117,25 +114,18 @@ def provider_arn(account: Account, issuer: str) -> str:
     return f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{issuer}"
 
 
-def _find_public_access_problem(account: Account) -> Iterator[Finding]:
-    """Yield a problem if the account's Block Public Access refuses the policy of a public bucket.
+def _find_public_access_problem(account: Account) -> str:
+    """Return that the account's Block Public Access refuses the policy of a public bucket; empty if it does not.
 
     "Blocking public access to your Amazon S3 storage", Amazon S3 User Guide: the most restrictive combination of the
     account's and the bucket's settings applies.
     """
-    key = "serviceAccountIssuer.discovery"
-    try:
-        with translate_aws_errors():
-            is_blocked = blocks_public_buckets(account)
-    except AwsError as error:
-        yield unread("whether the account blocks public buckets", error, key)
-        return
-    if is_blocked:
-        yield refusal(
-            key,
-            f"account {account.id} blocks public buckets (S3 Block Public Access), so "
-            "S3 would refuse the policy of the issuer's bucket; use cloudFront, or url with your own web server",
-        )
+    if not blocks_public_buckets(account):
+        return ""
+    return (
+        f"account {account.id} blocks public buckets (S3 Block Public Access), so S3 would refuse the policy of the "
+        "issuer's bucket; use cloudFront, or url with your own web server"
+    )
 
 
 _MAX_NAMED = 5  # actions that a notice names
@@ -250,22 +240,11 @@ def find_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
                 f"{key}.role", f"{existing.role} belongs to the account {role_account}; use a role of {account.id}"
             )
             continue
-        yield from _judge(f"{key}.role", existing.role, lambda arn: _find_role_problem(account, arn, cluster.region))
-        if existing.instance_profile:
-            judge_profile = partial(_find_profile_problem, account, role=existing.role)
-            yield from _judge(f"{key}.instanceProfile", existing.instance_profile, judge_profile)
-
-
-def _judge(key: str, arn: str, find_problem: Callable[[str], str]) -> Iterator[Finding]:
-    """Yield what is wrong with a role or an instance profile, or that it cannot be read."""
-    try:
-        with translate_aws_errors():
-            problem = find_problem(arn)
-    except AwsError as error:
-        yield unread(arn, error, key)
-    else:
-        if problem:
-            yield refusal(key, problem)
+        find_problem = partial(_find_role_problem, account, existing.role, cluster.region)
+        yield from judge(existing.role, f"{key}.role", find_problem)
+        if profile := existing.instance_profile:
+            find_problem = partial(_find_profile_problem, account, profile, existing.role)
+            yield from judge(profile, f"{key}.instanceProfile", find_problem)
 
 
 def _find_role_problem(account: Account, arn: str, region: str) -> str:
@@ -307,16 +286,16 @@ def trusts(trust_policy: AwsObject, principal: str) -> bool:
     return any(
         statement.get("Effect") == "Allow"
         and _names(statement.get("Principal"), principal)
-        and not _ASSUME_ROLE_PATTERNS.isdisjoint(action.lower() for action in _as_list(statement.get("Action", ())))
-        for statement in _as_list(trust_policy.get("Statement", ()))
+        and not _ASSUME_ROLE_PATTERNS.isdisjoint(action.lower() for action in as_list(statement.get("Action", ())))
+        for statement in as_list(trust_policy.get("Statement", ()))
     )
 
 
 def _names(principals: Any, service: str) -> bool:
     """Return whether the principals of a statement include a service."""
-    return isinstance(principals, Mapping) and service in _as_list(principals.get("Service", ()))
+    return isinstance(principals, Mapping) and service in as_list(principals.get("Service", ()))
 
 
-def _as_list(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """Return a value of a policy as a list: a single one may stand without brackets."""
     return [value] if isinstance(value, (str, Mapping)) else list(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import partial
 
 from cfngen.cluster.iam.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
@@ -29,7 +29,6 @@ from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.load_balancers import find_load_balancer_arn, find_target_group
 from cfngen.deploy.aws.network import EndpointServiceView, list_endpoint_services
 from cfngen.deploy.aws.services import (
-    KeyView,
     find_hosted_zone,
     find_key,
     find_origin_access_control,
@@ -43,7 +42,8 @@ from cfngen.deploy.aws.services import (
 from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.preflight.findings import Finding, refusal, unread
+from cfngen.deploy.preflight.existing.roles import as_list
+from cfngen.deploy.preflight.findings import Finding, judge, refusal
 from cfngen.text import join_and
 
 _KEY, _BACKUP_KEY = "secrets.kmsKey", "etcd.backups.kmsKey"
@@ -56,22 +56,15 @@ def find_key_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
         (_KEY, cluster.secrets.kms_key, "Secrets Manager"),
         (_BACKUP_KEY, cluster.etcd.backups.kms_key, "S3"),
     ):
-        if not arn:
-            continue
-        try:
-            with translate_aws_errors():
-                key = find_key(account, arn)
-        except AwsError as error:
-            yield unread(f"the key {arn}", error, path)
-            continue
-        if key is None:
-            yield refusal(path, f"there is no key {arn}; correct the ARN")
-        elif key_problem := _key_problem(arn, key, user):
-            yield refusal(path, key_problem)
+        if arn:
+            yield from judge(f"the key {arn}", path, partial(_find_key_problem, account, arn, user))
 
 
-def _key_problem(arn: str, key: KeyView, user: str) -> str:
+def _find_key_problem(account: Account, arn: str, user: str) -> str:
     """Return why a key cannot encrypt what a service keeps; empty if it can."""
+    key = find_key(account, arn)
+    if key is None:
+        return f"there is no key {arn}; correct the ARN"
     if key.is_managed_by_aws:
         return f"{arn} is managed by AWS; use a customer managed key, or remove the setting"
     if key.state == "PendingDeletion":
@@ -112,19 +105,14 @@ def notices(account: Account, cluster: Cluster) -> Iterator[Notice]:
 def _principals_that_may_decrypt(policy: AwsObject) -> set[str]:
     """Return the AWS principals that a key policy lets decrypt; conditions are taken for met."""
     principals: set[str] = set()
-    for statement in _as_list(policy.get("Statement", ())):
-        actions = _as_list(statement.get("Action", ()))
+    for statement in as_list(policy.get("Statement", ())):
+        actions = as_list(statement.get("Action", ()))
         if statement.get("Effect") == "Allow" and any(
             fnmatch.fnmatchcase("kms:decrypt", action.lower()) for action in actions
         ):
             named = statement.get("Principal", {})
-            principals.update(_as_list(named.get("AWS", ()) if isinstance(named, Mapping) else named))
+            principals.update(as_list(named.get("AWS", ()) if isinstance(named, Mapping) else named))
     return principals
-
-
-def _as_list(value: Any) -> list[Any]:
-    """Return a value of a policy as a list: a single one may stand without brackets."""
-    return [value] if isinstance(value, (str, Mapping)) else list(value)
 
 
 def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[Finding]:
@@ -191,7 +179,6 @@ def find_older_than_vpc(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _target_groups(cluster: Cluster) -> Iterator[tuple[str, str]]:
-    """Yield the key and the ARN of each target group."""
     for index, group in enumerate(cluster.node_groups):
         for position, arn in enumerate(group.target_groups):
             yield dotted(("nodeGroups", index, "targetGroups", position)), arn
@@ -208,15 +195,8 @@ def find_zone_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
         return
     for key, zone, is_private in (("publicZone", dns.public_zone, False), ("privateZone", dns.private_zone, True)):
         if zone and zone.id:
-            path = f"api.dns.{key}.id"
-            try:
-                with translate_aws_errors():
-                    problem = _find_zone_problem(account, dns.name, zone.id, is_private=is_private)
-            except AwsError as error:
-                yield unread(f"the hosted zone {zone.id}", error, path)
-            else:
-                if problem:
-                    yield refusal(path, problem)
+            find_problem = partial(_find_zone_problem, account, dns.name, zone.id, is_private=is_private)
+            yield from judge(f"the hosted zone {zone.id}", f"api.dns.{key}.id", find_problem)
 
 
 def _find_zone_problem(account: Account, name: str, zone_id: str, *, is_private: bool) -> str:
@@ -300,26 +280,20 @@ def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[Finding
             "reads, or remove the key and publish the documents yourself",
         )
     if backups.object_lock and backups.bucket:
-        yield from _find_lock_problem(account, backups.bucket)
+        what = f"whether the bucket {backups.bucket} has S3 Object Lock"
+        yield from judge(what, "etcd.backups.bucket", partial(_find_lock_problem, account, backups.bucket))
 
 
-def _find_lock_problem(account: Account, bucket: str) -> Iterator[Finding]:
-    """Yield a problem if snapshots cannot be locked in the user's own bucket: S3 would refuse every one."""
-    key = "etcd.backups.bucket"
-    try:
-        with translate_aws_errors():
-            is_possible = has_object_lock(account, bucket)
-    except AwsError as error:
-        yield unread(f"whether the bucket {bucket} has S3 Object Lock", error, key)
-        return
-    if not is_possible:
-        command = f"aws s3api put-object-lock-configuration --bucket {bucket} --region {account.region}"
-        yield refusal(
-            key,
-            f"the bucket {bucket} has no S3 Object Lock, so S3 would refuse every snapshot; turn it on for good with "
-            f"`{command} --object-lock-configuration ObjectLockEnabled=Enabled`, which asks for a versioned bucket, or "
-            "remove etcd.backups.objectLock",
-        )
+def _find_lock_problem(account: Account, bucket: str) -> str:
+    """Return that snapshots cannot be locked in the user's own bucket; empty if they can."""
+    if has_object_lock(account, bucket):
+        return ""
+    command = f"aws s3api put-object-lock-configuration --bucket {bucket} --region {account.region}"
+    return (
+        f"the bucket {bucket} has no S3 Object Lock, so S3 would refuse every snapshot; turn it on for good with "
+        f"`{command} --object-lock-configuration ObjectLockEnabled=Enabled`, which asks for a versioned bucket, or "
+        "remove etcd.backups.objectLock"
+    )
 
 
 def find_topic_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:

@@ -31,11 +31,9 @@ class _Traffic:
     """Packets that must be allowed.
 
     Attributes:
-        purpose: what they are for.
         is_egress: whether they leave the subnet.
         protocol: `tcp` or `udp`.
         first_port: the first destination port.
-        last_port: the last one.
         peer: where they go to, or come from.
     """
 

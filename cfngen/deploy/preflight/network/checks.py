@@ -23,7 +23,7 @@ from cfngen.deploy.preflight.findings import (
     unread,
     warning,
 )
-from cfngen.deploy.preflight.network import access_lists, endpoints, ranges, routes, security_groups, subnet_tags, vpc
+from cfngen.deploy.preflight.network import access_lists, endpoints, routes, security_groups, subnet_tags, vpc
 from cfngen.deploy.preflight.network.reading import read
 from cfngen.deploy.preflight.network.situation import Situation, with_named_parts
 from cfngen.deploy.preflight.references import resolve_references
@@ -84,7 +84,6 @@ def _has_existing_groups(situation: Situation) -> bool:
 
 
 def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
-    """Yield a finding for each quota that is too low."""
     key = "network.quotas"
     for quota in situation.quotas:
         # An unknown usage is neither sufficient nor insufficient.
@@ -123,7 +122,7 @@ class Check(NamedTuple):
 _EXISTENCE = Check("vpc", "the VPC exists", _always, vpc.find_missing_vpc)
 CHECKS: tuple[Check, ...] = (
     _EXISTENCE,
-    Check("range", "the VPC has the range in the cluster file", _always, ranges.find_range_problems),
+    Check("range", "the VPC has the range in the cluster file", _always, vpc.find_range_problems),
     Check(
         "dns",
         "the VPC has DNS support and DNS host names",
@@ -142,7 +141,7 @@ CHECKS: tuple[Check, ...] = (
         "free-ranges",
         "the ranges of subnets that are to be created are free",
         _has_subnets_to_create,
-        ranges.find_occupied_ranges,
+        vpc.find_occupied_ranges,
         reads=("subnets",),
     ),
     Check(
@@ -177,15 +176,15 @@ CHECKS: tuple[Check, ...] = (
         "master-addresses",
         "the masters' addresses are free",
         _always,
-        ranges.find_used_master_addresses,
+        vpc.find_used_master_addresses,
         reads=("interfaces",),
     ),
-    Check("room", "the subnets have room for the cluster", _always, ranges.find_full_subnets, reads=("subnets",)),
+    Check("room", "the subnets have room for the cluster", _always, vpc.find_full_subnets, reads=("subnets",)),
     Check(
         "overlaps",
         "nothing overlaps the ranges of pods and services",
         _always,
-        ranges.find_overlaps,
+        vpc.find_overlaps,
         reads=("peerings", "route_tables"),
     ),
     Check(

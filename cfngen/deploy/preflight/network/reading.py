@@ -8,9 +8,9 @@ from functools import partial
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.network import Reader, count_interfaces, list_instances, read_network, route_table_of
+from cfngen.deploy.aws.network import Reader, list_instances, read_network, route_table_of
 from cfngen.deploy.aws.types import AwsObject
-from cfngen.deploy.aws.usage import known_usage
+from cfngen.deploy.aws.usage import count_listed, known_usage
 from cfngen.deploy.preflight.existing import objects
 from cfngen.deploy.preflight.existing.network import ROUTES
 from cfngen.deploy.preflight.findings import Finding
@@ -71,7 +71,7 @@ def _quotas(
             needed=initial,
             service="vpc",
             code=_INTERFACES_PER_REGION,
-            used=count_interfaces,
+            used=count_listed("ec2.describe_network_interfaces", "NetworkInterfaces"),
             needed_at_maximum=at_maximum,
         )
     ]

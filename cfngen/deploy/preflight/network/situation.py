@@ -27,7 +27,6 @@ class NamedSubnet:
 
     Attributes:
         path: the subnet's key in the cluster file, e.g. `network.subnets[0]` or `network.subnets[0].public`.
-        zone: its zone.
         cidr: its range; None if it is not known.
         id: its id, if it exists already; empty if it is to be created.
         route_table: the existing route table of a subnet that is to be created; empty if there is none.

@@ -52,7 +52,6 @@ class ParameterFile:
 
     Attributes:
         name: the file's path as the user gave it.
-        values: values by parameter.
         kept_parameters: parameters that keep their current value in the stack (`UsePreviousValue`).
     """
 
@@ -270,7 +269,6 @@ def _yaml_node(node: yaml.Node, ancestor_ids: frozenset[int]) -> _Node:
     """Return the node for a node of PyYAML.
 
     Args:
-        node: the node of PyYAML.
         ancestor_ids: Python's ids of the nodes that contain it, to recognize a node that contains itself.
     """
     import yaml

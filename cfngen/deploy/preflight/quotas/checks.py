@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import NamedTuple
 
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.aws.usage import (
-    ReadCount,
+    SERVICES,
     account_summary_value,
     count_listed,
     count_network_load_balancers,
     known_usage,
-    make_clients,
     read_max_entries,
     used_storage,
 )
@@ -36,7 +36,6 @@ def check_quotas(account: Account, demand: Demand, current: Demand | None = None
     """Check all quotas that a deployment adds something to.
 
     Args:
-        demand: the resources that the cluster will need.
         current: the resources that it has already; None for a new cluster.
 
     Returns:
@@ -44,7 +43,7 @@ def check_quotas(account: Account, demand: Demand, current: Demand | None = None
     """
     current = current or Demand()
     added_resources = _additions(demand.count_by_resource_type, current.count_by_resource_type)
-    make_clients(account)
+    account.create_clients(SERVICES)
     with ThreadPoolExecutor(max_workers=MAX_THREADS) as pool:
         vcpu_quotas_future = pool.submit(
             check_vcpu_quotas,
@@ -71,62 +70,30 @@ def _additions(planned: Mapping[str, int], current: Mapping[str, int]) -> dict[s
     return {key: count - current.get(key, 0) for key, count in planned.items() if count > current.get(key, 0)}
 
 
-class _CountedResource(NamedTuple):
-    """A type of resource of which an account may have a limited number in a region.
-
-    Attributes:
-        service: service code of the quota in Service Quotas.
-        used: function that returns how many such resources the account has.
-    """
-
-    resource_type: str
-    quota_name: str
-    service: str
-    code: str
-    used: ReadCount
-
-
-_COUNTED_RESOURCES = (
-    _CountedResource(
-        "AWS::EC2::VPC", "VPCs", service="vpc", code="L-F678F1CE", used=count_listed("ec2.describe_vpcs", "Vpcs")
+# Checks by resource type; how many resources the deployment adds is filled in.
+_CHECKS_OF_RESOURCES = {
+    "AWS::EC2::VPC": QuotaCheck("VPCs", 0, "vpc", "L-F678F1CE", count_listed("ec2.describe_vpcs", "Vpcs")),
+    "AWS::EC2::InternetGateway": QuotaCheck(
+        "Internet gateways", 0, "vpc", "L-A4707A72", count_listed("ec2.describe_internet_gateways", "InternetGateways")
     ),
-    _CountedResource(
-        "AWS::EC2::InternetGateway",
-        "Internet gateways",
-        service="vpc",
-        code="L-A4707A72",
-        used=count_listed("ec2.describe_internet_gateways", "InternetGateways"),
+    "AWS::EC2::EIP": QuotaCheck(
+        "Elastic IPs", 0, "ec2", "L-0263D0A3", count_listed("ec2.describe_addresses", "Addresses")
     ),
-    _CountedResource(
-        "AWS::EC2::EIP",
-        "Elastic IPs",
-        service="ec2",
-        code="L-0263D0A3",
-        used=count_listed("ec2.describe_addresses", "Addresses"),
-    ),
-    _CountedResource(
-        "AWS::EC2::SecurityGroup",
-        "Security groups",
-        service="vpc",
-        code="L-E79EC296",
-        used=count_listed("ec2.describe_security_groups", "SecurityGroups"),
+    "AWS::EC2::SecurityGroup": QuotaCheck(
+        "Security groups", 0, "vpc", "L-E79EC296", count_listed("ec2.describe_security_groups", "SecurityGroups")
     ),
     # All load balancers of the templates are network load balancers.
-    _CountedResource(
-        "AWS::ElasticLoadBalancingV2::LoadBalancer",
-        "Network load balancers",
-        service="elasticloadbalancing",
-        code="L-69A177A2",
-        used=count_network_load_balancers,
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": QuotaCheck(
+        "Network load balancers", 0, "elasticloadbalancing", "L-69A177A2", count_network_load_balancers
     ),
-    _CountedResource(
-        AUTO_SCALING_GROUP,
+    AUTO_SCALING_GROUP: QuotaCheck(
         "Auto Scaling groups",
-        service="autoscaling",
-        code="L-CDE20ADC",
-        used=count_listed("autoscaling.describe_auto_scaling_groups", "AutoScalingGroups"),
+        0,
+        "autoscaling",
+        "L-CDE20ADC",
+        count_listed("autoscaling.describe_auto_scaling_groups", "AutoScalingGroups"),
     ),
-)
+}
 
 
 def _resource_checks(added_resources: Mapping[str, int]) -> list[QuotaCheck]:
@@ -134,17 +101,7 @@ def _resource_checks(added_resources: Mapping[str, int]) -> list[QuotaCheck]:
     needed = Counter(added_resources)
     # Every VPC has a default security group.
     needed["AWS::EC2::SecurityGroup"] += needed["AWS::EC2::VPC"]
-    return [
-        QuotaCheck(
-            counted.quota_name,
-            needed=needed[counted.resource_type],
-            service=counted.service,
-            code=counted.code,
-            used=counted.used,
-        )
-        for counted in _COUNTED_RESOURCES
-        if needed[counted.resource_type]
-    ]
+    return [replace(check, needed=needed[kind]) for kind, check in _CHECKS_OF_RESOURCES.items() if needed[kind]]
 
 
 # Quota codes of EBS storage by volume type; Service Quotas counts storage in TiB.
@@ -173,39 +130,19 @@ def _storage_checks(demand: Demand, current: Demand) -> list[QuotaCheck]:
     ]
 
 
-class _IamQuota(NamedTuple):
-    """A quota of IAM.
-
-    Attributes:
-        summary_key: the key in IAM's account summary with the usage; the key with the limit ends in `Quota` besides.
-    """
-
-    resource_type: str
-    quota_name: str
-    code: str
-    summary_key: str
-
-
+# Type of resource, name and code of its quota, and its key in IAM's account summary: that of the limit ends in `Quota`.
 _IAM_QUOTAS = (
-    _IamQuota("AWS::IAM::Role", "IAM roles", code="L-FE177D64", summary_key="Roles"),
-    _IamQuota("AWS::IAM::InstanceProfile", "Instance profiles", code="L-6E65F664", summary_key="InstanceProfiles"),
+    ("AWS::IAM::Role", "IAM roles", "L-FE177D64", "Roles"),
+    ("AWS::IAM::InstanceProfile", "Instance profiles", "L-6E65F664", "InstanceProfiles"),
 )
 
 
-def _iam_checks(added_resources: Mapping[str, int]) -> list[QuotaCheck]:
-    """Return the checks for roles and instance profiles; IAM's account summary has both usage and limit."""
-    return [
-        QuotaCheck(
-            iam_quota.quota_name,
-            needed=added_resources[iam_quota.resource_type],
-            service="iam",
-            code=iam_quota.code,
-            used=account_summary_value(iam_quota.summary_key),
-            limit=account_summary_value(f"{iam_quota.summary_key}Quota"),
-        )
-        for iam_quota in _IAM_QUOTAS
-        if added_resources.get(iam_quota.resource_type)
-    ]
+def _iam_checks(added_resources: Mapping[str, int]) -> Iterator[QuotaCheck]:
+    """Yield the checks for roles and instance profiles; IAM's account summary has both usage and limit."""
+    for kind, name, code, key in _IAM_QUOTAS:
+        if needed := added_resources.get(kind):
+            used, limit = account_summary_value(key), account_summary_value(f"{key}Quota")
+            yield QuotaCheck(name, needed, "iam", code, used, limit)
 
 
 class _QuotaPerResource(NamedTuple):

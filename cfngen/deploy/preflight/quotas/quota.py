@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
-from typing import NamedTuple
 
 from cfngen.cluster.naming.network_ids import SubnetId
 from cfngen.deploy.aws.account import Account
@@ -32,28 +31,10 @@ _GATEWAY_ENDPOINTS_PER_REGION = "L-1B52E74A"
 _INTERFACE_ENDPOINTS_PER_VPC = "L-29B6F2EB"
 _DEFAULT_INTERFACE_ENDPOINTS = 50
 _INTERFACE_TYPES = ("Interface", "GatewayLoadBalancer")
-
-
-class _PartOfVpc(NamedTuple):
-    """A type of resource of which a VPC may have a limited number.
-
-    Attributes:
-        call: the call that lists such resources.
-        key: key of the list in the response.
-    """
-
-    resource_type: str
-    quota_name: str
-    code: str
-    call: str
-    key: str
-
-
+# Types of resources of which a VPC may have a limited number: name and code of the quota, and the call that lists them.
 _PARTS_OF_VPC = (
-    _PartOfVpc(
-        "AWS::EC2::RouteTable", "Route tables of one VPC", "L-589F43AA", "ec2.describe_route_tables", "RouteTables"
-    ),
-    _PartOfVpc("AWS::EC2::Subnet", "Subnets of one VPC", "L-407747CB", "ec2.describe_subnets", "Subnets"),
+    ("AWS::EC2::RouteTable", "Route tables of one VPC", "L-589F43AA", "ec2.describe_route_tables", "RouteTables"),
+    ("AWS::EC2::Subnet", "Subnets of one VPC", "L-407747CB", "ec2.describe_subnets", "Subnets"),
 )
 
 
@@ -105,17 +86,10 @@ def _vpc_checks(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
     vpc_id = demand.vpc_id or current.vpc_id
     if not vpc_id:
         return
-    for part in _PARTS_OF_VPC:
-        planned = demand.count_by_resource_type.get(part.resource_type, 0)
-        added = planned - current.count_by_resource_type.get(part.resource_type, 0)
+    for kind, name, code, call, key in _PARTS_OF_VPC:
+        added = demand.count_by_resource_type.get(kind, 0) - current.count_by_resource_type.get(kind, 0)
         if added > 0:
-            yield QuotaCheck(
-                part.quota_name,
-                needed=added,
-                service=_SERVICE,
-                code=part.code,
-                used=count_listed(part.call, part.key, vpc_id),
-            )
+            yield QuotaCheck(name, added, _SERVICE, code, count_listed(call, key, vpc_id))
 
 
 @dataclass(frozen=True)
@@ -151,8 +125,6 @@ class QuotaCheck:
         name: what is limited.
         needed: how much the deployment adds, with every group at its initial size.
         service: service code of the quota.
-        code: quota code.
-        used: function that returns the current usage.
         limit: function that returns the limit; if None, the limit is read from Service Quotas.
         units_per_quota_unit: how many units of `needed` and `used` are one unit of the quota in Service Quotas,
             e.g. 1024 if the quota is in TiB, and `needed` and `used` are in GiB.
@@ -202,7 +174,6 @@ def check_quota(account: Account, quota_check: QuotaCheck) -> Quota:
 
 
 def _increase_hint(account: Account, quota_check: QuotaCheck, *, required_limit: int) -> str:
-    """Return what to do about a quota that is below the required limit."""
     # IAM is global, and its quotas are managed in us-east-1.
     region = "us-east-1" if quota_check.service == "iam" else account.region
     desired_value = ceil(required_limit / quota_check.units_per_quota_unit)

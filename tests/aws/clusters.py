@@ -31,7 +31,7 @@ from cfngen.permissions.trust import trust_policy
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, LaunchedInstance, Resource, Stack, client
 from cfngen.sandbox.cloudformation.simulation import DEFAULT_SEED
 from cfngen.sandbox.existing_parts import make_log_bucket, make_prefix_list, make_topic
-from cfngen.sandbox.moto_patches import all_patches, speedups
+from cfngen.sandbox.moto_patches import instances, registry, speedups
 from cfngen.sandbox.moto_patches.dependencies import refuse_dependency_violations
 from cfngen.sandbox.moto_patches.instances import DEFAULT_ROOT_DISK_GIB
 from cfngen.sandbox.services import checking_rules
@@ -65,7 +65,8 @@ IMAGES = (
 @contextlib.contextmanager
 def in_memory(config: Mapping[str, Any] | None = None) -> Iterator[None]:
     """An AWS account of moto, empty unless one is open already; no call leaves the process."""
-    all_patches.apply()  # as the engine does, which an account may be prepared before
+    registry.apply()  # as the engine does, which an account may be prepared before
+    instances.offer_instance_types_everywhere()
     speedups.apply()
     with mock_aws(config=config), refuse_dependency_violations(), checking_rules():
         yield

@@ -19,6 +19,7 @@ import datetime
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from unittest import mock
 
 from moto.autoscaling import models as autoscaling
@@ -36,7 +37,7 @@ from cfngen.sandbox.cloudformation.simulation import SIMULATION_START
 from cfngen.sandbox.moto_patches import dependencies
 from cfngen.sandbox.services import scaling_activities
 from cfngen.sandbox.services.quotas import QUOTAS, Quota, override_quotas
-from cfngen.sandbox.untyped import JsonDict, MotoModel, MotoResponse
+from cfngen.sandbox.untyped import JsonDict, MotoModel, MotoResponse, Original
 
 OWN_ACCOUNT = "123456789012"  # the account of everything in moto
 OTHER_ACCOUNT = "999999999999"
@@ -90,18 +91,20 @@ class MotoExtensions:
     @contextlib.contextmanager
     def patched(self) -> Iterator[None]:
         """Patch moto in this process with all extensions."""
+        quotas, ssm = ServiceQuotasResponse, SimpleSystemManagerResponse
         with contextlib.ExitStack() as stack:
             for owner, name, method in (
                 (AutoScalingResponse, "describe_scaling_activities", _describe_scaling_activities),
-                (General, "get_console_output", self._make_get_console_output()),
-                (ServiceQuotasResponse, "get_service_quota", self._make_get_quota(applied=True)),
-                (ServiceQuotasResponse, "get_aws_default_service_quota", self._make_get_quota(applied=False)),
-                (ServiceQuotasResponse, "list_service_quotas", self._make_list_quotas(applied=True)),
-                (ServiceQuotasResponse, "list_aws_default_service_quotas", self._make_list_quotas(applied=False)),
-                (SimpleSystemManagerResponse, "get_parameter", self._make_get_parameter()),
-                (SimpleSystemManagerResponse, "get_parameters", self._make_get_parameters()),
+                (General, "get_console_output", self._get_console_output),
+                (quotas, "get_service_quota", partial(self._get_quota, applied=True)),
+                (quotas, "get_aws_default_service_quota", partial(self._get_quota, applied=False)),
+                (quotas, "list_service_quotas", partial(self._list_quotas, applied=True)),
+                (quotas, "list_aws_default_service_quotas", partial(self._list_quotas, applied=False)),
+                (ssm, "get_parameter", partial(self._get_parameter, original=ssm.get_parameter)),
+                (ssm, "get_parameters", partial(self._get_parameters, original=ssm.get_parameters)),
             ):
-                stack.enter_context(mock.patch.object(owner, name, method, create=not hasattr(owner, name)))
+                replacement = _make_function(method)
+                stack.enter_context(mock.patch.object(owner, name, replacement, create=not hasattr(owner, name)))
             stack.enter_context(dependencies.patch_dependencies())
             stack.enter_context(services.checking_rules())
             stack.enter_context(override_quotas(self.quotas))
@@ -113,65 +116,53 @@ class MotoExtensions:
         """Return the simulated time without a time zone, as moto's `utcnow` returns the real one."""
         return self.time().replace(tzinfo=None)
 
-    def _make_get_console_output(self) -> Callable[[MotoResponse], ActionResult]:
-        def get_console_output(response: MotoResponse) -> ActionResult:
-            instance = response.ec2_backend.get_instance(response.querystring["InstanceId"][0])
-            text = self.consoles.get(instance.id)
-            encoded = base64.b64encode(text.encode()).decode() if text else None
-            return ActionResult({"InstanceId": instance.id, "Output": encoded})
+    def _get_console_output(self, response: MotoResponse) -> ActionResult:
+        instance = response.ec2_backend.get_instance(response.querystring["InstanceId"][0])
+        text = self.consoles.get(instance.id)
+        encoded = base64.b64encode(text.encode()).decode() if text else None
+        return ActionResult({"InstanceId": instance.id, "Output": encoded})
 
-        return get_console_output
+    def _get_quota(self, response: BaseResponse, *, applied: bool) -> TYPE_RESPONSE | str:
+        request = json.loads(response.body)
+        quota = self.quotas.get((request["ServiceCode"], request["QuotaCode"]))
+        if quota is None or (applied and quota.applied is None):
+            error = {
+                "__type": "NoSuchResourceException",
+                "message": "The request failed because the specified service does not exist.",
+            }
+            return 400, {"status": 400}, json.dumps(error)
+        return json.dumps({"Quota": _describe_quota(quota, response.region, applied=applied)})
 
-    def _make_get_quota(self, *, applied: bool) -> Callable[[BaseResponse], TYPE_RESPONSE | str]:
-        def get_service_quota(response: BaseResponse) -> TYPE_RESPONSE | str:
-            request = json.loads(response.body)
-            quota = self.quotas.get((request["ServiceCode"], request["QuotaCode"]))
-            if quota is None or (applied and quota.applied is None):
-                error = {
-                    "__type": "NoSuchResourceException",
-                    "message": "The request failed because the specified service does not exist.",
-                }
-                return 400, {"status": 400}, json.dumps(error)
-            return json.dumps({"Quota": _describe_quota(quota, response.region, applied=applied)})
+    def _list_quotas(self, response: BaseResponse, *, applied: bool) -> str:
+        service = json.loads(response.body)["ServiceCode"]
+        service_quotas = [quota for quota in self.quotas.values() if quota.service == service]
+        visible_quotas = [quota for quota in service_quotas if not applied or quota.applied is not None]
+        return json.dumps(
+            {"Quotas": [_describe_quota(quota, response.region, applied=applied) for quota in visible_quotas]}
+        )
 
-        return get_service_quota
+    def _get_parameter(self, response: MotoResponse, original: Original) -> ActionResult:
+        """Answer GetParameter, also for the public parameters."""
+        name = json.loads(response.body)["Name"]
+        value = self.public_parameters(response.region).get(name)
+        answer: ActionResult = (
+            ActionResult({"Parameter": _describe_parameter(name, value)}) if value else original(response)
+        )
+        return answer
 
-    def _make_list_quotas(self, *, applied: bool) -> Callable[[BaseResponse], str]:
-        def list_service_quotas(response: BaseResponse) -> str:
-            service = json.loads(response.body)["ServiceCode"]
-            service_quotas = [quota for quota in self.quotas.values() if quota.service == service]
-            visible_quotas = [quota for quota in service_quotas if not applied or quota.applied is not None]
-            return json.dumps(
-                {"Quotas": [_describe_quota(quota, response.region, applied=applied) for quota in visible_quotas]}
-            )
+    def _get_parameters(self, response: MotoResponse, original: Original) -> ActionResult:
+        """Answer GetParameters, also for the public parameters."""
+        result: MotoModel = original(response).result
+        stored = self.public_parameters(response.region)
+        unknown_to_moto = result["InvalidParameters"]
+        public_names = [name for name in unknown_to_moto if name in stored]
+        result["Parameters"] += [_describe_parameter(name, stored[name]) for name in public_names]
+        result["InvalidParameters"] = [name for name in unknown_to_moto if name not in stored]
+        return ActionResult(result)
 
-        return list_service_quotas
 
-    def _make_get_parameter(self) -> Callable[[MotoResponse], ActionResult]:
-        """Return a GetParameter that also knows the public parameters."""
-        original = SimpleSystemManagerResponse.get_parameter
-
-        def get_parameter(response: MotoResponse) -> ActionResult:
-            name = json.loads(response.body)["Name"]
-            value = self.public_parameters(response.region).get(name)
-            return ActionResult({"Parameter": _describe_parameter(name, value)}) if value else original(response)
-
-        return get_parameter
-
-    def _make_get_parameters(self) -> Callable[[MotoResponse], ActionResult]:
-        """Return a GetParameters that also knows the public parameters."""
-        original = SimpleSystemManagerResponse.get_parameters
-
-        def get_parameters(response: MotoResponse) -> ActionResult:
-            result: MotoModel = original(response).result
-            stored = self.public_parameters(response.region)
-            unknown_to_moto = result["InvalidParameters"]
-            public_names = [name for name in unknown_to_moto if name in stored]
-            result["Parameters"] += [_describe_parameter(name, stored[name]) for name in public_names]
-            result["InvalidParameters"] = [name for name in unknown_to_moto if name not in stored]
-            return ActionResult(result)
-
-        return get_parameters
+def _make_function(method: Callable[[MotoResponse], TYPE_RESPONSE | str | ActionResult]) -> Original:
+    return lambda response: method(response)  # moto looks among the functions of the class for what it answers
 
 
 def _describe_scaling_activities(response: BaseResponse) -> ActionResult:

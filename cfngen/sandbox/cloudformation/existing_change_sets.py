@@ -1,29 +1,15 @@
-"""Finds, executes and deletes change sets, and keeps their execution status in step with the stack."""
+"""Executes and deletes change sets, and keeps their execution status in step with the stack."""
 
 from __future__ import annotations
 
 from cfngen.sandbox.cloudformation import creation, stack_checks, updating
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.errors import (
-    ChangeSetNotFoundError,
     InvalidChangeSetStatusError,
     ValidationError,
 )
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
-
-
-def find(cloud: Region, name: str, stack_name: str) -> ChangeSet:
-    """Find a change set by its ARN, or by its name and the stack's name or id.
-
-    Raises:
-        ChangeSetNotFoundError: no such change set
-    """
-    for change_set in cloud.all_change_sets():
-        is_on_named_stack = stack_name in (change_set.stack.name, change_set.stack.id)
-        if name == change_set.id or (name == change_set.name and is_on_named_stack):
-            return change_set
-    raise ChangeSetNotFoundError(f"ChangeSet [{name}] does not exist")
 
 
 def delete(cloud: Region, change_set: ChangeSet) -> None:

@@ -32,7 +32,12 @@ from cfngen.sandbox.cloudformation.stack import (
     mask_no_echo,
 )
 from cfngen.sandbox.cloudformation.template import NESTED_STACK, WAIT_CONDITION
-from cfngen.sandbox.moto_patches import all_patches, speedups
+from cfngen.sandbox.moto_patches import (
+    instances,
+    networks,  # noqa: F401 - importing it registers its patches, as with the services
+    registry,
+    speedups,
+)
 from cfngen.sandbox.services import capacity, launch, resource_tags, scaling_activities, set_clock
 from cfngen.sandbox.services.schedule import set_schedule
 
@@ -71,7 +76,8 @@ class Region(abc.ABC):
         seed: int = DEFAULT_SEED,
         draws_durations: bool = False,
     ) -> None:
-        all_patches.apply()
+        registry.apply()
+        instances.offer_instance_types_everywhere()
         speedups.apply()
         self.region = region
         # The URL at which a server of the emulator answers in place of AWS's endpoints; empty within one process.

@@ -20,7 +20,7 @@ from cfngen.sandbox.cloudformation import (
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.drift import detect_drift
-from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ValidationError
+from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ChangeSetNotFoundError, ValidationError
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision
 from cfngen.sandbox.cloudformation.stack import (
@@ -294,7 +294,11 @@ class CloudFormation(Region):
         Raises:
             ChangeSetNotFoundError: no such change set
         """
-        return existing_change_sets.find(self, name, stack_name)
+        for change_set in self.all_change_sets():
+            is_on_named_stack = stack_name in (change_set.stack.name, change_set.stack.id)
+            if name == change_set.id or (name == change_set.name and is_on_named_stack):
+                return change_set
+        raise ChangeSetNotFoundError(f"ChangeSet [{name}] does not exist")
 
     def change_sets(self, stack_name: str) -> list[ChangeSet]:
         """The change sets of a stack."""
@@ -303,13 +307,13 @@ class CloudFormation(Region):
 
     def delete_change_set(self, name: str, stack_name: str = "") -> None:
         """Delete a change set; a stack that was created for it stays in REVIEW_IN_PROGRESS."""
-        existing_change_sets.delete(self, existing_change_sets.find(self, name, stack_name))
+        existing_change_sets.delete(self, self.change_set(name, stack_name))
 
     def execute_change_set(
         self, name: str, stack_name: str = "", *, disable_rollback: bool = False, token: str = ""
     ) -> Stack:
         """Start to execute a change set; returns the stack that it creates or updates."""
-        change_set = existing_change_sets.find(self, name, stack_name)
+        change_set = self.change_set(name, stack_name)
         return existing_change_sets.execute(self, change_set, disable_rollback=disable_rollback, token=token)
 
     # Drift

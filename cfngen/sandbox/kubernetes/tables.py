@@ -277,11 +277,6 @@ def _of_containers(key: str) -> CellFunction:
     return cell
 
 
-def _number_at(*path: str) -> CellFunction:
-    """Return a function that returns the number at a path of keys in an object; 0 if it is missing."""
-    return _value_at(*path, missing=0)
-
-
 POD_TEMPLATE_COLUMNS = {
     "Containers": _of_containers("name"),
     "Images": _of_containers("image"),
@@ -360,18 +355,18 @@ COLUMNS: Mapping[str, KindColumns] = {
     "deployments": KindColumns(
         default={
             "Ready": _ready_replicas,
-            "Up-to-date": _number_at("status", "updatedReplicas"),
-            "Available": _number_at("status", "availableReplicas"),
+            "Up-to-date": _value_at("status", "updatedReplicas", missing=0),
+            "Available": _value_at("status", "availableReplicas", missing=0),
         },
         wide=POD_TEMPLATE_COLUMNS,
     ),
     "daemonsets": KindColumns(
         default={
-            "Desired": _number_at("status", "desiredNumberScheduled"),
-            "Current": _number_at("status", "currentNumberScheduled"),
-            "Ready": _number_at("status", "numberReady"),
-            "Up-to-date": _number_at("status", "updatedNumberScheduled"),
-            "Available": _number_at("status", "numberAvailable"),
+            "Desired": _value_at("status", "desiredNumberScheduled", missing=0),
+            "Current": _value_at("status", "currentNumberScheduled", missing=0),
+            "Ready": _value_at("status", "numberReady", missing=0),
+            "Up-to-date": _value_at("status", "updatedNumberScheduled", missing=0),
+            "Available": _value_at("status", "numberAvailable", missing=0),
             "Node Selector": _labels_at("spec", "template", "spec", "nodeSelector"),
         },
         wide=POD_TEMPLATE_COLUMNS,

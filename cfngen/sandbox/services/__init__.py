@@ -5,11 +5,12 @@ in the module of the resource that it protects; tests/aws/refusals.md lists all 
 depend on time use the clock of the region (`time_in`).
 """
 
-from cfngen.sandbox.services import (  # noqa: F401 - importing a module registers its rules
+from cfngen.sandbox.services import (  # noqa: F401 - importing a module registers its rules, and its patches of moto
     buckets,
     capacity_reservations,
     distributions,
     dns,
+    flow_logs,
     group_lifetime_and_reservation,
     iam,
     keys,
@@ -22,9 +23,10 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing a module registe
     networks,
     object_locks,
     policy_simulation,
-    repositories,
     resource_tags,
     scaling_groups,
+    scaling_notifications,
+    scaling_patches,
     secrets,
     security_groups,
     tag_limits,

@@ -1,4 +1,4 @@
-"""S3: buckets' names, policies, lifecycle rules and tags.
+"""S3: buckets' names, policies, lifecycle rules and tags; ECR: the length of a repository's policy.
 
 Sources: S3 user guide ("Bucket naming rules", "Bucket policies", "Blocking public access", "Lifecycle configuration
 elements") and the API reference of each operation.
@@ -25,6 +25,7 @@ from cfngen.sandbox.untyped import JsonDict, MotoModel
 from cfngen.text_limits import BUCKET_NAME
 
 MAX_TAGS = 50
+MAX_REPOSITORY_POLICY_CHARACTERS = 10_240
 LIFECYCLE_ACTIONS = ("Expiration", "NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload")
 EXPIRED_MARKER = "ExpiredObjectDeleteMarker"
 MALFORMED_POLICY = "MalformedPolicy"
@@ -200,6 +201,17 @@ def check_tags(call: PendingCall) -> None:
     tag_set = (call.get("Tagging") or {}).get("TagSet") or []
     if len(tag_set) > MAX_TAGS:
         raise Refused("BadRequest", f"Bucket tag count cannot be greater than {MAX_TAGS}")
+
+
+@rule("ecr", "SetRepositoryPolicy")
+def check_policy_length(call: PendingCall) -> None:
+    """Refuse a policy of a repository that is too long."""
+    if len(call.get("policyText") or "") > MAX_REPOSITORY_POLICY_CHARACTERS:
+        raise Refused(
+            "InvalidParameterException",
+            "Invalid parameter at 'policyText' failed to satisfy constraint: "
+            f"'Member must have length less than or equal to {MAX_REPOSITORY_POLICY_CHARACTERS}'",
+        )
 
 
 def _get_bucket(call: PendingCall) -> MotoModel:

@@ -15,13 +15,15 @@ MAX_TAGS = 50
 
 
 @rule("secretsmanager", "CreateSecret", "TagResource")
-def check_tags_differ(call: PendingCall) -> None:
-    """Refuse two tags of one key."""
+def check_tags(call: PendingCall) -> None:
+    """Refuse two tags of one key, and more tags than a new secret can have."""
     tag_keys = [tag["Key"] for tag in call.get("Tags") or []]
     if len(set(tag_keys)) < len(tag_keys):
         raise Refused(
             "InvalidParameterException", "Duplicate tag keys found. Please note that Tag keys are case sensitive"
         )
+    if call.operation == "CreateSecret" and len(tag_keys) > MAX_TAGS:
+        raise Refused("InvalidParameterException", f"You can't have more than {MAX_TAGS} tags on a secret.")
 
 
 @rule("secretsmanager", "CreateSecret")
@@ -84,13 +86,6 @@ def check_not_scheduled_for_deletion(call: PendingCall) -> None:
             "InvalidRequestException",
             "You can't perform this operation on the secret because it was marked for deletion.",
         )
-
-
-@rule("secretsmanager", "CreateSecret")
-def check_tags(call: PendingCall) -> None:
-    """Refuse more tags than a secret can have."""
-    if len(call.get("Tags") or []) > MAX_TAGS:
-        raise Refused("InvalidParameterException", f"You can't have more than {MAX_TAGS} tags on a secret.")
 
 
 def _key_of_secret(call: PendingCall) -> str:

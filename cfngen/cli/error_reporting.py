@@ -171,10 +171,6 @@ def _print_failure(failure: BaseException | None, messages: Sequence[str], hint:
         trace = mask_secrets("".join(traceback.format_exception(failure)), os.environ)
         echo(trace, err=True, nl=False, folds=False)
     for message in messages:
-        _print_error(message, settings)
+        echo(click.style("error: ", fg="red", bold=True) + message, err=True, color=settings.color)
     if hint:
         echo(click.style("hint: ", bold=True) + hint, err=True, color=settings.color)
-
-
-def _print_error(message: str, settings: Settings) -> None:
-    echo(click.style("error: ", fg="red", bold=True) + message, err=True, color=settings.color)

@@ -12,7 +12,6 @@ from cfngen.text import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from cfngen.cli.input.source import Source
     from cfngen.cluster.load import Loaded
@@ -142,10 +141,10 @@ def lint_documents(
     Raises:
         LintUnavailableError: lint cannot be run.
     """
-    from cfngen.lint import LintUnavailableError, lint
+    from cfngen.lint import LintUnavailableError, cache_directory, lint
 
     with progress_line(f"linting {pluralize(len(documents), 'template')}…"):
-        cache = _lint_cache(use_cache=use_cache)
+        cache = cache_directory(os.environ) if use_cache else None
         try:
             return lint(documents, region=region, cache=cache, texts=texts, process=process)
         except OSError as error:
@@ -153,9 +152,3 @@ def lint_documents(
                 f"lint cannot write its temporary files: {(error.strerror or str(error)).lower()}",
                 hint="free space in the directory for temporary files, or set TMPDIR to another one.",
             ) from error
-
-
-def _lint_cache(*, use_cache: bool) -> Path | None:
-    from cfngen.lint import cache_directory
-
-    return cache_directory(os.environ) if use_cache else None

@@ -13,7 +13,6 @@ class Settings:
     """The settings of one run of cfngen.
 
     Attributes:
-        debug: whether to show tracebacks.
         color: whether to use colours; None means only on a terminal.
         json: whether standard output is JSON, because of --output json.
         terminated: whether SIGTERM ends this run; the exit code says so, however the command ends.

@@ -39,7 +39,6 @@ class Resource:
     """A resource of a template.
 
     Attributes:
-        type: its type, e.g. `AWS::EC2::VPC`.
         properties: its properties, evaluated (`cfngen.templates.evaluation`).
         body: the resource as it stands in its template.
     """

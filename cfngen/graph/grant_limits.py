@@ -48,8 +48,6 @@ class _Condition(NamedTuple):
     """A condition of a statement.
 
     Attributes:
-        operator: e.g. `StringEquals`.
-        key: e.g. `kms:ViaService`.
         value: one value or several, which may refer to something.
     """
 

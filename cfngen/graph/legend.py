@@ -31,8 +31,6 @@ class Entry:
         x: left end in pixels.
         y: top in pixels.
         indent: pixels for the sign before the text.
-        arrow: kind of the arrow that it explains.
-        change: the change that it explains.
     """
 
     lines: tuple[str, ...]

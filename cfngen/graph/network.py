@@ -30,7 +30,6 @@ class Network:
     """The network, and where other parts find their place in it.
 
     Attributes:
-        part: its boxes and arrows.
         vpc: id of the VPC's box.
         subnets: ids of the subnets' boxes: the logical id of the subnet, or the parameter for an existing one.
         zones: id of each zone's box, by the zone's name.

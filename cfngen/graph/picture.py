@@ -47,7 +47,6 @@ class Arrow:
     Attributes:
         source: id of the box where it begins.
         target: id of the box where it ends.
-        kind: what it stands for.
         label: short text at the arrow, e.g. `TCP 6443`; may be empty.
         logical_ids: logical ids of the resources that it stands for, e.g. rules of security groups.
         difference: how it differs from the picture of what is deployed.

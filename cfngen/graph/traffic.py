@@ -73,7 +73,6 @@ def draw_sources(
     """Draw the ranges from which security groups let connections in, with an arrow to the box that has the groups.
 
     Args:
-        target: id of the box.
         security_groups: ids of the security groups, as they stand in the templates.
     """
     groups = {_box_id(templates, value) for value in security_groups}

@@ -34,7 +34,6 @@ class Chart:
     """A Helm release of the kind cluster.
 
     Attributes:
-        url: URL of the chart's archive.
         sha256: the archive's digest, 64 hexadecimal digits.
         values: the chart's values, those of the cluster file included.
     """

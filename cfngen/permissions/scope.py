@@ -71,7 +71,6 @@ class Scope:
     Attributes:
         stack: name of the root stack; if empty, the cluster's name.
         own_backup_bucket: name of the user's own bucket for etcd's snapshots; empty if cfngen creates the bucket.
-        locks_snapshots: whether snapshots are locked by S3 Object Lock.
         own_issuer_bucket: name of the user's own bucket for the documents of the issuer of service-account tokens;
             empty if cfngen creates the bucket, or if there is none.
         route_table_id: id of the route table that holds the pods' routes.

@@ -52,7 +52,6 @@ class MadeRole(NamedTuple):
     Attributes:
         statements: statements of the role's inline policy; may be empty.
         permissions_boundary: ARN of its permissions boundary, or None.
-        tags: tags of the cluster file for this role.
     """
 
     account: ServiceAccount

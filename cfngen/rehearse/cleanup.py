@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from cfngen.deploy.aws import templates
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.existing_resources import bucket_exists
 from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView, find_stack, list_resource_tree
 from cfngen.deploy.messages.message import Notice, Report, Step
 from cfngen.deploy.messages.stack_status import StackHealth
@@ -50,9 +51,6 @@ class Leftover:
     """Something of a rehearsal that could not be removed.
 
     Attributes:
-        kind: kind of resource, e.g. `snapshot`.
-        id: its id.
-        why: why it could not be removed.
         command: command that removes it; empty if `cfngen rehearse --clean-up` does.
     """
 
@@ -90,15 +88,10 @@ def find_rehearsal_stack(account: Account) -> StackView | None:
 def deleted_stacks_with_leftovers(account: Account) -> tuple[str, ...]:
     """Return the ARNs of rehearsals' deleted stacks with retained resources, as far as CloudFormation lists them."""
     with translate_aws_errors():
-        pages = (
-            account.client("cloudformation")
-            .get_paginator("list_stacks")
-            .paginate(StackStatusFilter=["DELETE_COMPLETE"])
-        )
+        deleted = account.items("cloudformation.list_stacks", "StackSummaries", StackStatusFilter=["DELETE_COMPLETE"])
         ids = [
             str(summary["StackId"])
-            for page in pages
-            for summary in page["StackSummaries"]
+            for summary in deleted
             if summary["StackName"] == REHEARSAL_NAME and not summary.get("ParentId")
         ]
         stacks = (find_stack(account, stack_id) for stack_id in ids)
@@ -166,17 +159,6 @@ def remove_templates(
     return ()
 
 
-def bucket_exists(account: Account, bucket: str) -> bool:
-    """Return whether the bucket of the templates exists; also if these credentials may not see it."""
-    from botocore.exceptions import ClientError
-
-    try:
-        account.client("s3").head_bucket(Bucket=bucket or default_name(account))
-    except ClientError as error:
-        return error_code(error) not in ("404", "NoSuchBucket")
-    return True
-
-
 def _finish_update(account: Account, stack: StackView, interaction: Interaction) -> None:
     """Cancel an update and wait until an operation in progress has ended, so that the stack can be deleted."""
     if stack.status.cancellable:
@@ -190,8 +172,8 @@ def _finish_update(account: Account, stack: StackView, interaction: Interaction)
 def _tags_of_change_sets(account: Account, stack: StackView) -> dict[str, str]:
     """Return the tags in the change sets of an empty stack; the rehearsal's own tags if it has no change sets."""
     cloudformation = account.client("cloudformation")
-    pages = cloudformation.get_paginator("list_change_sets").paginate(StackName=stack.id)
-    ids = [summary["ChangeSetId"] for page in pages for summary in page["Summaries"]]
+    summaries = account.items("cloudformation.list_change_sets", "Summaries", StackName=stack.id)
+    ids = [summary["ChangeSetId"] for summary in summaries]
     if not ids:
         return {REHEARSAL_TAG: "", CLUSTER_TAG: REHEARSAL_NAME}
     change_sets = (cloudformation.describe_change_set(ChangeSetName=change_set_id) for change_set_id in ids)
@@ -200,22 +182,14 @@ def _tags_of_change_sets(account: Account, stack: StackView) -> dict[str, str]:
 
 def _retained_resources(account: Account, stack_id: str) -> Iterator[tuple[str, str]]:
     """Yield the resources of a deleted stack that CloudFormation has retained: (`snapshot` or `bucket`, id or name)."""
-    from botocore.exceptions import ClientError
-
     resources = [resource.view for resource in list_resource_tree(account, stack_id) if resource.view.physical_id]
     volumes = sorted({resource.physical_id for resource in resources if resource.type == VOLUME_TYPE})
-    if volumes:
-        pages = account.client("ec2").get_paginator("describe_snapshots")
-        filters = [{"Name": "volume-id", "Values": volumes}]
-        for page in pages.paginate(Filters=filters, OwnerIds=["self"]):
-            yield from (("snapshot", str(snapshot["SnapshotId"])) for snapshot in page["Snapshots"])
+    filters = {"volume-id": volumes}
+    for snapshot in account.items("ec2.describe_snapshots", "Snapshots", filters=filters, OwnerIds=["self"]):
+        yield "snapshot", str(snapshot["SnapshotId"])
     for bucket in sorted({resource.physical_id for resource in resources if resource.type == BUCKET_TYPE}):
-        try:
-            account.client("s3").head_bucket(Bucket=bucket)
-        except ClientError as error:
-            if error_code(error) in ("404", "NoSuchBucket"):
-                continue
-        yield "bucket", bucket
+        if bucket_exists(account, bucket):
+            yield "bucket", bucket
 
 
 def _remove_retained_resource(account: Account, kind: str, name: str) -> None:

@@ -44,10 +44,8 @@ def has_default_vpc(account: Account) -> bool:
 
 def count_empty_stacks(account: Account) -> Observation:
     """Count the stacks without resources that remain of a change set that was not executed: root and nested stacks."""
-    pages = (
-        account.client("cloudformation").get_paginator("list_stacks").paginate(StackStatusFilter=["REVIEW_IN_PROGRESS"])
-    )
-    names = [str(summary["StackName"]) for page in pages for summary in page["StackSummaries"]]
+    empty = account.items("cloudformation.list_stacks", "StackSummaries", StackStatusFilter=["REVIEW_IN_PROGRESS"])
+    names = [str(summary["StackName"]) for summary in empty]
     count = sum(name == REHEARSAL_NAME or name.startswith(f"{REHEARSAL_NAME}-") for name in names)
     return Observation(facts={"empty stacks that are left": str(count)})
 

@@ -13,8 +13,10 @@ from datetime import datetime
 from cfngen import __version__
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.existing_resources import bucket_exists
 from cfngen.deploy.messages.message import Notice, Question, Step
 from cfngen.deploy.operations.interaction import Interaction
+from cfngen.deploy.plan.publishing.bucket import default_name
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
 from cfngen.rehearse import cleanup, observations
@@ -33,7 +35,6 @@ class RehearsalResult:
     """The result of a rehearsal.
 
     Attributes:
-        rehearsal: the report.
         left: resources that could not be removed.
         stop: exception that the caller raises after writing the report: Ctrl-C or SIGTERM, or an unexpected
             error; None if the rehearsal ended normally.
@@ -104,7 +105,7 @@ class _RehearsalRun:
         start_time = self.account.clock.now()
         with translate_aws_errors():
             default_vpc = observations.has_default_vpc(self.account)
-            bucket_exists = cleanup.bucket_exists(self.account, self.request.bucket)
+            has_bucket = bucket_exists(self.account, self.request.bucket or default_name(self.account))
         stop: BaseException | None = None
         try:
             if stack or retained:
@@ -114,7 +115,7 @@ class _RehearsalRun:
             pass
         except BaseException as error:  # noqa: BLE001 - clean up first, whatever the error is
             stop = error
-        leftovers = self._clean_up(is_bucket_new=not bucket_exists)
+        leftovers = self._clean_up(is_bucket_new=not has_bucket)
         if stop is not None:
             result: StepResult = "interrupted" if isinstance(stop, KeyboardInterrupt) else "refused"
             self._end_step(result, "" if result == "interrupted" else self.masks(f"{type(stop).__name__}: {stop}"))

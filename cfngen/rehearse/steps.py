@@ -57,7 +57,6 @@ class RehearsalStep:
 
     Attributes:
         name: its name, for `--up-to`.
-        title: what it does, in a few words.
         shows: what the step verifies that only AWS, not the emulator, can show.
         actions: its operations, in order, without the final deletion of the stack.
         stack: name of the step that created the stack which this step uses; the expectations are recorded under it.

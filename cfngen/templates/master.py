@@ -275,6 +275,10 @@ def _add_slot(
         stack, cluster, master_slot, interface, user_data(cluster, master_slot, references)
     )
     dependencies = _launch_dependencies(surroundings.service_endpoints, public_address, previous_auto_scaling_group)
+    # It delays a master's termination while etcd needs it for its quorum. EC2 Auto Scaling terminates an instance that
+    # sends no heartbeats, e.g. because it is the one that has failed, after the shortest timeout that it allows.
+    has_quorum = cluster.control_plane.count > 1
+    termination_hook = termination_hook_property(QUORUM_HOOK, heartbeat_timeout=30) if has_quorum else {}
     auto_scaling_group = stack.add(
         autoscaling.AutoScalingGroup(
             str(MasterId(master_slot.letter, "AutoScalingGroup")),
@@ -287,7 +291,7 @@ def _add_slot(
                 cluster, _name_tag(cluster, master_slot), discoverable=False, **MASTER_ROLE_TAG
             ),
             UpdatePolicy=rolling_update_policy(master_timeout(cluster)),
-            **_termination_hook_property(cluster),
+            **termination_hook,
             **notification_property(cluster),
             **({"DependsOn": dependencies} if dependencies else {}),
         ),
@@ -300,15 +304,6 @@ def _add_slot(
         launched_by_group=auto_scaling_group.title,
     )
     return auto_scaling_group
-
-
-def _termination_hook_property(cluster: Cluster) -> dict[str, object]:
-    """Return the property for the lifecycle hook that delays a master's termination while etcd needs it for its quorum.
-
-    The result is empty for a single master. EC2 Auto Scaling terminates an instance that sends no heartbeats, e.g.
-    because it is the one that has failed, after the shortest timeout that it allows.
-    """
-    return termination_hook_property(QUORUM_HOOK, heartbeat_timeout=30) if cluster.control_plane.count > 1 else {}
 
 
 def _name_tag(cluster: Cluster, master_slot: Slot) -> str:

@@ -46,7 +46,6 @@ def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> PropertyValue:
         subnet.id,
         SUBNET,
         label=f"Subnet in zone {zone_id(zone)}",
-        parameter_group=NETWORK,
         description=f"Existing subnet in {zone}",
     )
 
@@ -70,7 +69,6 @@ def route_table_id(stack: Stack, cluster: Cluster) -> PropertyValue:
         cluster.network.route_table,
         ROUTE_TABLE,
         label="Route table",
-        parameter_group=NETWORK,
         description="Route table of the subnets; the cloud controller manager adds a route for each node to it",
         AllowedPattern="^rtb-[0-9a-f]{8,17}$",
         ConstraintDescription="must be the id of a route table, rtb-…",
@@ -85,7 +83,6 @@ def vpc_parameter(stack: Stack, cluster: Cluster) -> PropertyValue:
         cluster.network.vpc.id,
         VPC,
         label="VPC",
-        parameter_group=NETWORK,
         description="Existing VPC for the cluster",
     )
 
@@ -111,7 +108,6 @@ def internet_gateway_parameter(stack: Stack, cluster: Cluster) -> PropertyValue:
         cluster.network.internet_gateway,
         INTERNET_GATEWAY,
         label="Internet gateway",
-        parameter_group=NETWORK,
         description="Internet gateway that is attached to the VPC",
         AllowedPattern="^igw-[0-9a-f]{8,17}$",
         ConstraintDescription="must be the id of an internet gateway, igw-…",
@@ -127,7 +123,6 @@ def route_table_parameter(stack: Stack, zone: str, route_table_id: str) -> Prope
         route_table_id,
         ROUTE_TABLE,
         label=f"Route table of subnet {short_zone}",
-        parameter_group=NETWORK,
         description=f"Existing route table for the subnet in zone {short_zone}",
         AllowedPattern="^rtb-[0-9a-f]{8,17}$",
         ConstraintDescription="must be the id of a route table, rtb-…",
@@ -143,7 +138,6 @@ def nat_gateway_parameter(stack: Stack, zone: str, nat_gateway_id: str) -> Prope
         nat_gateway_id,
         NAT_GATEWAY,
         label=f"NAT gateway in zone {short_zone}",
-        parameter_group=NETWORK,
         description=f"Existing NAT gateway in zone {short_zone}",
         AllowedPattern="^nat-[0-9a-f]{8,17}$",
         ConstraintDescription="must be the id of a NAT gateway, nat-…",
@@ -159,7 +153,6 @@ def public_subnet_parameter(stack: Stack, zone: str, existing_id: str) -> Proper
         existing_id,
         SUBNET,
         label=f"Public subnet in zone {short_zone}",
-        parameter_group=NETWORK,
         description=f"Existing public subnet in {zone}, for the NAT gateway and load balancers",
     )
 
@@ -172,7 +165,6 @@ def security_group_parameter(stack: Stack, role: GroupRole, group_id: str, label
         group_id,
         SECURITY_GROUP,
         label=label,
-        parameter_group=NETWORK,
         description=f"Existing {label[0].lower()}{label[1:]}; `cfngen config --security-group-rules` lists the rules "
         "that it needs",
     )

@@ -150,7 +150,7 @@ def _add_auto_scaling_group(
             ),
             **capacity_properties(node_group),
             **desired_capacity_property,
-            **_drain_hook_property(node_group),
+            **(termination_hook_property(DRAIN_HOOK, HEARTBEAT_TIMEOUT_SECONDS) if node_group.drain_timeout else {}),
             **notification_property(cluster),
             **({"TargetGroupARNs": list(node_group.target_groups)} if node_group.target_groups else {}),
         ),
@@ -224,11 +224,3 @@ def _add_size_parameters(
         for id_part, label, default, lowest, highest, bounds in size_parameters
     )
     return min_size, max_size
-
-
-def _drain_hook_property(node_group: NodeGroup) -> dict[str, object]:
-    """Return the Auto Scaling group's property for the lifecycle hook that delays termination until a node is drained.
-
-    The result is empty if the cluster file disables draining.
-    """
-    return termination_hook_property(DRAIN_HOOK, HEARTBEAT_TIMEOUT_SECONDS) if node_group.drain_timeout else {}

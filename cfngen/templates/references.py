@@ -17,9 +17,9 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import ExistingPartId, RecordedId
 from cfngen.cluster.network.existing_parts import PartKind, stack_outputs
 from cfngen.cluster.sections.references import StackOutput, parse_reference
-from cfngen.templates.stack import ACCESS, PropertyValue, Stack
+from cfngen.templates.stack import ACCESS, NETWORK, PropertyValue, Stack
 
-_NAME_CONSTRAINTS = {
+_NAME_CONSTRAINTS: dict[str, Any] = {
     "AllowedPattern": "^(/[A-Za-z0-9_.-]+)+$",
     "ConstraintDescription": "must be the name of a parameter in Parameter Store, which begins with /",
 }
@@ -32,7 +32,7 @@ def part_parameter(
     kind: PartKind,
     *,
     label: str,
-    parameter_group: str,
+    parameter_group: str = NETWORK,
     description: str,
     **constraints: Any,
 ) -> PropertyValue:
@@ -44,15 +44,16 @@ def part_parameter(
     """
     reference = parse_reference(value)
     if isinstance(reference, StackOutput):
-        return stack.parameter_from_root(name, _output_of(reference), description=description)
+        return stack.parameter_from_other_stack(name, description=description, value_of_root=_output_of(reference))
     if reference:
-        return stack.stored_parameter(
+        return stack.parameter(
             name,
             type=f"AWS::SSM::Parameter::Value<{kind.parameter_type}>",
             label=label,
             parameter_group=parameter_group,
             description=f"{description}: name of the parameter in Parameter Store that contains its id",
             default=reference.name,
+            is_looked_up_by_root=True,
             **_NAME_CONSTRAINTS,
         )
     return stack.parameter(

@@ -150,11 +150,15 @@ class Stack:
         type: str = "String",  # noqa: A002 - CloudFormation's own word
         default: str | int | None = None,
         only_in_this_nested_stack: bool = False,
+        is_looked_up_by_root: bool = False,
         **constraints: object,
     ) -> PropertyValue:
-        """Add a parameter whose value the user chooses at deployment; return a reference to it.
+        """Add a parameter whose value the user chooses at deployment; return a reference to it, or to what it leads to.
 
         Args:
+            is_looked_up_by_root: whether the value is the name of a parameter of Parameter Store, the parameter's type
+                `AWS::SSM::Parameter::Value<…>`. The root looks it up once for all nested stacks; those get what it
+                finds, as a `String`, and have no default. The constraints apply to the name.
             only_in_this_nested_stack: whether no other nested stack has the parameter. If this stack has
                 `uses_defaults_only`, such a parameter is not added; the result is the default value itself.
         """
@@ -169,68 +173,23 @@ class Stack:
                 description=description,
                 default=default,
                 constraints=constraints,
+                is_looked_up_by_root=is_looked_up_by_root,
             )
         )
 
-    def stored_parameter(
-        self,
-        name: str,
-        *,
-        type: str,  # noqa: A002 - CloudFormation's own word
-        label: str,
-        parameter_group: str,
-        description: str,
-        default: str,
-        **constraints: object,
+    def parameter_from_other_stack(
+        self, name: str, *, description: str, value_of_root: PropertyValue | None = None
     ) -> PropertyValue:
-        """Add a parameter with the name of a parameter of Parameter Store; return a reference to what the root finds.
-
-        The root's parameter has the type `AWS::SSM::Parameter::Value<…>` and the name as its default. It is looked up
-        once for all nested stacks; those get the value, as a `String`, and have no default.
-
-        Args:
-            default: name of the parameter of Parameter Store.
-            constraints: further keys of the parameter's definition; CloudFormation applies them to the name.
-        """
-        return self._add_parameter(
-            Parameter(
-                name,
-                type=type,
-                label=label,
-                parameter_group=parameter_group,
-                description=description,
-                default=default,
-                constraints=constraints,
-                is_looked_up_by_root=True,
-            )
-        )
-
-    def parameter_from_other_stack(self, name: str, *, description: str) -> PropertyValue:
         """Add a parameter that takes the output of the same name from an earlier stack; return a reference to it.
 
         In a change set created before the earlier stack exists, CloudFormation passes a placeholder in place of the
         output's value. The placeholder is not a valid id, so the parameter's type is `String`, without a pattern. The
         value may only be passed on unchanged, since `Fn::Select`, `Fn::Split` and `Fn::Cidr` cannot parse the
         placeholder. The lint rule E9019 rejects templates in which a parameter has another type or its value is parsed.
-        """
-        return self._add_parameter(
-            Parameter(
-                name,
-                type="String",
-                label=name,
-                parameter_group="From other stacks",
-                description=description,
-                is_from_other_stack=True,
-            )
-        )
-
-    def parameter_from_root(self, name: str, value: PropertyValue, *, description: str) -> PropertyValue:
-        """Add a parameter whose value the root resolves, once for all nested stacks; return a reference to it.
-
-        In the standalone template, the expression itself is in place of the references.
 
         Args:
-            value: the expression, which refers to nothing in the template.
+            value_of_root: an expression that the root resolves, once for all nested stacks, in place of an output; it
+                refers to nothing in the template. In the standalone template it is in place of the references.
         """
         return self._add_parameter(
             Parameter(
@@ -240,7 +199,7 @@ class Stack:
                 parameter_group="From other stacks",
                 description=description,
                 is_from_other_stack=True,
-                value_of_root=as_json(value),
+                value_of_root=None if value_of_root is None else as_json(value_of_root),
             )
         )
 

@@ -18,12 +18,8 @@ def tag_map(cluster: Cluster, name: str, **other_tags: str) -> dict[str, str]:
     Args:
         other_tags: further tags, by key; pass keys that are not identifiers with `**`.
     """
-    return {**cluster.tags, **cluster_tags(cluster), NAME: name, **other_tags}
-
-
-def cluster_tags(cluster: Cluster) -> dict[str, str]:
-    """Return the two tags, as values by key, that tell programs which resources are the cluster's."""
-    return {CLUSTER: cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
+    of_cluster = {CLUSTER: cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
+    return {**cluster.tags, **of_cluster, NAME: name, **other_tags}
 
 
 def tags(cluster: Cluster, name: str, **other_tags: str) -> Tags:

@@ -44,7 +44,6 @@ class Destination:
         host: name or address; an asterisk stands for any name, as in `*.s3.us-west-2.amazonaws.com`.
         endpoint: name of the VPC endpoint through which the host can be reached; empty if there is none.
         sources: who connects: `masters`, `nodes`.
-        reasons: what for.
         is_link_local: whether the host is beside every instance, so that neither routes nor firewalls matter.
     """
 

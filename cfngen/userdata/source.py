@@ -123,9 +123,6 @@ def strip_source(text: str, tree: ast.Module) -> str:
     `if TYPE_CHECKING:` and declarations without a value. Names, strings and other statements are not changed. The
     result is made from the source's tokens and is therefore the same with all Python versions (that of `ast.unparse` is
     not).
-
-    Args:
-        tree: the syntax tree of the text.
     """
     lines = text.split("\n")
     removable = {

@@ -117,12 +117,7 @@ def command(
 
 
 def _read_templates(path: Path) -> Sequence[Document]:
-    """Read the templates in a folder, or one template.
-
-    Raises:
-        NoTemplatesError: there are none.
-        TemplateFileError: a file is not a template.
-    """
+    """Read the templates in a folder, or one template."""
     from cfngen.cli.input.template_file import read_template_files
 
     if not path.exists():

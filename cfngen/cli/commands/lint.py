@@ -115,9 +115,6 @@ def _lint_files(
 
     Args:
         source: the cluster, whose region is used for a template that does not say its region.
-
-    Raises:
-        TemplateFileError: files cannot be read.
     """
     from cfngen.cli.input.template_file import read_template_files
 

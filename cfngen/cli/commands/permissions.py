@@ -195,11 +195,7 @@ def _grants(target: Target, account: str, service_role: str) -> tuple[Grant, ...
 
 
 def _check_forms(forms: Sequence[str], as_markdown: bool, output: str, name: str | None) -> None:
-    """Check that the options do not ask for two forms of the same.
-
-    Raises:
-        click.UsageError: they exclude each other.
-    """
+    """Check that the options do not ask for two forms of the same."""
     if len(forms) > 1:
         raise click.UsageError(f"{join_and(forms)} cannot be used together; choose one of them.")
     if as_markdown and (output == "json" or "--explain" not in forms):
@@ -297,11 +293,7 @@ def _account_and_role(arn: str) -> tuple[str, str]:
 
 
 def _trust_policy(cluster: Cluster, all_grants: Sequence[Grant], name: str | None, account: str) -> Policy:
-    """Return the trust policy of a role of instances or pods; a note says if its issuer is not known yet.
-
-    Raises:
-        click.UsageError: the name selects no role of instances or pods.
-    """
+    """Return the trust policy of a role of instances or pods; a note says if its issuer is not known yet."""
     from cfngen.permissions.pod_trust import ISSUER_NOTE, pod_trust_policy, printed_trust_policy
     from cfngen.permissions.trust import trust_policy
 
@@ -329,9 +321,6 @@ def _select_policies(all_grants: Sequence[Grant], name: str | None) -> list[Poli
 
     Args:
         name: name of a grantee, a node group or a single policy; None selects every policy.
-
-    Raises:
-        click.UsageError: there is no such name in this cluster.
     """
     all_policies = [policy for grant in all_grants for policy in grant.policies]
     if name is None:

@@ -218,11 +218,7 @@ def _rehearse(
 
 
 def _exit_code(rehearsal_result: RehearsalResult) -> int:
-    """Return the exit code of a rehearsal, or raise the exception that ended it.
-
-    Raises:
-        Exception: a bug in cfngen ended it.
-    """
+    """Return the exit code of a rehearsal, or raise the exception that ended it."""
     if isinstance(rehearsal_result.stop, KeyboardInterrupt):
         return INTERRUPTED
     if rehearsal_result.stop is not None:
@@ -241,11 +237,7 @@ def _write_report(file: Path, rehearsal: Rehearsal, *, is_json: bool) -> None:
 
 
 def _parse_zones(text: str) -> tuple[str, ...]:
-    """Return the zones in the value of --zones, which are separated by commas.
-
-    Raises:
-        click.BadParameter: they are not three different zones of one region.
-    """
+    """Return the zones in the value of --zones, which are separated by commas."""
     from cfngen.cluster.naming.zones import zone_region
 
     zones = tuple(zone.strip() for zone in text.split(",") if zone.strip())

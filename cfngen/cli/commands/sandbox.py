@@ -29,7 +29,6 @@ class _Cluster:
     """The cluster that a command is about.
 
     Attributes:
-        source: the source of its configuration.
         explicit_region: value of --region; empty means the region of the cluster file, or of what the sandbox has.
     """
 
@@ -40,7 +39,6 @@ class _Cluster:
         """Return the region: that of the option, of the cluster file, or of the only stacks; else that of the default.
 
         Args:
-            status: the status of the sandbox.
             group: only stacks with this group count, if there are any; else all.
 
         Raises:
@@ -359,11 +357,7 @@ def env(cluster: _Cluster) -> None:
 
 
 def _require_running() -> RunningSandbox:
-    """Return the running sandbox, for a command that does not start one.
-
-    Raises:
-        NoSandboxError: no sandbox is running.
-    """
+    """Return the running sandbox, for a command that does not start one."""
     from cfngen.sandbox.process import running
 
     sandbox = running.find_running_sandbox(os.environ)

@@ -51,7 +51,6 @@ class TemplateFiles:
     """The files that `cfngen templates` writes, whose templates passed lint, and what it says about them.
 
     Attributes:
-        warnings: those about the cluster file.
         origin: lines that say which cluster it is, and what it comes from.
         resource_counts: the number of resources in each template, by the template's name.
         sizes: role, size and limit in bytes of each UserData that is nearly too large.

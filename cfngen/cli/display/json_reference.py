@@ -129,7 +129,7 @@ def _error_codes_section() -> str:
 
 
 def _section_link(class_: type) -> str:
-    return f"[{_section_title(class_)}](#{_section_anchor(class_)})"
+    return f"[{_section_title(class_)}](#{class_.__name__.lower()})"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -143,10 +143,6 @@ def _section_title(class_: type) -> str:
     """Return the kind of a message, or the name of a class that is only part of messages."""
     kind = getattr(class_, "kind", "")
     return f"`{kind}`" if isinstance(kind, str) and kind else class_.__name__
-
-
-def _section_anchor(class_: type) -> str:
-    return class_.__name__.lower()
 
 
 def _definition_section(name: str, definition: JsonSchema) -> str:

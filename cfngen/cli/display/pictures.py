@@ -43,11 +43,7 @@ class PictureFileError(CfngenError):
 
 
 def format_of(path: Path) -> PictureFormat:
-    """Return the format that a file's name says.
-
-    Raises:
-        PictureFileError: it says none.
-    """
+    """Return the format that a file's name says."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise PictureFileError(
@@ -58,11 +54,7 @@ def format_of(path: Path) -> PictureFormat:
 
 
 def require_writable(path: Path) -> None:
-    """Check that a picture can be written to a file, before anything else is done.
-
-    Raises:
-        PictureFileError: it cannot.
-    """
+    """Check that a picture can be written to a file, before anything else is done."""
     folder = path.absolute().parent
     if path.is_dir():
         raise PictureFileError(f"{path} is a folder", hint="give the name of a file.")
@@ -93,11 +85,7 @@ def render(picture: Picture, picture_format: PictureFormat) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file so that it has either its old or its complete new content.
-
-    Raises:
-        PictureFileError: it cannot be written.
-    """
+    """Write a file so that it has either its old or its complete new content."""
     try:
         replace_file(path, text)
     except OSError as error:

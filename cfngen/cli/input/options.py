@@ -16,11 +16,7 @@ _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
 class Option:
-    """An option that several commands share, declared like `click.option`; used as a decorator, it adds the option.
-
-    Attributes:
-        name: name of the command's argument.
-    """
+    """An option that several commands share, declared like `click.option`; used as a decorator, it adds the option."""
 
     def __init__(self, *names: str, **settings: Any) -> None:
         self.name = str(click.Option(names, **settings).name)

@@ -23,11 +23,9 @@ class RecordedCluster:
     """A cluster as its root stack describes it.
 
     Attributes:
-        stack_name: name of the root stack.
         regions: the regions where the stack was looked for.
         region: its region; the first of these, if it was not found.
         name: the cluster's name; empty if no region has such a stack of a cluster.
-        version: its version of Kubernetes.
     """
 
     stack_name: str

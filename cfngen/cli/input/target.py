@@ -73,12 +73,10 @@ class Target:
     """A cluster's root stack, and how to reach it.
 
     Attributes:
-        source: the source of the cluster's configuration.
         explicit_stack_name: value of --stack-name; empty means the cluster's name.
         profile: profile of the AWS configuration; empty means boto3's default.
         account_number: number of the expected AWS account; empty means any account.
         sandbox: whether to use the emulated account on this machine.
-        output: format of the results, from --output.
         is_deployed: whether the command is about a cluster that exists: without a cluster file, its name, region and
             version are those of the stack.
     """

@@ -46,11 +46,7 @@ def event_lines(event: Event, start: datetime | None = None, width: int | None =
 
 
 def history_lines(events: Sequence[Event], width: int | None = None) -> list[str]:
-    """Return the events of several stacks as a table, with a heading for each day.
-
-    Args:
-        events: the events, oldest first.
-    """
+    """Return the events of several stacks as a table, with a heading for each day."""
     if not events:
         return ["Nothing has happened yet."]
     status_width = max(len(event.status) for event in events)

@@ -219,7 +219,7 @@ def _stack_line(stack: StackProgress, indent: str, title: str, *, can_roll_back:
         can_roll_back: whether a deletion in the stack means that the operation is undone.
     """
     is_undone = can_roll_back and ("ROLLBACK" in stack.status or stack.status.startswith("DELETE"))
-    count = _resource_count_text(stack)
+    count = f"{stack.done:>2} of {stack.total}" if stack.total else f"{stack.done:>2} done"
     if not stack.status:
         return TreeLine(((f"{indent}· {title}  {count}", {"dim": True}),), DropRank.UNTOUCHED_STACK)
     if is_undone:
@@ -277,10 +277,6 @@ def _resource_state(resource: ResourceProgress) -> str:
     if resource.type == WAIT_CONDITION and not resource.status.startswith("DELETE"):
         return f"waiting for its signal, {elapsed}"
     return f"{activity}, {elapsed}"
-
-
-def _resource_count_text(stack: StackProgress) -> str:
-    return f"{stack.done:>2} of {stack.total}" if stack.total else f"{stack.done:>2} done"
 
 
 def _elapsed_text(progress: Progress) -> str:

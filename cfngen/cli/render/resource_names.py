@@ -44,10 +44,5 @@ def stack_path(path: Sequence[str], root_name: str) -> str:
 
 
 def _words(logical_id: str) -> str:
-    """Return a logical id as words: `MasterAVolume` as `master a volume`, `VpcId` as `VPC id`."""
-    return " ".join(_spelled(word) for word in _WORD_PATTERN.findall(logical_id))
-
-
-def _spelled(word: str) -> str:
-    """Return a word of a logical id in lower case, as the names of masters and zones are, unless it is an acronym."""
-    return _ACRONYMS.get(word, word.lower())
+    """Return a logical id as words, in lower case but for acronyms: `MasterAVolume` as `master a volume`."""
+    return " ".join(_ACRONYMS.get(word, word.lower()) for word in _WORD_PATTERN.findall(logical_id))

@@ -21,11 +21,9 @@ class Processes:
     """Command lines of which a limited number is run at the same time.
 
     Attributes:
-        limit: how many processes there are at most at the same time.
         show: shows a line that a process has printed; its first argument is the label of the command line.
         goes_on: whether to start further processes after one has ended with an exit code.
         separates_errors: whether standard error is left as it is, since what is shown is for programs.
-        is_stopped: whether no further process is started.
         is_terminated: whether SIGTERM has ended the processes.
     """
 

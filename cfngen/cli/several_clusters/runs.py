@@ -53,9 +53,7 @@ def run_for_clusters(
     """Run a command for the clusters of several files, show how it ended for each, and return the exit code.
 
     Args:
-        context: the command with its parameters.
         arguments: the command's arguments as they were typed.
-        paths: cluster files, and folders of them.
         canary: the file whose cluster comes first; the others are left alone unless it is valid then.
         parallel: how many clusters are worked on at the same time; None runs the command for one after the other.
 

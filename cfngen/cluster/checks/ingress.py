@@ -26,7 +26,6 @@ class _Section:
     """A section with `ingress`.
 
     Attributes:
-        path: path of the list of rules.
         owner: whose ports are opened, in words.
         is_alone: whether the rules share their security group with no other sources of the cluster file.
         others: the other sources that may reach these instances.

@@ -39,10 +39,6 @@ def _max_node_count(cluster: Cluster) -> int:
     return sum(group.max_size for group in cluster.node_groups)
 
 
-def _paths_in_all_groups(cluster: Cluster, key: str) -> tuple[Path, ...]:
-    return tuple((*_NODE_GROUPS_PATH, index, key) for index in range(len(cluster.node_groups)))
-
-
 def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
     pod_cidr = cluster.network.pod_cidr
     prefix = network_plugin(cluster).node_block_prefix
@@ -58,7 +54,8 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
             f"{range_text(cluster, 'podCidr', pod_cidr)} contains {range_count} ranges of /{prefix}, but up to "
             f"{max_nodes} nodes and {masters} need one each; enlarge it or lower maxSize"
         )
-        yield Problem(POD_CIDR_PATH, message, related_paths=_paths_in_all_groups(cluster, "maxSize"))
+        max_sizes = tuple((*_NODE_GROUPS_PATH, index, "maxSize") for index in range(len(cluster.node_groups)))
+        yield Problem(POD_CIDR_PATH, message, related_paths=max_sizes)
 
 
 def _check_room_in_subnets(cluster: Cluster) -> Iterator[Problem]:

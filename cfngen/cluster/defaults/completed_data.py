@@ -27,7 +27,6 @@ class WrittenGroup:
     """Where the user wrote a node group of the completed cluster.
 
     Attributes:
-        index: position of the group in the cluster file.
         zone_index: position of the zone in the group's zones; None if the group was not expanded.
         zone: the zone; empty if the group was not expanded.
         name: name of the group in that zone; empty if the group was not expanded.

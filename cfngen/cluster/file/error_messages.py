@@ -194,38 +194,8 @@ def _write_choice_message(value: object, context: Mapping[str, object]) -> str:
     return f"{requirement}, not {describe_value(value)}{advice}"
 
 
-def _number_limit(words: str, *, key: str) -> MessageWriter:
-    """Return the writer for a number beyond a limit.
-
-    Args:
-        words: which limit, such as `at least`.
-        key: the key of the limit in the error's context.
-    """
-
-    def write(value: object, context: Mapping[str, object]) -> str:
-        return f"must be {words} {context[key]}, not {value}"
-
-    return write
-
-
-def _item_count_limit(words: str, *, key: str) -> MessageWriter:
-    """Return the writer for a list with too few or too many items, with the arguments of `_number_limit`."""
-
-    def write(value: object, context: Mapping[str, object]) -> str:
-        limit = context[key]
-        return f"must hold {words} {limit} item{'s' if limit != 1 else ''}, not {context['actual_length']}"
-
-    return write
-
-
-def _length_limit(words: str, *, key: str) -> MessageWriter:
-    """Return the writer for a text that is too short or too long, with the arguments of `_number_limit`."""
-
-    def write(value: object, context: Mapping[str, object]) -> str:
-        limit = context[key]
-        return f"must have {words} {limit} character{'s' if limit != 1 else ''}, not {len(str(value))}"
-
-    return write
+def _size_message(words: str, limit: object, noun: str, size: object) -> str:
+    return f"must {words} {limit} {noun}{'s' if limit != 1 else ''}, not {size}"
 
 
 # By type of pydantic's error.
@@ -240,10 +210,18 @@ _MESSAGE_WRITERS: Mapping[str, MessageWriter] = {
     "model_attributes_type": _write_mapping_message,
     "dict_type": _write_mapping_message,
     "literal_error": _write_choice_message,
-    "greater_than_equal": _number_limit("at least", key="ge"),
-    "less_than_equal": _number_limit("at most", key="le"),
-    "too_short": _item_count_limit("at least", key="min_length"),
-    "too_long": _item_count_limit("at most", key="max_length"),
-    "string_too_short": _length_limit("at least", key="min_length"),
-    "string_too_long": _length_limit("at most", key="max_length"),
+    "greater_than_equal": lambda value, context: f"must be at least {context['ge']}, not {value}",
+    "less_than_equal": lambda value, context: f"must be at most {context['le']}, not {value}",
+    "too_short": lambda value, context: _size_message(
+        "hold at least", context["min_length"], "item", context["actual_length"]
+    ),
+    "too_long": lambda value, context: _size_message(
+        "hold at most", context["max_length"], "item", context["actual_length"]
+    ),
+    "string_too_short": lambda value, context: _size_message(
+        "have at least", context["min_length"], "character", len(str(value))
+    ),
+    "string_too_long": lambda value, context: _size_message(
+        "have at most", context["max_length"], "character", len(str(value))
+    ),
 }

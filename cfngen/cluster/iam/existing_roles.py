@@ -50,7 +50,8 @@ def makes_roles(cluster: Cluster) -> bool:
     flow_logs = cluster.network.flow_logs
     return (
         _makes_instance_roles(cluster)
-        or _makes_pod_roles(cluster)
+        or cluster.iam.addon_roles
+        or any(account.role is None for account in cluster.iam.service_accounts)
         or (flow_logs is not None and flow_logs.destination == "cloudWatchLogs")
     )
 
@@ -67,10 +68,6 @@ def last_name(arn: str) -> str:
 
 def _makes_instance_roles(cluster: Cluster) -> bool:
     return cluster.iam.masters is None or shares_made_role(cluster)
-
-
-def _makes_pod_roles(cluster: Cluster) -> bool:
-    return cluster.iam.addon_roles or any(account.role is None for account in cluster.iam.service_accounts)
 
 
 def _all_groups_name_roles(cluster: Cluster) -> bool:

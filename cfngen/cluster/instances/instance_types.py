@@ -189,8 +189,6 @@ class InstanceTypeFacts:
         local_disk_gb: total size of the instance store in GB; 0 without one.
         network_interfaces: highest number of interfaces of the first network card.
         addresses_per_interface: highest number of private IPv4 addresses of one interface, its primary one included.
-        is_current_generation: whether AWS counts the type among the current generation.
-        is_bare_metal: whether it is a machine without hypervisor.
         gpu: name of its GPUs, e.g. `A10G`; empty without one.
         gpu_count: number of GPUs that programs see; a part of a GPU counts as one.
         gpu_manufacturer: `NVIDIA`, `AMD` or `Habana`; empty without a GPU.

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from cfngen.cluster.kube_up.variable import (
     Setting,
     Variable,
-    copy_as_number_to,
     path_of,
     unsupported_variable,
     variable_for_keys,
     variable_without_effect,
+    whole_number,
 )
 
 # `image.distribution` by the value of KUBE_OS_DISTRIBUTION.
@@ -45,7 +45,7 @@ def _convert_distribution(value: str) -> Sequence[Setting]:
 
 
 def _variable_in_gib(name: str, key: str, old_names: Sequence[str] = ()) -> Variable:
-    return variable_for_keys(name, key, convert=copy_as_number_to(key), explanation="In GiB.", old_names=old_names)
+    return variable_for_keys(name, key, parse=whole_number, explanation="In GiB.", old_names=old_names)
 
 
 # The sections of masters and of every node group: the variables below apply to all instances.

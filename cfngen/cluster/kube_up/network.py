@@ -9,8 +9,7 @@ from cfngen.cluster.checks.addons import KUBE_UP_OUTPUTS
 from cfngen.cluster.kube_up.variable import (
     Setting,
     Variable,
-    copy_as_boolean_to,
-    copy_as_list_to,
+    boolean,
     flag_setting,
     path_of,
     set_true_for,
@@ -83,18 +82,16 @@ VARIABLES: tuple[Variable, ...] = (
     variable_for_keys(
         "MASTER_INTERNAL_IP",
         "controlPlane.addresses",
-        convert=copy_as_list_to("controlPlane.addresses"),
+        parse=lambda address: [address],
         explanation="Only for a single master; for several (`controlPlane.count`), list the addresses in the cluster "
         "file.",
     ),
     variable_for_keys("DHCP_OPTION_SET_ID", "network.dhcpOptions"),
-    variable_for_keys(
-        "SSH_CIDR", "ssh.allowedCidrs", convert=copy_as_list_to("ssh.allowedCidrs"), explanation="Unset, SSH is closed."
-    ),
+    variable_for_keys("SSH_CIDR", "ssh.allowedCidrs", parse=lambda cidr: [cidr], explanation="Unset, SSH is closed."),
     variable_for_keys(
         "HTTP_API_CIDR",
         "api.allowedCidrs",
-        convert=copy_as_list_to("api.allowedCidrs"),
+        parse=lambda cidr: [cidr],
         explanation="If unset, the range is a stack parameter without a default.",
     ),
     Variable(
@@ -109,7 +106,7 @@ VARIABLES: tuple[Variable, ...] = (
     variable_for_keys(
         "KUBE_ENABLE_NODE_PUBLIC_IP",
         "nodeGroups[].publicIp",
-        convert=copy_as_boolean_to("nodeGroups[].publicIp"),
+        parse=boolean,
         old_names=("KUBE_ENABLE_MINION_PUBLIC_IP",),
     ),
     variable_without_effect(
@@ -128,10 +125,6 @@ VARIABLES: tuple[Variable, ...] = (
         old_names=("NUM_MINIONS",),
     ),
 )
-
-
-def _convert_runtime_config(value: str) -> Sequence[Setting]:
-    return [flag_setting(component="apiServer", name="runtime-config", value=value)]
 
 
 def _convert_network_provider(value: str) -> Sequence[Setting]:
@@ -229,7 +222,10 @@ CLUSTER_VARIABLES: tuple[Variable, ...] = (
         "the EBS CSI driver comes with a default StorageClass; addons.awsEbsCsiDriver switches both off",
     ),
     variable_for_keys(
-        "KUBE_RUNTIME_CONFIG", _API_FLAGS, convert=_convert_runtime_config, explanation="As the flag `runtime-config`."
+        "KUBE_RUNTIME_CONFIG",
+        _API_FLAGS,
+        convert=lambda value: [flag_setting(component="apiServer", name="runtime-config", value=value)],
+        explanation="As the flag `runtime-config`.",
     ),
     variable_without_effect(
         "KUBE_E2E_STORAGE_TEST_ENVIRONMENT", "false", "it prepared Kubernetes' own tests, so unset it"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cfngen.cluster.kube_up.variable import (
     Setting,
     Variable,
-    copy_as_boolean_to,
+    boolean,
     flag_setting,
     path_of,
     unsupported_variable,
@@ -82,9 +82,7 @@ VARIABLES: tuple[Variable, ...] = (
     variable_without_effect("ENABLE_CLUSTER_REGISTRY", "false", _NO_REGISTRY),
     unsupported_variable("CLUSTER_REGISTRY_DISK", _NO_REGISTRY),
     unsupported_variable("CLUSTER_REGISTRY_DISK_SIZE", _NO_REGISTRY),
-    variable_for_keys(
-        "ENABLE_APISERVER_BASIC_AUDIT", _AUDIT_LOG_ENABLED, convert=copy_as_boolean_to(_AUDIT_LOG_ENABLED)
-    ),
+    variable_for_keys("ENABLE_APISERVER_BASIC_AUDIT", _AUDIT_LOG_ENABLED, parse=boolean),
     variable_without_effect(
         "ENABLE_CUSTOM_METRICS",
         "false",

@@ -87,30 +87,15 @@ def path_of(key: str) -> tuple[str | int | ItemNamed, ...]:
     return tuple(path[:-1])
 
 
-def copy_text_to(*keys: str) -> Conversion:
-    """Return a conversion that sets keys to the variable's value as text."""
-    return lambda value: [Setting(path_of(key), value) for key in keys]
+def boolean(value: str) -> bool:
+    """Return the truth of a variable's value.
 
-
-def copy_as_list_to(*keys: str) -> Conversion:
-    """Return a conversion that sets keys to a list with the variable's value as its only item."""
-    return lambda value: [Setting(path_of(key), [value]) for key in keys]
-
-
-def copy_as_number_to(*keys: str) -> Conversion:
-    """Return a conversion that sets keys to the variable's value as a whole number."""
-    return lambda value: [Setting(path_of(key), whole_number(value)) for key in keys]
-
-
-def copy_as_boolean_to(*keys: str) -> Conversion:
-    """Return a conversion that sets keys to true or false if the variable has this value, and refuses other values."""
-
-    def convert(value: str) -> Sequence[Setting]:
-        if value not in ("true", "false"):
-            raise ValueError(f"must be true or false, not {value!r}")
-        return [Setting(path_of(key), value == "true") for key in keys]
-
-    return convert
+    Raises:
+        ValueError: it is neither true nor false.
+    """
+    if value not in ("true", "false"):
+        raise ValueError(f"must be true or false, not {value!r}")
+    return value == "true"
 
 
 def set_true_for(key: str, *, values: Sequence[str]) -> Conversion:
@@ -155,12 +140,13 @@ def variable_for_keys(
     keys: str | Sequence[str],
     *,
     convert: Conversion | None = None,
+    parse: Callable[[str], object] = str,
     explanation: str = "",
     old_names: Sequence[str] = (),
 ) -> Variable:
     """Return a kube-up variable that sets keys of the cluster file.
 
-    Without `convert`, each key gets the variable's value as text.
+    Without `convert`, each key gets what `parse` makes of the variable's value, by default the text.
     """
     all_keys = (keys,) if isinstance(keys, str) else tuple(keys)
     return Variable(
@@ -168,7 +154,7 @@ def variable_for_keys(
         handling="honoured",
         explanation=explanation,
         keys=all_keys,
-        convert=convert or copy_text_to(*all_keys),
+        convert=convert or (lambda value: [Setting(path_of(key), parse(value)) for key in all_keys]),
         old_names=tuple(old_names),
     )
 

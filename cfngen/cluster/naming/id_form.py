@@ -8,14 +8,18 @@ from typing import ClassVar, Self
 
 
 class IdForm:
-    """A form of logical ids, with a field for each part; `str()` makes the id.
+    """A form of logical ids, with a field for each part; `str()` makes the id, of `_TEXT` unless a form has its own.
 
     The groups of `_PATTERN` are named after the fields. `_PARSERS` has what makes a field's value of the text of its
     group, which is empty if the group is not in the id; of the other fields the text is the value.
     """
 
+    _TEXT: ClassVar[str]
     _PATTERN: ClassVar[re.Pattern[str]]
     _PARSERS: ClassVar[Mapping[str, Callable[[str], object]]] = {}
+
+    def __str__(self) -> str:
+        return self._TEXT.format_map(vars(self))
 
     @classmethod
     def parse(cls, logical_id: str) -> Self | None:

@@ -25,10 +25,8 @@ class ServiceAccountRoleId(IdForm):
     words: str
     digest: str
 
+    _TEXT: ClassVar = "ServiceAccountRole{words}{digest}"
     _PATTERN: ClassVar = re.compile(r"ServiceAccountRole(?P<words>[A-Z0-9][A-Za-z0-9]*)(?P<digest>[0-9a-f]{8})")
-
-    def __str__(self) -> str:
-        return f"ServiceAccountRole{self.words}{self.digest}"
 
     @classmethod
     def of(cls, namespace: str, name: str, digest: str) -> ServiceAccountRoleId:
@@ -49,12 +47,10 @@ class RegistryId(IdForm):
     words: str
     digest: str
 
+    _TEXT: ClassVar = "{kind}{words}{digest}"
     _PATTERN: ClassVar = re.compile(
         r"(?P<kind>Repository|OidcProvider)(?P<words>[A-Z0-9][A-Za-z0-9]*)(?P<digest>[0-9a-f]{8})"
     )
-
-    def __str__(self) -> str:
-        return f"{self.kind}{self.words}{self.digest}"
 
     @classmethod
     def of(cls, kind: Literal["Repository", "OidcProvider"], name: str) -> RegistryId:

@@ -165,12 +165,10 @@ class ProgramId(IdForm):
     owner: str
     digest: str
 
+    _TEXT: ClassVar = "{owner}Program{digest}"
     _PATTERN: ClassVar = re.compile(
         r"(?P<owner>Master[A-E]?|NodeGroup[A-Z0-9][A-Za-z0-9]*?)Program(?P<digest>[0-9a-f]{12})"
     )
-
-    def __str__(self) -> str:
-        return f"{self.owner}Program{self.digest}"
 
     @property
     def letter(self) -> str:
@@ -189,10 +187,8 @@ class ClusterFileId(IdForm):
 
     digest: str
 
+    _TEXT: ClassVar = "ClusterFile{digest}"
     _PATTERN: ClassVar = re.compile(r"ClusterFile(?P<digest>[0-9a-f]{12})")
-
-    def __str__(self) -> str:
-        return f"ClusterFile{self.digest}"
 
 
 @dataclass(frozen=True)
@@ -201,10 +197,8 @@ class EndpointId(IdForm):
 
     service: str
 
+    _TEXT: ClassVar = "Endpoint{service}"
     _PATTERN: ClassVar = re.compile(r"Endpoint(?P<service>[A-Z0-9][A-Za-z0-9]*)")
-
-    def __str__(self) -> str:
-        return f"Endpoint{self.service}"
 
     @classmethod
     def of(cls, service: str) -> EndpointId:
@@ -223,10 +217,8 @@ class ImageId(IdForm):
     role: MachineRole
     image: str
 
+    _TEXT: ClassVar = "{role}Image{image}"
     _PATTERN: ClassVar = re.compile(r"(?P<role>Master|Node|Bastion)Image(?P<image>[A-Z0-9][A-Za-z0-9]*)")
-
-    def __str__(self) -> str:
-        return f"{self.role}Image{self.image}"
 
 
 @dataclass(frozen=True)
@@ -258,10 +250,8 @@ class ExistingPartId(IdForm):
     kind: str
     digest: str
 
+    _TEXT: ClassVar = "Existing{kind}{digest}"
     _PATTERN: ClassVar = re.compile(r"Existing(?P<kind>[A-Z][A-Za-z]*?)(?P<digest>[0-9A-F]{8})")
-
-    def __str__(self) -> str:
-        return f"Existing{self.kind}{self.digest}"
 
     @classmethod
     def of(cls, kind: str, reference: str) -> ExistingPartId:
@@ -282,10 +272,8 @@ class RecordedId(IdForm):
 
     part: str
 
+    _TEXT: ClassVar = "Referenced{part}"
     _PATTERN: ClassVar = re.compile(r"Referenced(?P<part>[A-Z][A-Za-z0-9]*)")
-
-    def __str__(self) -> str:
-        return f"Referenced{self.part}"
 
 
 LogicalId = (

@@ -91,10 +91,8 @@ class ZoneId(IdForm):
 
     zone: str
 
+    _TEXT: ClassVar = "Zone{zone}"
     _PATTERN: ClassVar = re.compile(rf"Zone(?P<zone>{_ZONE_PATTERN})")
-
-    def __str__(self) -> str:
-        return f"Zone{self.zone}"
 
 
 @dataclass(frozen=True)
@@ -160,13 +158,11 @@ class RuleId(IdForm):
     purpose: str
     source: str
 
+    _TEXT: ClassVar = "{role}{purpose}From{source}"
     _PATTERN: ClassVar = re.compile(
         rf"(?!NodeGroup)(?P<role>{_ANY_ROLE_PATTERN}|Bastion)(?P<purpose>[A-Z][A-Za-z0-9]*?)?From"
         rf"(?P<source>Masters|Nodes|Bastion|LoadBalancer|InternalLoadBalancer|AllowedCidr|{_SOURCES_PATTERN})"
     )
-
-    def __str__(self) -> str:
-        return f"{self.role}{self.purpose}From{self.source}"
 
     @property
     def from_outside(self) -> bool:
@@ -194,12 +190,10 @@ class NodeGroupRuleId(IdForm):
     source: str
 
     role: ClassVar[RuleRole] = "Node"
+    _TEXT: ClassVar = "NodeGroup{group}{purpose}From{source}"
     _PATTERN: ClassVar = re.compile(
         rf"NodeGroup(?P<group>[A-Z0-9][A-Za-z0-9]*?)(?P<purpose>{_INGRESS_PATTERN})From(?P<source>{_SOURCES_PATTERN})"
     )
-
-    def __str__(self) -> str:
-        return f"NodeGroup{self.group}{self.purpose}From{self.source}"
 
     @property
     def origin(self) -> str:

@@ -33,14 +33,11 @@ class AddressRange:
     """A range of addresses.
 
     Attributes:
-        first: the first address.
-        last: the last address.
         tier: `VPC` (each of its ranges), `subnet` (of a public cluster), `private subnet`, `public subnet`, `free`,
             `pods` or `services`.
         zone: the zone of a subnet; empty for other ranges.
         usable: number of addresses that instances, pods or services can have.
         purpose: who has addresses of the range.
-        is_existing: whether the VPC or subnet exists already.
     """
 
     first: IPv4Address

@@ -38,35 +38,22 @@ class Endpoint(NamedTuple):
     reason: str
 
 
-def _always(cluster: Cluster) -> bool:
-    return True
-
-
-def _has_session_manager(cluster: Cluster) -> bool:
-    return cluster.ssh.session_manager
-
-
-def _has_fluent_bit(cluster: Cluster) -> bool:
-    return cluster.addons.fluent_bit.enabled
-
-
-def _has_pod_roles(cluster: Cluster) -> bool:
-    return cluster.service_account_issuer is not None
-
-
 _TABLE: tuple[tuple[Endpoint, Callable[[Cluster], bool]], ...] = (
-    (Endpoint("autoscaling", "lifecycle hooks, and the cluster autoscaler"), _always),
-    (Endpoint("cloudformation", "the boot program and its signals"), _always),
-    (Endpoint("ec2", "volumes, addresses, routes, and the cloud controller manager"), _always),
-    (Endpoint("ecr.api", "credentials for images in Amazon ECR"), _always),
-    (Endpoint("ecr.dkr", "images in Amazon ECR"), _always),
-    (Endpoint("elasticloadbalancing", "load balancers of services"), _always),
-    (Endpoint("secretsmanager", "the certificate authorities and the join secret"), _always),
-    (Endpoint("sts", "credentials of pods with roles of their own"), _has_pod_roles),
-    (Endpoint("ec2messages", "Session Manager"), _has_session_manager),
-    (Endpoint("ssm", "Session Manager"), _has_session_manager),
-    (Endpoint("ssmmessages", "Session Manager"), _has_session_manager),
-    (Endpoint("logs", "Fluent Bit's output to CloudWatch Logs"), _has_fluent_bit),
+    (Endpoint("autoscaling", "lifecycle hooks, and the cluster autoscaler"), lambda cluster: True),
+    (Endpoint("cloudformation", "the boot program and its signals"), lambda cluster: True),
+    (Endpoint("ec2", "volumes, addresses, routes, and the cloud controller manager"), lambda cluster: True),
+    (Endpoint("ecr.api", "credentials for images in Amazon ECR"), lambda cluster: True),
+    (Endpoint("ecr.dkr", "images in Amazon ECR"), lambda cluster: True),
+    (Endpoint("elasticloadbalancing", "load balancers of services"), lambda cluster: True),
+    (Endpoint("secretsmanager", "the certificate authorities and the join secret"), lambda cluster: True),
+    (
+        Endpoint("sts", "credentials of pods with roles of their own"),
+        lambda cluster: cluster.service_account_issuer is not None,
+    ),
+    (Endpoint("ec2messages", "Session Manager"), lambda cluster: cluster.ssh.session_manager),
+    (Endpoint("ssm", "Session Manager"), lambda cluster: cluster.ssh.session_manager),
+    (Endpoint("ssmmessages", "Session Manager"), lambda cluster: cluster.ssh.session_manager),
+    (Endpoint("logs", "Fluent Bit's output to CloudWatch Logs"), lambda cluster: cluster.addons.fluent_bit.enabled),
 )
 
 

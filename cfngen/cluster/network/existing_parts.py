@@ -92,7 +92,6 @@ class PartKind:
     Attributes:
         noun: what it is, in words.
         word: what it is, as part of a logical id.
-        id_type: the type of its id in the model.
         parameter_type: the type of a template's parameter with its id. For the others, CloudFormation has no type
             ("Supported AWS-specific parameter types", CloudFormation User Guide).
     """

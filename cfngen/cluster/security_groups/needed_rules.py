@@ -57,7 +57,6 @@ class NeededRule:
         peers: sources of incoming traffic or destinations of outgoing traffic: ids of security groups, address ranges,
             ids of prefix lists, or references in place of ids of the cluster's groups. In place of a group that cfngen
             has yet to create these are the ranges of the instances or of the load balancer that get the group.
-        description: what the rule is for.
         peer_key: the key in the cluster file that names the group of the other side; empty if that is no such group.
     """
 

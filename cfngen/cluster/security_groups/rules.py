@@ -155,7 +155,6 @@ class Rule:
         protocol: `tcp`, `udp` or `icmp`; `-1` for all protocols.
         ports: first and last port, or type and code for `icmp` (-1 for all codes); None for all ports.
         purpose: the part of the rule's logical id that names the opened port; empty if all ports are opened.
-        is_egress: whether the rule is for outgoing traffic.
         node_group: the name of the node group for whose nodes alone the rule is, which is in the group's own security
             group, or with an existing one in that of all nodes; empty for a rule of the role.
     """

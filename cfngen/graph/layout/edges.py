@@ -27,7 +27,6 @@ class Link:
         label: their labels as one text.
         mutual: whether there are the same arrows in the other direction as well.
         change: what a deployment does to them, if it does the same to all.
-        arrows: the arrows themselves.
     """
 
     source: str

@@ -83,7 +83,6 @@ class Node:
     """A box of the picture while it is placed; all measures in tracks.
 
     Attributes:
-        loops: its arrows to itself.
         children: the boxes that it contains, in order.
         x: left border, at first relative to the block of its siblings.
         y: top border, likewise.

@@ -20,7 +20,6 @@ def ranks(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], widest: int, 
     """Return nodes as columns, each from top to bottom.
 
     Args:
-        nodes: the nodes; each has its size.
         pairs: ids of nodes from and to which arrows lead.
         widest: tracks that the columns may take together.
         aspect: width by height that is wanted.

@@ -38,8 +38,6 @@ class Port(NamedTuple):
     """Where an arrow may leave or reach a box.
 
     Attributes:
-        beside: the point beside the border.
-        on_border: the point on the border.
         direction: HORIZONTAL or VERTICAL, from one to the other.
         off_centre: how far it is from the middle of the side: 0 there, 1 in a corner.
     """

@@ -15,7 +15,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import api_host
 from cfngen.cluster.network.proxy import environment
 from cfngen.userdata import pod_role
-from cfngen.userdata.addons.release import Release, pinned_chart, release_of_chart, replica_count
+from cfngen.userdata.addons.release import Release, release_of_chart, replica_count
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
@@ -54,7 +54,7 @@ def _cilium(cluster: Cluster) -> list[Release]:
         "hubble": {"enabled": False},
         "operator": {"replicas": replica_count(cluster)},
     }
-    return [_release(cluster, chart="cilium", name="cilium", namespace="kube-system", values=values)]
+    return [release_of_chart(cluster, "cilium", values, essential=True)]
 
 
 def _calico(cluster: Cluster) -> list[Release]:
@@ -83,15 +83,15 @@ def _calico(cluster: Cluster) -> list[Release]:
     }
     namespace = "tigera-operator"
     return [
-        _release(cluster, chart="calico-crds", name="calico-crds", namespace=namespace, values={}),
-        _release(cluster, chart="tigera-operator", name="calico", namespace=namespace, values=values),
+        release_of_chart(cluster, "calico-crds", {}, namespace=namespace, essential=True),
+        release_of_chart(cluster, "tigera-operator", values, name="calico", namespace=namespace, essential=True),
     ]
 
 
 def _flannel(cluster: Cluster) -> list[Release]:
     """Return Flannel with VXLAN. Flannel does not support network policies."""
     values = {"podCidr": str(cluster.network.pod_cidr), "flannel": {"backend": "vxlan"}}
-    return [_release(cluster, chart="flannel", name="flannel", namespace="kube-flannel", values=values)]
+    return [release_of_chart(cluster, "flannel", values, namespace="kube-flannel", essential=True)]
 
 
 def _amazon_vpc(cluster: Cluster) -> list[Release]:
@@ -114,20 +114,7 @@ def _amazon_vpc(cluster: Cluster) -> list[Release]:
     }
     # The chart's own name of the DaemonSet and its service account is aws-node; it always uses the host's network.
     patches = pod_role.patches(cluster, AMAZON_VPC_PLUGIN, kind="DaemonSet", name="aws-node", container="aws-node")
-    return [
-        _release(
-            cluster, chart="aws-vpc-cni", name="aws-vpc-cni", namespace="kube-system", values=values, patches=patches
-        )
-    ]
-
-
-def _release(
-    cluster: Cluster, chart: str, name: str, namespace: str, values: JsonObject, patches: tuple[JsonObject, ...] = ()
-) -> Release:
-    """Return the essential release `name` of the catalogue's chart `chart`."""
-    return release_of_chart(
-        pinned_chart(cluster, chart), name=name, namespace=namespace, values=values, patches=patches, essential=True
-    )
+    return [release_of_chart(cluster, "aws-vpc-cni", values, patches=patches, essential=True)]
 
 
 # By `network.plugin` of the cluster file, the function that returns the plug-in's releases.

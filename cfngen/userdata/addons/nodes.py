@@ -9,13 +9,13 @@ from cfngen.cluster.instances.gpu import PRESENT_LABEL
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import auto_scaling_group_id, node_group_prefix
 from cfngen.cluster.sections.services import NodeTerminationHandler
+from cfngen.releases.charts import chart
 from cfngen.userdata import pod_role, proxy
 from cfngen.userdata.addons.release import (
     DELETE_OLD_POD_FIRST,
     Release,
     near_masters,
     on_masters,
-    pinned_chart,
     release_of_chart,
     replica_count,
 )
@@ -24,12 +24,8 @@ if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
 
-NAMESPACE = "kube-system"
-
-
 def cluster_autoscaler(cluster: Cluster) -> Release:
     """Return cluster-autoscaler, which finds the node groups by the tags that `cfngen.templates.tagging` adds."""
-    pinned = pinned_chart(cluster, "cluster-autoscaler")
     has_own_role = has_role(cluster, CLUSTER_AUTOSCALER)
     values = {
         "fullnameOverride": "cluster-autoscaler",
@@ -38,7 +34,7 @@ def cluster_autoscaler(cluster: Cluster) -> Release:
         "autoDiscovery": {"clusterName": cluster.name},
         # cluster-autoscaler contains the scheduler of one minor version of Kubernetes, so its version must match the
         # cluster's; the chart's default image has another version.
-        "image": {"tag": f"v{pinned.app_version}"},
+        "image": {"tag": f"v{chart('cluster-autoscaler', cluster.kubernetes_version).app_version}"},
         "replicaCount": replica_count(cluster),
         # With the instance's resolver it needs no cluster DNS, which may wait for the node that it is to create.
         "dnsPolicy": "Default",
@@ -49,10 +45,9 @@ def cluster_autoscaler(cluster: Cluster) -> Release:
         **(near_masters() if has_own_role else on_masters()),
     }
     return release_of_chart(
-        pinned,
-        name="cluster-autoscaler",
-        namespace=NAMESPACE,
-        values=values,
+        cluster,
+        "cluster-autoscaler",
+        values,
         # The container is called after the provider and the chart (`cluster-autoscaler.name` in _helpers.tpl).
         patches=pod_role.patches(
             cluster, CLUSTER_AUTOSCALER, name="cluster-autoscaler", container="aws-cluster-autoscaler"
@@ -86,18 +81,17 @@ def node_termination_handler(cluster: Cluster) -> Release:
     In this mode it calls no AWS API and needs no queue. It does not handle terminations by an Auto Scaling group: that
     is done by cfngen's own drain service.
     """
-    pinned = pinned_chart(cluster, "aws-node-termination-handler")
     handler = cluster.addons.node_termination_handler
     values = {
         "fullnameOverride": "aws-node-termination-handler",
-        "image": {"tag": f"v{pinned.app_version}"},
+        "image": {"tag": f"v{chart('aws-node-termination-handler', cluster.kubernetes_version).app_version}"},
         "rbac": {"pspEnabled": False},
         "enableSpotInterruptionDraining": handler.spot_interruptions,
         "enableScheduledEventDraining": handler.scheduled_events,
         "extraEnv": [{"name": "ENABLE_ASG_LIFECYCLE_DRAINING", "value": "false"}],
         **_rebalancing_and_grace_periods(handler),
     }
-    return release_of_chart(pinned, name="aws-node-termination-handler", namespace=NAMESPACE, values=values)
+    return release_of_chart(cluster, "aws-node-termination-handler", values)
 
 
 def _rebalancing_and_grace_periods(handler: NodeTerminationHandler) -> JsonObject:
@@ -131,9 +125,4 @@ def nvidia_device_plugin(cluster: Cluster) -> Release:
         "nodeSelector": {PRESENT_LABEL: "true"},
         "tolerations": [{"operator": "Exists"}],
     }
-    return release_of_chart(
-        pinned_chart(cluster, "nvidia-device-plugin"),
-        name="nvidia-device-plugin",
-        namespace="kube-system",
-        values=values,
-    )
+    return release_of_chart(cluster, "nvidia-device-plugin", values)

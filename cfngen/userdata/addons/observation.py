@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import kubeadm
-from cfngen.userdata.addons.release import Release, pinned_chart, release_of_chart
+from cfngen.userdata.addons.release import Release, release_of_chart
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
@@ -16,9 +16,7 @@ def metrics_server(cluster: Cluster) -> Release:
     """Return metrics-server, which verifies the kubelets' certificates if the cluster's authority has signed them."""
     has_signed_certificates = kubeadm.kubelet_configuration(cluster)["serverTLSBootstrap"]
     values: JsonObject = {"args": [] if has_signed_certificates else ["--kubelet-insecure-tls"]}
-    return release_of_chart(
-        pinned_chart(cluster, "metrics-server"), name="metrics-server", namespace="kube-system", values=values
-    )
+    return release_of_chart(cluster, "metrics-server", values)
 
 
 def headlamp(cluster: Cluster) -> Release:
@@ -31,17 +29,13 @@ def headlamp(cluster: Cluster) -> Release:
         "clusterRoleBinding": {"create": False},
         "config": {"unsafeUseServiceAccountToken": False},
     }
-    return release_of_chart(pinned_chart(cluster, "headlamp"), name="headlamp", namespace="headlamp", values=values)
+    return release_of_chart(cluster, "headlamp", values, namespace="headlamp")
 
 
 def fluent_bit(cluster: Cluster) -> Release:
     """Return fluent-bit on every instance; the user configures where logs go (`values.config.outputs`)."""
-    return release_of_chart(
-        pinned_chart(cluster, "fluent-bit"),
-        name="fluent-bit",
-        namespace="logging",
-        values={"tolerations": [{"operator": "Exists"}]},
-    )
+    values: JsonObject = {"tolerations": [{"operator": "Exists"}]}
+    return release_of_chart(cluster, "fluent-bit", values, namespace="logging")
 
 
 def prometheus(cluster: Cluster) -> Release:
@@ -62,10 +56,11 @@ def prometheus(cluster: Cluster) -> Release:
         },
     }
     return release_of_chart(
-        pinned_chart(cluster, "kube-prometheus-stack"),
+        cluster,
+        "kube-prometheus-stack",
+        values,
         name="prometheus",
         namespace="monitoring",
-        values=values,
         # The Job `prometheus-admission-create` makes the certificate of the operator's webhook.
         has_pods_as_hooks=True,
     )

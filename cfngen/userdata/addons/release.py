@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
-from cfngen.releases.charts import PinnedChart, chart
+from cfngen.releases.charts import chart
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.mirror import mirrored
 
@@ -29,7 +29,6 @@ class Release:
     Attributes:
         version: the chart's version, which masters record for operators.
         url: URL of the chart's archive at its origin.
-        sha256: the archive's digest.
         values: cfngen's values for the chart; the user's values are merged over them.
         patches: partial Kubernetes objects applied over the chart's, for fields without a chart value.
         essential: whether a master counts as working only once it is installed.
@@ -48,36 +47,33 @@ class Release:
 
 
 def release_of_chart(
-    pinned: PinnedChart,
-    name: str,
-    namespace: str,
+    cluster: Cluster,
+    chart_name: str,
     values: JsonObject,
     *,
+    name: str = "",
+    namespace: str = "kube-system",
     patches: tuple[JsonObject, ...] = (),
     essential: bool = False,
     has_pods_as_hooks: bool = False,
 ) -> Release:
-    """Return the release of a chart of the catalogue `cfngen.releases.charts`."""
+    """Return the release of a chart of the catalogue `cfngen.releases.charts`; by default it has the chart's name.
+
+    Raises:
+        UnknownChartError: the catalogue has no such chart for the cluster's Kubernetes version.
+    """
+    pinned = chart(chart_name, cluster.kubernetes_version)
     return Release(
-        name=name,
-        namespace=namespace,
-        version=pinned.version,
-        url=pinned.url,
-        sha256=pinned.sha256,
-        values=values,
+        name or chart_name,
+        namespace,
+        pinned.version,
+        pinned.url,
+        pinned.sha256,
+        values,
         patches=patches,
         essential=essential,
         has_pods_as_hooks=has_pods_as_hooks,
     )
-
-
-def pinned_chart(cluster: Cluster, name: str) -> PinnedChart:
-    """Return the catalogue's chart of this name for the cluster's Kubernetes version.
-
-    Raises:
-        UnknownChartError: the catalogue has no such chart.
-    """
-    return chart(name, cluster.kubernetes_version)
 
 
 def for_boot_program(cluster: Cluster, release: Release, values: JsonObject) -> contract.Release:

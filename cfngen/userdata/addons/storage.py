@@ -14,7 +14,6 @@ from cfngen.userdata.addons.release import (
     host_network_patch,
     near_masters,
     on_masters,
-    pinned_chart,
     release_of_chart,
     replica_count,
 )
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
 STORAGE_CLASS = "default"
-NAMESPACE = "kube-system"
 # Attachments for the root volume and for the network interfaces with pods' addresses: on most instance types interfaces
 # and volumes share one limit. 110 pods, the default of `maxPods`, need at most four interfaces of any instance type.
 RESERVED_ATTACHMENTS = 1 + 3
@@ -64,15 +62,14 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
         **_proxy(cluster),
     }
     return release_of_chart(
-        pinned_chart(cluster, "aws-ebs-csi-driver"),
-        name="aws-ebs-csi-driver",
-        namespace=NAMESPACE,
-        values=values,
+        cluster,
+        "aws-ebs-csi-driver",
+        values,
         # Of the controller's containers only the driver itself calls AWS; the others call it and the API server.
         patches=(
             pod_role.patches(cluster, EBS_CSI_DRIVER, name=controller, container="ebs-plugin")
             if has_own_role
-            else (host_network_patch(NAMESPACE, controller),)
+            else (host_network_patch("kube-system", controller),)
         ),
     )
 

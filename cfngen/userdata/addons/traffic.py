@@ -14,7 +14,6 @@ from cfngen.userdata.addons.release import (
     host_network_patch,
     near_masters,
     on_masters,
-    pinned_chart,
     release_of_chart,
     replica_count,
 )
@@ -23,7 +22,6 @@ from cfngen.userdata.deep_merge import merge
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-NAMESPACE = "kube-system"
 # The environment variable of the load balancer controller with the id of its VPC.
 _VPC_VARIABLE = "VPC_ID"
 
@@ -53,10 +51,9 @@ def aws_load_balancer_controller(cluster: Cluster) -> Release:
         **_load_balancer_controller_place(cluster, name),
     }
     return release_of_chart(
-        pinned_chart(cluster, name),
-        name=name,
-        namespace=NAMESPACE,
-        values=values,
+        cluster,
+        name,
+        values,
         patches=pod_role.patches(
             cluster,
             LOAD_BALANCER_CONTROLLER,
@@ -96,14 +93,13 @@ def external_dns(cluster: Cluster) -> Release:
         **(near_masters() if has_own_role else on_masters()),
     }
     return release_of_chart(
-        pinned_chart(cluster, name),
-        name=name,
-        namespace=NAMESPACE,
-        values=values,
+        cluster,
+        name,
+        values,
         patches=(
             pod_role.patches(cluster, EXTERNAL_DNS, name=name, container=name)
             if has_own_role
-            else (host_network_patch(NAMESPACE, name),)
+            else (host_network_patch("kube-system", name),)
         ),
     )
 
@@ -124,10 +120,10 @@ def cert_manager(cluster: Cluster) -> Release:
         **{variable.lower(): value for variable, value in environment(cluster).items()},
     }
     return release_of_chart(
-        pinned_chart(cluster, name),
-        name=name,
+        cluster,
+        name,
+        values,
         namespace=name,
-        values=values,
         # Only the controller calls AWS, not its webhook, nor what injects its authority.
         patches=pod_role.patches(cluster, CERT_MANAGER, name=name, container="cert-manager-controller"),
     )

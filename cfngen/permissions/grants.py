@@ -15,7 +15,7 @@ from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.cluster.paths import Path
 from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
-from cfngen.cluster.sections.references import known_id
+from cfngen.cluster.sections.references import known_id, with_account
 from cfngen.cluster.sections.registry import Push
 from cfngen.errors import CfngenError
 from cfngen.permissions.addons import addon_statements
@@ -155,15 +155,15 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         node_security_group_id=known_id(existing_group(cluster, "Node")) or "*",
         security_groups_of_masters=tuple(known_id(group) or "*" for group in groups_of_instances(cluster, "masters")),
         security_groups_of_nodes=tuple(known_id(group) or "*" for group in groups_of_instances(cluster, "nodes")),
-        own_secrets_key=cluster.secrets.kms_key or "",
-        own_backup_key=cluster.etcd.backups.kms_key or "",
+        own_secrets_key=with_account(cluster.secrets.kms_key or "", account),
+        own_backup_key=with_account(cluster.etcd.backups.kms_key or "", account),
         removes_pod_routes=network_plugin(cluster).uses_vpc_routes
         and any(subnet.id for subnet in cluster.network.subnets),
         # A plug-in of the user's may create interfaces.
         removes_interfaces=network_plugin(cluster).gives_pods_vpc_addresses or cluster.network.plugin == "none",
         created_types=created_types(cluster),
         existing_parts=existing_parts(cluster),
-        permissions_boundaries=_permissions_boundaries(cluster),
+        permissions_boundaries=tuple(with_account(arn, account) for arn in _permissions_boundaries(cluster)),
         existing_roles=tuple(dict.fromkeys(existing.role for _, existing in existing_roles(cluster))),
         existing_instance_profiles=tuple(
             dict.fromkeys(

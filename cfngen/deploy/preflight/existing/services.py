@@ -24,6 +24,7 @@ from cfngen.cluster.network.endpoints import (
 )
 from cfngen.cluster.network.topology import has_internal_load_balancer, has_public_load_balancer, private_zone
 from cfngen.cluster.paths import dotted
+from cfngen.cluster.sections.references import with_account
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.load_balancers import find_load_balancer_arn, find_target_group
@@ -58,6 +59,7 @@ def find_key_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     ):
         if not arn:
             continue
+        arn = with_account(arn, account.id)
         try:
             with translate_aws_errors():
                 key = find_key(account, arn)
@@ -92,7 +94,7 @@ def notices(account: Account, cluster: Cluster) -> Iterator[Notice]:
         return
     try:
         with translate_aws_errors():
-            policy = read_key_policy(account, arn)
+            policy = read_key_policy(account, with_account(arn, account.id))
     except AwsError as error:
         yield Notice(f"{_KEY}: whether the key's policy lets instances use it is not known: {error}", _HINT)
         return
@@ -324,7 +326,7 @@ def _find_lock_problem(account: Account, bucket: str) -> Iterator[Finding]:
 
 def find_topic_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem if there is no such topic: EC2 Auto Scaling would refuse to create the first group."""
-    topic = cluster.notifications.topic
+    topic = with_account(cluster.notifications.topic or "", account.id)
     if topic and is_topic_missing(account, topic):
         yield refusal("notifications.topic", f"there is no topic {topic}; create it, or correct the ARN")
 

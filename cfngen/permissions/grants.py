@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -163,7 +163,7 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         removes_interfaces=network_plugin(cluster).gives_pods_vpc_addresses or cluster.network.plugin == "none",
         created_types=created_types(cluster),
         existing_parts=existing_parts(cluster),
-        permissions_boundaries=tuple(with_account(arn, account) for arn in _permissions_boundaries(cluster)),
+        permissions_boundaries=_in_account(_permissions_boundaries(cluster), account),
         existing_roles=tuple(dict.fromkeys(existing.role for _, existing in existing_roles(cluster))),
         existing_instance_profiles=tuple(
             dict.fromkeys(
@@ -184,6 +184,10 @@ def _permissions_boundaries(cluster: Cluster) -> tuple[str, ...]:
         return ()
     of_accounts = (account.permissions_boundary for account in cluster.iam.service_accounts)
     return tuple(dict.fromkeys([cluster.iam.permissions_boundary, *filter(None, of_accounts)]))
+
+
+def _in_account(arns: Iterable[str], account: str) -> tuple[str, ...]:
+    return tuple(with_account(arn, account) for arn in arns)
 
 
 def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[Grant, ...]:
@@ -321,7 +325,7 @@ def _master_grant(cluster: Cluster, scope: Scope) -> Grant:
             *addon_statements(cluster, scope),
             *own_statements(cluster.control_plane),
         ],
-        managed_policies=cluster.control_plane.additional_policies,
+        managed_policies=_in_account(cluster.control_plane.additional_policies, scope.account),
     )
 
 
@@ -331,7 +335,7 @@ def _node_grant(cluster: Cluster, group: NodeGroup, scope: Scope) -> Grant:
         purpose=_existing_role_purpose(f"the instances of the node group {group.name}", group_role(cluster, group))
         or f"the role of the instances of the node group {group.name}",
         statements=[*node_statements(cluster, scope), *own_statements(group)],
-        managed_policies=group.additional_policies,
+        managed_policies=_in_account(group.additional_policies, scope.account),
     )
 
 
@@ -359,7 +363,7 @@ def _pod_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
                 purpose=f"the role of the service account {role.account.name} in {role.account.namespace}, which the "
                 "iam stack creates",
                 statements=role.statements,
-                managed_policies=role.managed_policies,
+                managed_policies=_in_account(role.managed_policies, scope.account),
             )
 
 

@@ -27,7 +27,11 @@ GROUP = {"rootVolume": {"kmsKey": key(3)}, "volumes": [{"size": 10, "kmsKey": ke
 SERVICE_ACCOUNT = {"namespace": "shop", "name": "web", "additionalPolicies": [policy("web")]}
 FILE = {
     "region": "cn-north-1",
-    "controlPlane": {"volume": {"kmsKey": key(1)}, "rootVolume": {"kmsKey": key(2)}},
+    "controlPlane": {
+        "volume": {"kmsKey": key(1)},
+        "rootVolume": {"kmsKey": key(2)},
+        "additionalPolicies": [policy("masters")],
+    },
     "nodeGroups": [
         {"name": "plain", **GROUP},
         {"name": "own", **GROUP, "additionalPolicies": [policy("nodes")]},
@@ -86,7 +90,10 @@ def test_what_cannot_change_is_recorded_as_the_file_has_it() -> None:
 
 def test_printed_policies_name_what_is_in_the_account() -> None:
     printed, expected = (
-        {grant.name: grant.statements for grant in grants(cluster, scope_of(cluster, account=ACCOUNT))}
+        {
+            grant.name: (grant.statements, grant.managed_policies)
+            for grant in grants(cluster, scope_of(cluster, account=ACCOUNT))
+        }
         for cluster in (OPEN, CLOSED)
     )
     assert printed == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.cluster.paths import Path
 from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
-from cfngen.cluster.sections.references import known_id
+from cfngen.cluster.sections.references import known_id, with_account
 from cfngen.cluster.sections.registry import Push
 from cfngen.errors import CfngenError
 from cfngen.permissions.addons import addon_statements
@@ -159,15 +159,15 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         node_security_group_id=known_id(existing_group(cluster, "Node")) or "*",
         security_groups_of_masters=tuple(known_id(group) or "*" for group in groups_of_instances(cluster, "masters")),
         security_groups_of_nodes=tuple(known_id(group) or "*" for group in groups_of_instances(cluster, "nodes")),
-        own_secrets_key=cluster.secrets.kms_key or "",
-        own_backup_key=cluster.etcd.backups.kms_key or "",
+        own_secrets_key=with_account(cluster.secrets.kms_key or "", account),
+        own_backup_key=with_account(cluster.etcd.backups.kms_key or "", account),
         removes_pod_routes=network_plugin(cluster).uses_vpc_routes
         and any(subnet.id for subnet in cluster.network.subnets),
         # A plug-in of the user's may create interfaces.
         removes_interfaces=network_plugin(cluster).gives_pods_vpc_addresses or cluster.network.plugin == "none",
         created_types=created_types(cluster),
         existing_parts=existing_parts(cluster),
-        permissions_boundaries=_permissions_boundaries(cluster),
+        permissions_boundaries=_in_account(_permissions_boundaries(cluster), account),
         existing_roles=tuple(dict.fromkeys(existing.role for _, existing in existing_roles(cluster))),
         existing_instance_profiles=tuple(
             dict.fromkeys(
@@ -188,6 +188,10 @@ def _permissions_boundaries(cluster: Cluster) -> tuple[str, ...]:
         return ()
     of_accounts = (account.permissions_boundary for account in cluster.iam.service_accounts)
     return tuple(dict.fromkeys([cluster.iam.permissions_boundary, *filter(None, of_accounts)]))
+
+
+def _in_account(arns: Iterable[str], account: str) -> tuple[str, ...]:
+    return tuple(with_account(arn, account) for arn in arns)
 
 
 def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[Grant, ...]:
@@ -325,7 +329,7 @@ def _master_grant(cluster: Cluster, scope: Scope) -> Grant:
             *addon_statements(cluster, scope),
             *own_statements(cluster.control_plane),
         ],
-        managed_policies=cluster.control_plane.additional_policies,
+        managed_policies=_in_account(cluster.control_plane.additional_policies, scope.account),
     )
 
 
@@ -335,7 +339,7 @@ def _node_grant(cluster: Cluster, group: NodeGroup, scope: Scope) -> Grant:
         purpose=_existing_role_purpose(f"the instances of the node group {group.name}", group_role(cluster, group))
         or f"the role of the instances of the node group {group.name}",
         statements=[*node_statements(cluster, scope), *own_statements(group)],
-        managed_policies=group.additional_policies,
+        managed_policies=_in_account(group.additional_policies, scope.account),
     )
 
 
@@ -363,7 +367,7 @@ def _pod_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
                 purpose=f"the role of the service account {role.account.name} in {role.account.namespace}, which the "
                 "iam stack creates",
                 statements=role.statements,
-                managed_policies=role.managed_policies,
+                managed_policies=_in_account(role.managed_policies, scope.account),
             )
 
 

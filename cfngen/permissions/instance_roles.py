@@ -25,6 +25,7 @@ from cfngen.permissions.references import (
     References,
     arn,
     if_resource_tagged,
+    named_arn,
     unless_master,
     via_service,
 )
@@ -185,6 +186,7 @@ def backup_key_statements(cluster: Cluster, references: References) -> list[Stat
     """
     if not cluster.etcd.backups.may_need_key:
         return []
+    own_key = cluster.etcd.backups.kms_key
     only_this_bucket: Condition = {
         "StringEquals": via_service(cluster, references, "s3"),
         "StringLike": {
@@ -198,7 +200,7 @@ def backup_key_statements(cluster: Cluster, references: References) -> list[Stat
         allow(
             sid="BackupsKey",
             actions="kms:Decrypt kms:GenerateDataKey",
-            resources=[cluster.etcd.backups.kms_key or arn(references, "kms", "key/*")],
+            resources=[named_arn(references, own_key) if own_key else arn(references, "kms", "key/*")],
             condition=only_this_bucket,
         )
     ]
@@ -330,7 +332,7 @@ def volume_key_statements(
     Args:
         key: ARN of the key, or None for any key, since the account's default key is not known.
     """
-    keys = [key or arn(references, "kms", "key/*")]
+    keys = [named_arn(references, key) if key else arn(references, "kms", "key/*")]
     via_ec2 = {"StringEquals": via_service(cluster, references, "ec2")}
     return [
         allow(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.existing_parts import referenced_parts
-from cfngen.cluster.sections.references import StackOutput, StoredParameter
+from cfngen.cluster.sections.references import StackOutput, StoredParameter, with_account
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Statement, allow
 
@@ -46,9 +46,8 @@ def read_record_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
         bucket_arn = f"arn:{scope.partition}:s3:::{cluster.logging.bucket}"
         statements.append(allow(sid="FindLogBucket", actions="s3:ListBucket", resources=[bucket_arn]))
     if cluster.notifications.topic:
-        statements.append(
-            allow(sid="FindTopic", actions="sns:GetTopicAttributes", resources=[cluster.notifications.topic])
-        )
+        topic = with_account(cluster.notifications.topic, scope.account)
+        statements.append(allow(sid="FindTopic", actions="sns:GetTopicAttributes", resources=[topic]))
     return statements
 
 

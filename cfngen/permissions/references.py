@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.tag_keys import CLUSTER
 from cfngen.cluster.network.endpoints import dns_suffix
+from cfngen.cluster.sections.references import text_of_sub
 from cfngen.permissions.statements import Condition, Expression
 
 # Tag by which IAM conditions recognize instances, volumes, interfaces and security groups of masters.
@@ -88,6 +89,12 @@ def arn(
         region: region in the ARN; empty for a global service.
     """
     return references.substitute(f"arn:${{AWS::Partition}}:{service}:{region}:{account}:{resource}", **values)
+
+
+def named_arn(references: References, arn: str) -> Expression:
+    """Return an ARN that the cluster file names; if it leaves the account open, it is in the cluster's account."""
+    text = text_of_sub(arn)
+    return references.substitute(text) if text else arn
 
 
 def resource_tags(cluster: Cluster, **other_tags: str) -> dict[str, Expression]:

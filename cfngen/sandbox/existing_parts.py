@@ -49,7 +49,8 @@ def make_existing_parts(region: str, parts: JsonObject) -> list[str]:
             permissions `ingress` and `egress`; `prefixLists`, by id their greatest number of entries; `roles`, by ARN
             their `trust` and `policies`, the documents by name; `instanceProfiles`, the ARNs of their roles by ARN;
             `boundaries`, `keys` and `topics`, ARNs; `buckets` of logs and `repositories` for images, names;
-            `providers`, the audience of their tokens by URL. What belongs to other accounts is not made.
+            `providers`, the audience of their tokens by URL. What belongs to other accounts is not made; of the
+            sandbox's own is an ARN with `${AWS::AccountId}`.
     """
     made: list[str] = []
     if _is_id(parts["network"]["vpc"]["id"]):
@@ -62,7 +63,7 @@ def make_existing_parts(region: str, parts: JsonObject) -> list[str]:
         ("boundaries", _make_boundary), ("keys", _make_key), ("topics", make_topic), ("buckets", make_log_bucket),
         ("repositories", _make_repository),
     ):  # fmt: skip
-        for name in parts[section]:
+        for name in (each.replace("${AWS::AccountId}", ACCOUNT_ID) for each in parts[section]):
             if not name.startswith("arn:") or name.split(":")[4] == ACCOUNT_ID:
                 with suppress(ClientError):  # it exists
                     make(region, name)

@@ -21,6 +21,7 @@ from troposphere import GetAtt, Ref, Sub, s3
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import snapshot_prefixes
+from cfngen.templates.named_arns import named_arn
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
@@ -106,7 +107,7 @@ def _encryption(kms_key: str | None) -> s3.BucketEncryption:
     """
     if kms_key is None:
         return ENCRYPTION_BY_S3
-    by_key = s3.ServerSideEncryptionByDefault(SSEAlgorithm="aws:kms", KMSMasterKeyID=kms_key)
+    by_key = s3.ServerSideEncryptionByDefault(SSEAlgorithm="aws:kms", KMSMasterKeyID=named_arn(kms_key))
     rule = s3.ServerSideEncryptionRule(BucketKeyEnabled=True, ServerSideEncryptionByDefault=by_key)
     return s3.BucketEncryption(ServerSideEncryptionConfiguration=[rule])
 

@@ -12,6 +12,7 @@ from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE
 from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.permissions.network import flow_log_delivery_statements
 from cfngen.templates.iam_path import iam_path
+from cfngen.templates.named_arns import permissions_boundary
 from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
@@ -70,7 +71,6 @@ def _add_delivery_role(stack: Stack, cluster: Cluster, log_group: logs.LogGroup)
     The trust policy is from "IAM role for publishing flow logs to CloudWatch Logs", Amazon VPC User Guide: only
     flow logs of this account and region may use the role.
     """
-    boundary = cluster.iam.permissions_boundary
     used_by_flow_logs = TrustStatement(
         Effect=Allow,
         Principal=Principal("Service", "vpc-flow-logs.amazonaws.com"),
@@ -98,6 +98,6 @@ def _add_delivery_role(stack: Stack, cluster: Cluster, log_group: logs.LogGroup)
             ],
             Tags=tags(cluster, f"{cluster.name} flow log"),
             **iam_path(cluster),
-            **({"PermissionsBoundary": boundary} if boundary else {}),
+            **permissions_boundary(cluster.iam.permissions_boundary),
         )
     )

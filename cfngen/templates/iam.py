@@ -42,6 +42,7 @@ from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.expressions import substitute
 from cfngen.templates.iam_path import iam_path
 from cfngen.templates.issuer import issuer_bucket_name
+from cfngen.templates.named_arns import named_arn, permissions_boundary
 from cfngen.templates.network_references import route_table_id, vpc_id
 from cfngen.templates.references import part_value
 from cfngen.templates.security_groups import first_group
@@ -305,9 +306,7 @@ def _add_role(
     """
     optional_properties: dict[str, object] = {}
     if managed_policies:
-        optional_properties["ManagedPolicyArns"] = list(managed_policies)
-    if cluster.iam.permissions_boundary:
-        optional_properties["PermissionsBoundary"] = cluster.iam.permissions_boundary
+        optional_properties["ManagedPolicyArns"] = [named_arn(arn) for arn in managed_policies]
     role = stack.add(
         iam.Role(
             f"{logical_id_prefix}Role",
@@ -319,6 +318,7 @@ def _add_role(
             Tags=tags(cluster, f"{cluster.name} {used_by}"),
             **iam_path(cluster),
             **optional_properties,
+            **permissions_boundary(cluster.iam.permissions_boundary),
         )
     )
     profile = iam.InstanceProfile(f"{logical_id_prefix}InstanceProfile", Roles=[Ref(role)], **iam_path(cluster))

@@ -13,6 +13,7 @@ from typing import Any
 from cfngen.cluster.iam.issuer_stages import state_to_record
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.sections.references import ACCOUNT_VARIABLE
 from cfngen.releases import exact_version
 
 # Keys of settings that more than one function needs.
@@ -22,6 +23,8 @@ MASTER_COUNT_KEY = "controlPlane.count"
 MASTER_ZONES_KEY = "controlPlane.zones"
 NETWORK_PLUGIN_KEY = "network.plugin"
 OBJECT_LOCK_KEY = "etcd.backups.objectLock"
+# What stands for the account in recorded ARNs: for cfn-lint, the variable in metadata is a forgotten `Fn::Sub` (E1029).
+_RECORDED_ACCOUNT = "<AWS::AccountId>"
 _TOPOLOGY_KEY = "network.topology"
 _SECRETS_KEY_KEY = "secrets.kmsKey"
 _IAM_PATH_KEY = "iam.path"
@@ -67,7 +70,7 @@ def settings_to_record(cluster: Cluster) -> dict[str, str]:
     the created bucket, are recorded where there is one.
     """
     settings = {
-        key: value
+        key: value.replace(ACCOUNT_VARIABLE, _RECORDED_ACCOUNT)
         for key, value in immutable_settings(cluster).items()
         if key not in _RECORDED_IF_OTHER or value != _UNRECORDED[key]
     }
@@ -78,4 +81,5 @@ def settings_to_record(cluster: Cluster) -> dict[str, str]:
 def recorded_settings(template: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the settings recorded in the metadata of a root template, by key; empty if it records none."""
     recorded: Mapping[str, str] = template.get("Metadata", {}).get("cfngen", {}).get("immutableSettings", {})
-    return {**_UNRECORDED, **recorded} if recorded else recorded
+    settings = {key: value.replace(_RECORDED_ACCOUNT, ACCOUNT_VARIABLE) for key, value in recorded.items()}
+    return {**_UNRECORDED, **settings} if settings else settings

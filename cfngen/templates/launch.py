@@ -14,6 +14,7 @@ from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.cluster.sections.base import Architecture
 from cfngen.cluster.sections.instances import Instances, NodeGroup, Slot, Volume
 from cfngen.templates.images import root_device
+from cfngen.templates.named_arns import named_arn
 from cfngen.templates.network_references import zone_parameter
 from cfngen.templates.secrets import key_name_property
 from cfngen.templates.stack import MASTERS, PropertyValue, Stack
@@ -191,7 +192,8 @@ def ebs_volume_properties(volume: Volume, **overrides: PropertyValue) -> dict[st
     Args:
         overrides: properties that replace those settings.
     """
-    optional_properties = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": volume.kms_key}
+    key_arn = named_arn(volume.kms_key) if volume.kms_key else None
+    optional_properties = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": key_arn}
     set_properties = {key: value for key, value in optional_properties.items() if value is not None}
     return {"Encrypted": True, "VolumeType": volume.type, **set_properties, **overrides}
 
@@ -280,7 +282,7 @@ def notification_property(cluster: Cluster) -> dict[str, object]:
     if cluster.notifications.topic is None:
         return {}
     configuration = autoscaling.NotificationConfigurations(
-        TopicARN=[cluster.notifications.topic],
+        TopicARN=[named_arn(cluster.notifications.topic)],
         NotificationTypes=[
             f"autoscaling:EC2_INSTANCE_{event}" for event in ("LAUNCH", "LAUNCH_ERROR", "TERMINATE", "TERMINATE_ERROR")
         ],

@@ -26,6 +26,7 @@ from cfngen.permissions.registry import PULL_ACTIONS, push_statements
 from cfngen.permissions.trust import web_identity_trust
 from cfngen.templates.iam import StackReferences
 from cfngen.templates.iam_path import iam_path
+from cfngen.templates.named_arns import permissions_boundary
 from cfngen.templates.service_account_roles import UNUSED_THUMBPRINT
 from cfngen.templates.stack import DELETED_WITH_STACK, PropertyValue, Stack
 from cfngen.templates.tagging import tags
@@ -116,7 +117,6 @@ def _provider_arn(push: Push) -> PropertyValue:
 
 def _add_role(stack: Stack, cluster: Cluster, push: Push, provider: PropertyValue) -> None:
     """Add a role that only jobs of one project, for one branch or tag, may assume, and an output with its ARN."""
-    boundary = cluster.iam.permissions_boundary
     statements = push_statements(cluster, push, StackReferences(stack, cluster))
     role = stack.add(
         iam.Role(
@@ -128,7 +128,7 @@ def _add_role(stack: Stack, cluster: Cluster, push: Push, provider: PropertyValu
             Policies=[iam.Policy(PolicyName="push", PolicyDocument={"Version": "2012-10-17", "Statement": statements})],
             Tags=tags(cluster, f"{cluster.name} push {push.name}"),
             **iam_path(cluster),
-            **({"PermissionsBoundary": boundary} if boundary else {}),
+            **permissions_boundary(cluster.iam.permissions_boundary),
         )
     )
     stack.output(

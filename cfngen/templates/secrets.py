@@ -17,6 +17,7 @@ from troposphere import GetAtt, Ref, Sub, ec2, kms, secretsmanager
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates import backups, issuer
+from cfngen.templates.named_arns import named_arn
 from cfngen.templates.stack import ACCESS, DELETED_WITH_STACK, PropertyValue, Stack
 from cfngen.templates.tagging import tag_map, tags
 
@@ -31,7 +32,8 @@ def build(cluster: Cluster) -> Stack:
         description=f"Secrets of the Kubernetes cluster {cluster.name}: "
         "encryption key, certificate authorities, join information",
     )
-    key_arn = cluster.secrets.kms_key or GetAtt(_add_key(stack, cluster), "Arn")
+    own_key = cluster.secrets.kms_key
+    key_arn = named_arn(own_key) if own_key else GetAtt(_add_key(stack, cluster), "Arn")
     ca_secret = _add_secret(
         stack,
         cluster,

@@ -18,6 +18,7 @@ from cfngen.permissions.service_accounts import MadeRole, made_roles
 from cfngen.permissions.trust import service_account_trust
 from cfngen.templates.iam_path import iam_path
 from cfngen.templates.issuer import issuer_without_scheme
+from cfngen.templates.named_arns import named_arn, permissions_boundary
 from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tag_map, tags
 
@@ -74,9 +75,7 @@ def _add_role(
         document = {"Version": "2012-10-17", "Statement": made_role.statements}
         optional_properties["Policies"] = [iam.Policy(PolicyName="kubernetes", PolicyDocument=document)]
     if made_role.managed_policies:
-        optional_properties["ManagedPolicyArns"] = list(made_role.managed_policies)
-    if made_role.permissions_boundary:
-        optional_properties["PermissionsBoundary"] = made_role.permissions_boundary
+        optional_properties["ManagedPolicyArns"] = [named_arn(arn) for arn in made_role.managed_policies]
     stack.add(
         iam.Role(
             str(ServiceAccountRoleId.of(*account, account.digest)),
@@ -87,6 +86,7 @@ def _add_role(
             Tags=_tags(cluster, made_role),
             **iam_path(cluster),
             **optional_properties,
+            **permissions_boundary(made_role.permissions_boundary),
         )
     )
 

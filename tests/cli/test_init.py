@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -200,6 +201,12 @@ def test_an_example_goes_to_another_region_under_another_name(cfngen, directory,
         text = text.replace(similar_type, instance_type)
     expected = examples.without_placeholders(examples.text_of(name))
     assert text.replace("name: blue", f"name: {example.name}") == f"{SCHEMA_LINE}\n{expected}"
+
+
+def test_the_page_of_commands_lists_every_example():
+    page = (Path(examples.__file__).parents[3] / "docs" / "reference" / "commands.md").read_text()
+    [listed] = re.findall(r"starts from an example: (.*) \|", page)
+    assert sorted(re.split(", | or ", listed)) == sorted(examples.names())
 
 
 @pytest.mark.parametrize("name", ["kube-up", "hardened", "existing-everything"])

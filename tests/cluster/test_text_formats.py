@@ -215,7 +215,11 @@ FORMS: dict[str, tuple[list[Any], list[Any]]] = {
             "arn:aws:iam::awsx:policy/x",
         ],
     ),
-    "iam.permissionsBoundary": ([f"arn:aws:iam::{ACCOUNT}:policy/b"], [f"arn:aws:iam::{ACCOUNT}:role/b", "b"]),
+    # `${AWS::AccountId}` is CloudFormation's name for the stack's account.
+    "iam.permissionsBoundary": (
+        [f"arn:aws:iam::{account}:policy/b" for account in (ACCOUNT, "${AWS::AccountId}")],
+        [f"arn:aws:iam::{ACCOUNT}:role/b", "b", *(f"arn:aws:iam::{name}:policy/b" for name in ("${Account}", "", "$"))],
+    ),
     "iam.masters.role": (
         [f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("a", "a/b/Az09+=,.@_-", "x" * 64)],
         [
@@ -235,6 +239,7 @@ FORMS: dict[str, tuple[list[Any], list[Any]]] = {
             f"arn:aws:kms:us-west-2:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab",
             f"arn:aws-cn:kms:cn-north-1:{ACCOUNT}:key/0",
             f"arn:aws:kms:us-west-2:{ACCOUNT}:key/mrk-1234abcd12ab34cd56ef1234567890ab",
+            "arn:aws:kms:us-west-2:${AWS::AccountId}:key/1234abcd-12ab-34cd-56ef-1234567890ab",
         ],
         [
             f"arn:aws:kms:us-west-2:{ACCOUNT}:alias/a",
@@ -249,6 +254,8 @@ FORMS: dict[str, tuple[list[Any], list[Any]]] = {
             f"arn:aws1:kms:us-west-2:{ACCOUNT}:key/0",
             f"arn:aws:s3:us-west-2:{ACCOUNT}:key/0",
             f"arn:aws:kms:us-west-2:{ACCOUNT}:key/0A",
+            f"arn:aws:kms:${{AWS::Region}}:{ACCOUNT}:key/0",
+            "arn:aws:kms:us-west-2:AWS::AccountId:key/0",
         ],
     ),
     # "What's in a secret", AWS Secrets Manager User Guide: letters, digits and /_+=.@-.

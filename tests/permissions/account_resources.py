@@ -8,6 +8,7 @@ from typing import NamedTuple
 from cfngen.cluster.iam.service_accounts import document_keys
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.existing_parts import existing_group, groups_of_instances
+from cfngen.cluster.sections.references import with_account
 from cfngen.permissions.grants import scope_of
 
 REGION, ACCOUNT = "us-west-2", "123456789012"
@@ -36,6 +37,11 @@ def resources(cluster: Cluster, name: str) -> dict[str, Resource]:
 def of(service: str, resource: str, region: str = REGION, account: str = ACCOUNT) -> str:
     """The ARN of a resource of a service."""
     return f"arn:aws:{service}:{region}:{account}:{resource}"
+
+
+def _named(arn: str | None) -> str:
+    """An ARN of the cluster file, in the account; empty without one."""
+    return with_account(arn or "", ACCOUNT)
 
 
 def tags_of(name: str, **others: str) -> dict[str, list[str]]:
@@ -133,8 +139,8 @@ def _storage(cluster: Cluster, name: str) -> dict[str, Resource]:
         "join secret": Resource(of("secretsmanager", f"secret:JoinSecret-{name}-AbCdEf"), tags),
         "some key": Resource(of("kms", "key/some")),
         "key of secrets": Resource(of("kms", f"key/secrets-{name}"), tags),
-        "key of masters' volumes": Resource(cluster.control_plane.volume.kms_key or of("kms", "key/default")),
-        "key of snapshots": Resource(cluster.etcd.backups.kms_key or of("kms", "key/of-bucket")),
+        "key of masters' volumes": Resource(_named(cluster.control_plane.volume.kms_key) or of("kms", "key/default")),
+        "key of snapshots": Resource(_named(cluster.etcd.backups.kms_key) or of("kms", "key/of-bucket")),
         "bucket of snapshots": Resource(snapshots),
         "hourly snapshot": Resource(f"{snapshots}/{name}/etcd/hourly/1.db"),
         "daily snapshot": Resource(f"{snapshots}/{name}/etcd/daily/1.db"),
@@ -142,7 +148,7 @@ def _storage(cluster: Cluster, name: str) -> dict[str, Resource]:
         "request for a snapshot": Resource(f"{snapshots}/{name}/etcd/backup-request.json"),
     }
     if cluster.secrets.kms_key:
-        parts["key of secrets"] = Resource(cluster.secrets.kms_key)
+        parts["key of secrets"] = Resource(_named(cluster.secrets.kms_key))
     if cluster.certificate_authority.secret:
         parts["secret of the user's authority"] = Resource(cluster.certificate_authority.secret)
     if issuer and (issuer.bucket or issuer.discovery != "url"):

@@ -8,7 +8,7 @@ from cfngen.cluster.iam.push_roles import created_providers, made_push_roles, pu
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network import topology
 from cfngen.cluster.network.existing_parts import referenced_parts
-from cfngen.cluster.sections.references import StackOutput, StoredParameter, known_id
+from cfngen.cluster.sections.references import StackOutput, StoredParameter, known_id, with_account
 from cfngen.permissions.grants import scope_of
 from cfngen.permissions.scope import Scope
 
@@ -172,7 +172,7 @@ def _existing(cluster: Cluster, scope: Scope) -> dict[str, Resource]:
         "existing role of pods": [entry.role for entry in cluster.iam.service_accounts if entry.role],
         "bucket of flow logs": [f"arn:aws:s3:::{flow_logs.bucket}"] if flow_logs and flow_logs.bucket else [],
         "bucket of access logs": [f"arn:aws:s3:::{cluster.logging.bucket}"] if cluster.logging.bucket else [],
-        "topic": [cluster.notifications.topic] if cluster.notifications.topic else [],
+        "topic": [with_account(cluster.notifications.topic, ACCOUNT)] if cluster.notifications.topic else [],
         "hosted zone of the API": [
             f"arn:aws:route53:::hostedzone/{known_id(zone.id) or 'Z1'}" for zone in zones if zone.id
         ],

@@ -22,6 +22,8 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.security_groups.needed_rules import needed_rules
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.aws.tags import cluster_tag
+from cfngen.deploy.messages.message import Notice
+from cfngen.deploy.preflight.existing import objects
 from cfngen.deploy.preflight.existing.network import find_source_problems
 from cfngen.deploy.preflight.existing.roles import find_role_problems, notices
 from cfngen.deploy.preflight.network.checks import check_network
@@ -98,6 +100,19 @@ def test_roles_of_the_account_are_made_once(cloud: Cloud) -> None:
     assert make(cluster) == []
     role = cloud.client("iam").get_role(RoleName="web")["Role"]
     assert (role["Arn"], role["Path"]) == (ROLE, "/teams/")
+
+
+def test_what_the_hardened_example_leaves_to_the_account_is_made_in_it(cloud: Cloud) -> None:
+    cluster = examples.cluster_of(examples.with_region(examples.text_of("hardened"), REGION))
+    made = make(cluster)
+    key = f"arn:aws:kms:{REGION}:123456789012:key/0a1b2c3d-0000-4000-8000-00000000000"
+    expected = {f"{key}{number}" for number in (1, 2, 3)}
+    expected |= {"arn:aws:iam::123456789012:policy/boundary", f"arn:aws:sns:{REGION}:123456789012:hardened"}
+    assert expected <= set(made)
+    account = connect(cloud.session, REGION, clock=cloud.clock)
+    said: list[Notice] = []
+    objects.check(account, cluster, {}, None, said.append)
+    assert said == []
 
 
 class Everything(NamedTuple):

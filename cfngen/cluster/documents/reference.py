@@ -43,6 +43,8 @@ A cluster file is YAML with the keys below. None is required, and `name: kuberne
 - The YAML is that of version 1.2: only `true` and `false` are truth values (`yes` is text), `010` is text, and a number
   with a dot is text, so `kubernetesVersion: 1.30` means what it says. A key may stand once; merge keys (`<<`) and tags
   (`!Ref`) are not accepted. A key without a value counts as left out.
+- In ARNs of KMS keys, policies and topics, `${{AWS::AccountId}}` may stand for the number of the cluster's account, so
+  one file does for several accounts. To write one for the other changes no resource.
 - An unknown key is an error. All errors are reported at once, each with file, line and key.
 
 ## Values common to several files

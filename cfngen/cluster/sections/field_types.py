@@ -6,6 +6,7 @@ Each is an annotated type for pydantic. An invalid value raises `PydanticCustomE
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated
 
@@ -20,6 +21,7 @@ from cfngen.cluster.sections.field_validation import (
     refuse_unreadable_issuer,
     refuse_unusable_proxy,
 )
+from cfngen.cluster.sections.references import ACCOUNT_VARIABLE
 from cfngen.text_limits import BUCKET_NAME, IAM_PATH, KEY_PAIR_NAME, REPOSITORY_NAME
 
 NAME_PATTERN = r"[a-z]([a-z0-9-]*[a-z0-9])?"
@@ -32,6 +34,8 @@ def _aws_id(prefix: str, expected: str, *, takes_references: bool = False) -> Te
     return TextPattern(pattern, f"{expected} such as {prefix}-0123456789abcdef0", takes_references=takes_references)
 
 
+# An account number, or what stands for that of the cluster.
+_ACCOUNT = rf"([0-9]{{12}}|{re.escape(ACCOUNT_VARIABLE)})"
 _FOUR_NUMBERS = r"[0-9]{1,3}(\.[0-9]{1,3}){3}"
 Cidr = Annotated[
     IPv4Network,
@@ -179,7 +183,7 @@ AllocationId = Annotated[str, _aws_id("eipalloc", "an Elastic IP allocation id")
 PolicyArn = Annotated[
     str,
     TextPattern(
-        r"arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9_+=,.@/-]+",
+        rf"arn:aws[a-z-]*:iam::({_ACCOUNT}|aws):policy/[A-Za-z0-9_+=,.@/-]+",
         "the ARN of an IAM managed policy such as arn:aws:iam::123456789012:policy/team",
     ),
 ]
@@ -237,7 +241,7 @@ KeyArn = Annotated[
     str,
     TextPattern(
         # The ids of multi-Region keys begin with `mrk-`.
-        r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-)?[0-9a-f-]+",
+        rf"arn:aws[a-z-]*:kms:[a-z0-9-]+:{_ACCOUNT}:key/(mrk-)?[0-9a-f-]+",
         "the ARN of a KMS key such as arn:aws:kms:us-west-2:123456789012:key/1234abcd-…",
     ),
 ]
@@ -253,7 +257,7 @@ TopicArn = Annotated[
     TextPattern(
         # CreateTopic, Amazon SNS API Reference. EC2 Auto Scaling sends to no FIFO topics, whose names end in `.fifo`
         # ("Amazon SNS notification options for Amazon EC2 Auto Scaling", Amazon EC2 Auto Scaling User Guide).
-        r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}",
+        rf"arn:aws[a-z-]*:sns:[a-z0-9-]+:{_ACCOUNT}:[A-Za-z0-9_-]{{1,256}}",
         "the ARN of a standard topic of SNS such as arn:aws:sns:us-west-2:123456789012:scaling",
     ),
 ]

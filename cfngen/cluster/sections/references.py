@@ -1,8 +1,10 @@
-"""References in place of ids: outputs of other stacks, and parameters of Parameter Store.
+"""References in place of ids: outputs of other stacks, parameters of Parameter Store, the account in an ARN.
 
 A reference stands in the cluster file where the id of an existing part stands otherwise. CloudFormation resolves it
 when it creates or updates the stack, so templates never have the id itself. The third kind, an output of Terraform, is
 replaced by its value when the cluster file is loaded (`cfngen.cluster.file.terraform_outputs`).
+
+ARNs of keys, policies and topics may have CloudFormation's `${AWS::AccountId}` in place of the account's number.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
+ACCOUNT_VARIABLE = "${AWS::AccountId}"
+"""What stands for the number of the cluster's account in an ARN of the cluster file."""
 STACK_PATTERN = r"stack:[A-Za-z][A-Za-z0-9-]{0,127}\.[A-Za-z0-9]{1,255}"
 PARAMETER_PATTERN = r"ssm:(/[A-Za-z0-9_.-]+)+"
 TERRAFORM_PATTERN = r"terraform:[^#\n]+#[^#\s]+"
@@ -63,6 +67,19 @@ def parse_reference(value: str | None) -> Reference | None:
 def known_id(value: str | None) -> str | None:
     """Return the id that a value of the cluster file is, or None if it is a reference, or nothing."""
     return None if parse_reference(value) else value
+
+
+def with_account(arn: str, account_number: str) -> str:
+    """Return an ARN of the cluster file with the number of the cluster's account in place of the variable for it."""
+    return arn.replace(ACCOUNT_VARIABLE, account_number)
+
+
+def text_of_sub(arn: str) -> str:
+    """Return the text for `Fn::Sub` of an ARN of the cluster file; empty if it has the number of an account.
+
+    The partition is a variable there, too: the ARN has that of the account.
+    """
+    return re.sub("^arn:[^:]*", "arn:${AWS::Partition}", arn) if ACCOUNT_VARIABLE in arn else ""
 
 
 def refusal(value: str, *, is_accepted: bool, expected: str) -> str:

@@ -14,6 +14,7 @@ from cfngen.cluster.iam.issuer_stages import OFF, IssuerState, issuer_stages, is
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.network_ids import SubnetId, ZoneId
 from cfngen.cluster.network.topology import is_private
+from cfngen.cluster.sections.references import with_account
 from cfngen.cluster.sections.services import Backups
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact
@@ -63,15 +64,26 @@ class ImmutableSettingError(FindingsError):
     advice = "restore the old value in the cluster file, or create a new cluster."
 
 
-def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> tuple[Impact, ...]:
+def setting_impacts(
+    deployed_root_template: TemplatePart, cluster: Cluster, *, account_number: str = ""
+) -> tuple[Impact, ...]:
     """Return the impacts of a new Kubernetes version and of more masters, which a change set does not show.
+
+    Args:
+        account_number: number of the cluster's account, which the file may leave open in ARNs.
 
     Raises:
         ImmutableSettingError: a setting cannot be changed in this way.
     """
     recorded = recorded_settings(deployed_root_template)
     requested = immutable_settings(cluster)
-    changed_keys = [key for key in _REASONS if key in recorded and key in requested and recorded[key] != requested[key]]
+    changed_keys = [
+        key
+        for key in _REASONS
+        if key in recorded
+        and key in requested
+        and with_account(recorded[key], account_number) != with_account(requested[key], account_number)
+    ]
     problems = [
         refusal(
             key,

@@ -125,10 +125,11 @@ def test_an_arn_of_another_partition(path: str) -> None:
 
 @pytest.mark.parametrize("path", [path for path in ARNS if path.endswith("kmsKey")])
 def test_a_key_of_another_region(path: str) -> None:
-    assert refusals(at(path, KEY.replace("us-west-2", "eu-west-1"))) == [
-        f"{path}: the key is in eu-west-1, but the volumes are in us-west-2; use a key in us-west-2"
-    ]
-    assert refusals(at(path, KEY)) == []
+    for key in (KEY, KEY.replace(ACCOUNT, "${AWS::AccountId}")):
+        assert refusals(at(path, key.replace("us-west-2", "eu-west-1"))) == [
+            f"{path}: the key is in eu-west-1, but the volumes are in us-west-2; use a key in us-west-2"
+        ]
+        assert refusals(at(path, key)) == []
 
 
 # "Amazon Resource Names (ARNs)", AWS General Reference: the partitions and their regions.

@@ -774,7 +774,7 @@ SCENARIOS: Mapping[str, Any] = {
     "profile of another role": has_profile_of_another_role,
     "profile without a role": has_profile,
     "key that is not there": lambda here: here.names(
-        "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+        "arn:aws:kms:us-west-2:${AWS::AccountId}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     ),
     "key that is disabled": lambda here: here.account.client("kms").disable_key(KeyId=key_of(here)),
     "key that will be deleted": lambda here: here.account.client("kms").schedule_key_deletion(KeyId=key_of(here)),
@@ -801,7 +801,7 @@ SCENARIOS: Mapping[str, Any] = {
     "snapshots' key that signs": lambda here: key_of(here, KeyUsage="SIGN_VERIFY", KeySpec="RSA_2048"),
     "log bucket that is not there": lambda here: here.names("example-logs"),
     "snapshots' bucket without a lock": unlocked,
-    "topic that is not there": lambda here: here.names("arn:aws:sns:us-west-2:123456789012:scaling"),
+    "topic that is not there": lambda here: here.names("arn:aws:sns:us-west-2:${AWS::AccountId}:scaling"),
     "bucket that is not there": lambda here: recorded(here, "example-flow-logs"),
     "issuer's bucket that is not there": lambda here: here.file.update(
         serviceAccountIssuer={"discovery": "url", "url": "https://tokens.example.com", "bucket": "example-tokens"}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.messages.message import Danger
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preflight.immutable_settings import ImmutableSettingError, check, setting_impacts
-from cfngen.templates.immutable_settings import immutable_settings
+from cfngen.templates.immutable_settings import immutable_settings, settings_to_record
 
 NOW: dict[str, Any] = {"kubernetesVersion": "1.35"}
 EXACT = immutable_settings(parse(NOW))["kubernetesVersion"]
@@ -131,6 +132,27 @@ def test_masters_neither_go_nor_move() -> None:
         f"volume stays there; give it an address of the subnet in us-west-2{old}"
         for letter, old in (("a", "c"), ("c", "a"))
     )
+
+
+@pytest.mark.parametrize("key", ["controlPlane.volume.kmsKey", "secrets.kmsKey"])
+def test_a_key_of_the_account_may_be_named_with_its_number_and_without(key: str) -> None:
+    open_arn, arn, foreign = (
+        f"arn:aws:kms:us-west-2:{account}:key/1" for account in ("${AWS::AccountId}", "1" * 12, "2" * 12)
+    )
+
+    def change(before: str, after: str) -> tuple[Impact, ...]:
+        clusters = (
+            parse(functools.reduce(lambda value, part: {part: value}, reversed(key.split(".")), text))
+            for text in (before, after)
+        )
+        root = {"Metadata": {"cfngen": {"immutableSettings": settings_to_record(next(clusters))}}}
+        return setting_impacts(root, next(clusters), account_number="1" * 12)
+
+    assert change(open_arn, arn) == change(arn, open_arn) == change(open_arn, open_arn) == ()
+    for before, after in ((open_arn, foreign), (foreign, open_arn)):
+        with pytest.raises(ImmutableSettingError) as raised:
+            change(before, after)
+        assert f"write `kmsKey: {before}` below" in raised.value.hint
 
 
 @pytest.mark.parametrize("notes", ["controlPlane.count", "controlPlane.zones"])

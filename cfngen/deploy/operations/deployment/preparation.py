@@ -185,7 +185,7 @@ def _settle(account: Account, request: DeploymentRequest, interaction: Interacti
         objects.check_next_updates(account, request.cluster, deployed)
         request = replace(request, cluster=clusters[0], documents=request.generate(clusters[0]))
     request = replace(request, documents=templates_in_form_of(root_template, request.documents))
-    setting_impacts = immutable_settings.setting_impacts(root_template, request.cluster)
+    setting_impacts = immutable_settings.setting_impacts(root_template, request.cluster, account_number=account.id)
     templates = add_old_programs(
         account, request.documents, deployed, cluster=name, bucket=request.bucket, report=interaction.report
     )

@@ -18,6 +18,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.network_ids import SubnetId, ZoneId, zone_id
 from cfngen.cluster.network.existing_parts import existing_groups, group_key, group_parameter
 from cfngen.cluster.paths import Path, dotted
+from cfngen.cluster.sections.references import with_account
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.addresses import find_elastic_ip
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
@@ -182,7 +183,7 @@ def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[Findin
             arns_by_key[dotted((*account_path, "additionalPolicies", position))] = arn
     for key, arn in arns_by_key.items():
         # The ARN of a policy of AWS has `aws` in place of an account.
-        account_id = arn.split(":")[4] if arn else "aws"
+        account_id = with_account(arn, account.id).split(":")[4] if arn else "aws"
         if account_id not in ("aws", account.id):
             yield refusal(key, f"{arn} belongs to the account {account_id}; use a policy of account {account.id}")
 

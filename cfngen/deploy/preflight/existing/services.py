@@ -24,6 +24,7 @@ from cfngen.cluster.network.endpoints import (
 )
 from cfngen.cluster.network.topology import has_internal_load_balancer, has_public_load_balancer, private_zone
 from cfngen.cluster.paths import dotted
+from cfngen.cluster.sections.references import with_account
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.load_balancers import find_load_balancer_arn, find_target_group
@@ -57,6 +58,7 @@ def find_key_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
         (_BACKUP_KEY, cluster.etcd.backups.kms_key, "S3"),
     ):
         if arn:
+            arn = with_account(arn, account.id)
             yield from judge(f"the key {arn}", path, partial(_find_key_problem, account, arn, user))
 
 
@@ -85,7 +87,7 @@ def notices(account: Account, cluster: Cluster) -> Iterator[Notice]:
         return
     try:
         with translate_aws_errors():
-            policy = read_key_policy(account, arn)
+            policy = read_key_policy(account, with_account(arn, account.id))
     except AwsError as error:
         yield Notice(f"{_KEY}: whether the key's policy lets instances use it is not known: {error}", _HINT)
         return
@@ -298,7 +300,7 @@ def _find_lock_problem(account: Account, bucket: str) -> str:
 
 def find_topic_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem if there is no such topic: EC2 Auto Scaling would refuse to create the first group."""
-    topic = cluster.notifications.topic
+    topic = with_account(cluster.notifications.topic or "", account.id)
     if topic and is_topic_missing(account, topic):
         yield refusal("notifications.topic", f"there is no topic {topic}; create it, or correct the ARN")
 

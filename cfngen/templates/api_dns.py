@@ -15,14 +15,11 @@ from cfngen.cluster.network.existing_parts import HOSTED_ZONE
 from cfngen.cluster.sections.network import DnsZone
 from cfngen.templates.network_references import vpc_id
 from cfngen.templates.references import part_value
-from cfngen.templates.stack import DELETED_WITH_STACK, PropertyValue, Stack
+from cfngen.templates.stack import DELETED_WITH_STACK, RETAINED_ONCE_CREATED, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 # Seconds for which resolvers keep an address, of a master or (Route 53 sets it) of a load balancer.
 RECORD_TTL = "60"
-# A public zone has four name servers of its own, which its parent domain names. A zone that is created anew has others,
-# so it is kept when the cluster is deleted; if its stack's creation fails, it is deleted.
-_PUBLIC_ZONE_POLICIES = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
 
 
 def add_public_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer | PropertyValue) -> None:
@@ -36,9 +33,11 @@ def add_public_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer |
         return
     zone_id: PropertyValue = part_value(stack, zone.id, HOSTED_ZONE) if zone.id else ""
     if zone.name:
+        # A public zone has four name servers of its own, which its parent domain names. A zone that is created anew has
+        # others, so it is kept when the cluster is deleted; if its stack's creation fails, it is deleted.
         hosted_zone = stack.add(
             route53.HostedZone(
-                "ApiPublicZone", Name=zone.name, HostedZoneTags=tags(cluster, zone.name), **_PUBLIC_ZONE_POLICIES
+                "ApiPublicZone", Name=zone.name, HostedZoneTags=tags(cluster, zone.name), **RETAINED_ONCE_CREATED
             )
         )
         zone_id = Ref(hosted_zone)

@@ -22,15 +22,12 @@ from troposphere import GetAtt, Ref, Sub, s3
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import snapshot_prefixes
 from cfngen.templates.named_arns import named_arn
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import ALWAYS_RETAINED, RETAINED_ONCE_CREATED, Stack
 from cfngen.templates.tagging import tags
 
 BUCKET_NAME_OUTPUT = "BackupBucketName"
 """Name of the secrets stack's output, and of the parameters of other stacks, for the bucket's name."""
 BUCKET_DESCRIPTION = "S3 bucket with the snapshots of etcd, under <cluster>/etcd/"
-# Attributes of a resource that CloudFormation keeps: always, or unless the stack's creation fails.
-ALWAYS_RETAINED = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-RETAINED_ONCE_CREATED = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
 ENCRYPTION_BY_S3 = s3.BucketEncryption(
     ServerSideEncryptionConfiguration=[
         s3.ServerSideEncryptionRule(

@@ -13,12 +13,8 @@ from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.permissions.network import flow_log_delivery_statements
 from cfngen.templates.iam_path import iam_path
 from cfngen.templates.named_arns import permissions_boundary
-from cfngen.templates.stack import PropertyValue, Stack
+from cfngen.templates.stack import RETAINED_ONCE_CREATED, PropertyValue, Stack
 from cfngen.templates.tagging import tags
-
-# What happened in the network may be asked after the cluster is gone, and the retention limits what the group costs.
-# If the stack's creation fails, the group has nothing in it and is deleted.
-_LOG_GROUP_POLICIES = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
 
 
 def add_flow_log(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> None:
@@ -54,13 +50,17 @@ def add_flow_log(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> None:
 
 
 def _add_log_group(stack: Stack, cluster: Cluster, flow_logs: FlowLogs) -> logs.LogGroup:
-    """Add the log group. CloudWatch Logs always encrypts what is in it, without a KMS key with a key of its own."""
+    """Add the log group. CloudWatch Logs always encrypts what is in it, without a KMS key with a key of its own.
+
+    What happened in the network may be asked after the cluster is gone, and the retention limits what the group costs.
+    If the stack's creation fails, the group has nothing in it and is deleted.
+    """
     return stack.add(
         logs.LogGroup(
             "FlowLogGroup",
             RetentionInDays=flow_logs.retention_days,
             Tags=tags(cluster, f"{cluster.name}-flow-log"),
-            **_LOG_GROUP_POLICIES,
+            **RETAINED_ONCE_CREATED,
         )
     )
 

@@ -21,7 +21,7 @@ from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET, ISSUER_DISTRIBUTION
 from cfngen.cluster.naming.names import origin_access_control_name
 from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
 from cfngen.templates.backups import ENCRYPTION_BY_S3, WITHOUT_ACLS, access_log_property, deny_without_tls
-from cfngen.templates.stack import PropertyValue, Stack
+from cfngen.templates.stack import ALWAYS_RETAINED, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 ISSUER_OUTPUT = "ServiceAccountIssuer"
@@ -34,7 +34,6 @@ _BUCKET_DESCRIPTION = "S3 bucket to which masters write the issuer's documents"
 # documents that were written only just now are read at once.
 _CACHING_DISABLED = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"
 _ORIGIN = "documents"
-_RETAINED = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
 
 
 def add_issuer(stack: Stack, cluster: Cluster) -> None:
@@ -92,7 +91,7 @@ def _add_bucket(stack: Stack, cluster: Cluster, *, is_public: bool) -> s3.Bucket
             ),
             Tags=tags(cluster, f"{cluster.name}-issuer"),
             **access_log_property(cluster, "issuer"),
-            **_RETAINED,
+            **ALWAYS_RETAINED,
         )
     )
 

@@ -28,10 +28,8 @@ from cfngen.templates.iam import StackReferences
 from cfngen.templates.iam_path import iam_path
 from cfngen.templates.named_arns import permissions_boundary
 from cfngen.templates.service_account_roles import UNUSED_THUMBPRINT
-from cfngen.templates.stack import DELETED_WITH_STACK, PropertyValue, Stack
+from cfngen.templates.stack import DELETED_WITH_STACK, RETAINED_ONCE_CREATED, PropertyValue, Stack
 from cfngen.templates.tagging import tags
-
-_KEPT = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
 
 
 def build(cluster: Cluster) -> Stack | None:
@@ -74,7 +72,7 @@ def _add_repository(stack: Stack, cluster: Cluster, repository: Repository) -> N
             ImageTagMutability="IMMUTABLE" if repository.immutable_tags else "MUTABLE",
             RepositoryName=repository.name,
             Tags=tags(cluster, repository.name),
-            **(DELETED_WITH_STACK if repository.delete_with_cluster else _KEPT),
+            **(DELETED_WITH_STACK if repository.delete_with_cluster else RETAINED_ONCE_CREATED),
             **optional_properties,
         )
     )
@@ -106,7 +104,7 @@ def _add_provider(stack: Stack, cluster: Cluster, issuer: str, audiences: list[s
             Tags=tags(cluster, issuer),
             ThumbprintList=[UNUSED_THUMBPRINT],
             Url=f"https://{issuer}",
-            **_KEPT,
+            **RETAINED_ONCE_CREATED,
         )
     )
 

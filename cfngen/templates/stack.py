@@ -35,6 +35,9 @@ TEMPLATES = "Location of the templates"
 
 # Attributes of resources that contain data, but are deleted together with the stack.
 DELETED_WITH_STACK = {"DeletionPolicy": "Delete", "UpdateReplacePolicy": "Delete"}
+# Attributes of a resource that CloudFormation keeps: always, or unless the stack's creation fails.
+ALWAYS_RETAINED = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+RETAINED_ONCE_CREATED = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
         ("Kept", _retained_rows(plan.retained), "yellow"),
     ):
         lines += _section(title, rows, colour=colour, max_width=max_width)
-    lines += _blockers_section(plan.blockers, max_width)
+    lines += _titled(_BLOCKERS_TITLE, _blocker_lines(plan.blockers, max_width), "red")
     unattributed = _orphan_rows(plan.unattributed_volumes)
     lines += _section("Of an unknown cluster, and not touched", unattributed, colour="yellow", max_width=max_width)
     if plan.name_conflict:
@@ -92,7 +92,7 @@ def failed_attempt_lines(message: DeletionFailed, width: int | None = None) -> l
     return [
         *paragraph(heading, max_width, 0, 2, style={"fg": "yellow", "bold": True}),
         *table((), rows, max_width),
-        *_blockers_section(message.blockers, max_width),
+        *_titled(_BLOCKERS_TITLE, _blocker_lines(message.blockers, max_width), "red"),
     ]
 
 
@@ -111,14 +111,12 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
         lines.append(f"  {pluralize(deleted.objects, 'object version')} of templates deleted")
     if deleted.bucket_deleted:
         lines.append("  the bucket of the templates has been deleted")
-    for title, colour, possibly_no_lines in (
+    for title, colour, section_lines in (
         ("Created by Kubernetes, but not deleted", "red", _undeleted_orphan_lines(deleted, max_width)),
         (_BLOCKERS_TITLE, "red", _blocker_lines(deleted.blockers, max_width)),
         ("Kept in your account", "yellow", _retained_lines(deleted.retained, max_width)),
     ):
-        section_lines = list(possibly_no_lines)
-        if section_lines:
-            lines += ["", click.style(title, fg=colour, bold=True), *section_lines]
+        lines += _titled(title, section_lines, colour)
     # kubectl's configuration may belong to the other cluster of the same name.
     if deleted.succeeded and deleted.name_conflict:
         return lines
@@ -164,13 +162,12 @@ def _nothing_to_delete(deleted: Deleted) -> bool:
 def _section(
     title: str, rows: Iterable[Sequence[str]], *, colour: str | None, max_width: int, right_aligned: Sequence[int] = ()
 ) -> list[str]:
-    lines = table((), list(rows), max_width, right_aligned=right_aligned)
+    return _titled(title, table((), list(rows), max_width, right_aligned=right_aligned), colour)
+
+
+def _titled(title: str, possibly_no_lines: Iterable[str], colour: str | None) -> list[str]:
+    lines = list(possibly_no_lines)
     return ["", click.style(title, fg=colour, bold=True), *lines] if lines else []
-
-
-def _blockers_section(blockers: Sequence[Blocker], max_width: int) -> list[str]:
-    lines = _blocker_lines(blockers, max_width)
-    return ["", click.style(_BLOCKERS_TITLE, fg="red", bold=True), *lines] if lines else []
 
 
 def _blocker_lines(blockers: Sequence[Blocker], max_width: int) -> list[str]:

@@ -133,10 +133,13 @@ def record(root: Path, files: list[str], target: Path, marked: str, processes: i
     context = multiprocessing.get_context("fork")
     begin, total = time.monotonic(), len(pending)
     while pending or running:
-        running = [process for process in running if process.is_alive()]
+        for process in [process for process in running if not process.is_alive()]:
+            running.remove(process)
+            if process.exitcode:
+                sys.exit(f"{process.name}: pytest cannot run it")
         if pending and len(running) < processes:
             file = pending.pop(0)
-            process = context.Process(target=_record_one, args=(root, file, _notes_of(target, file), marked))
+            process = context.Process(target=_record_one, name=file, args=(root, file, _notes_of(target, file), marked))
             process.start()
             running.append(process)
             done = total - len(pending)
@@ -155,7 +158,9 @@ def _record_one(root: Path, file: str, target: Path, marked: str) -> None:
     sys.path[0:0] = [str(root)]
     watch(root)
     notes = Notes()
-    pytest.main(["-q", "-n", "0", "-m", marked, "-p", "no:cacheprovider", file], plugins=[notes])
+    ended = pytest.main(["-q", "-n", "0", "-m", marked, "-p", "no:cacheprovider", file], plugins=[notes])
+    if ended not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
+        os._exit(1)
     shared = sorted(notes.shared | called)
     target.write_text(json.dumps({"shared": shared, "tests": notes.tests}))
     os._exit(0)

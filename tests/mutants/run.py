@@ -159,9 +159,10 @@ def copy(root: Path) -> None:
         check=True,
     )
     for name in listed.stdout.decode().split("\0"):
-        if name and (ROOT / name).is_file():
+        file = ROOT / name
+        if name and (file.is_file() or file.is_symlink()):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, root / name)
+            shutil.copy2(file, root / name, follow_symlinks=False)
 
 
 def judge(

@@ -25,6 +25,9 @@ import pytest
 from mutations import Mutation, modules, mutated, mutations
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests"))
+from sampled import SAMPLED_ROWS  # noqa: E402 - as a program this has only its own folder on the path
+
 PARTS = ["cfngen/deploy", "cfngen/boot", "cfngen/templates", "cfngen/permissions", "cfngen/cluster"]
 EQUIVALENT = Path(__file__).parent / "equivalent.json"
 # Tests that compare with what was reviewed, or with pages that are generated: they notice any change at all.
@@ -101,7 +104,8 @@ def main() -> int:
         known = calls.read(notes / "tests")
         drills: dict[str, dict[str, Any]] = {}
         if options.drill_seconds:
-            marked = [file for file in files if f"mark.{DRILL}" in (ROOT / file).read_text("utf-8")]
+            sampled = {f"tests/{row.partition('::')[0]}" for row in SAMPLED_ROWS}
+            marked = [file for file in files if file in sampled or f"mark.{DRILL}" in (ROOT / file).read_text("utf-8")]
             calls.record(root, marked, notes / "drills", f"{DRILL} and {ELSEWHERE}", options.processes)
             drills = calls.read(notes / "drills")
         drawn = sample(root, options)

@@ -160,6 +160,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return not re.search(r"\bmark\.(drill|soak)\b", collection_path.read_text("utf-8")) or None
 
 
+@functools.cache
 def file_name(path: Path) -> str:
     """The name of a test file, as the tables of `sampled` have it."""
     return path.relative_to(Path(__file__).parent).as_posix()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from mutations import modules, mutated, mutations
-from run import why_equivalent
+from run import GOLDEN, why_equivalent
 
 ROOT = Path(__file__).parents[2]
 SOURCE = '''\
@@ -105,6 +105,12 @@ def test_what_is_noted_as_equivalent_is_in_the_program() -> None:
         found = mutants[entry["path"]]
         assert [each for each in found if why_equivalent(each, [entry])], entry
         assert [each for each in found if not why_equivalent(each, [entry])], "not the whole module"
+
+
+@pytest.mark.parametrize("test", sorted(GOLDEN))
+def test_what_counts_as_a_golden_comparison_exists(test: str) -> None:
+    file, _, name = test.partition("::")
+    assert f"\ndef {name}(" in (ROOT / file).read_text()
 
 
 def test_the_command_line_says_what_it_takes() -> None:

@@ -53,10 +53,11 @@ def test_at_creation_and_for_an_autoscaler_it_does_not_wait(status: str) -> None
     assert machine.passed == 0
 
 
-def test_the_end_of_the_update_ends_the_pause() -> None:
-    machine, boot = node((0, "UPDATE_IN_PROGRESS"), (200, "UPDATE_FAILED"))
-    assert update_pause.wait(machine, boot) == "node i-1 is Ready after a pause of 4 min"
-    assert machine.passed == 240
+@pytest.mark.parametrize(("end", "minutes"), [(1, 1), (200, 4)])
+def test_the_end_of_the_update_ends_the_pause(end: int, minutes: int) -> None:
+    machine, boot = node((0, "UPDATE_IN_PROGRESS"), (end, "UPDATE_FAILED"))
+    assert update_pause.wait(machine, boot) == f"node i-1 is Ready after a pause of {minutes} min"
+    assert machine.passed == 60 * minutes
 
 
 def test_a_node_that_fails_during_the_pause_fails_its_boot() -> None:

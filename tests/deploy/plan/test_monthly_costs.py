@@ -88,6 +88,13 @@ def test_what_has_no_price_is_named_and_in_no_total() -> None:
     assert MonthlyCost("g5.xlarge (spot)", 1, "instance", None, None, None, "spot.g5.xlarge") in bill.costs
 
 
+def test_what_has_no_price_is_named_as_the_price_list_names_it() -> None:
+    bill = monthly_bill(Demand(), EVERYTHING, PriceList(currency="USD", date=date(2026, 11, 1), region="us-west-2"))
+    keys = {cost.price_key.partition(".")[0] for cost in bill.unpriced}
+    assert len(keys) == 10
+    assert keys <= {field.alias for field in PriceList.model_fields.values()}
+
+
 def test_amounts_are_rounded_to_cents_like_a_bill() -> None:
     prices = PRICES.model_copy(update={"on_demand": {"t3.medium": Decimal("0.00005")}})
     bill = monthly_bill(Demand(), Demand(instances=(InstanceCount("t3.medium", 1, False),)), prices)

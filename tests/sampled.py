@@ -101,7 +101,6 @@ SAMPLED_ROWS = {
     "deploy/preflight/test_immutable_changes.py"
     "::test_the_bucket_of_an_existing_cluster_is_locked_in_place_and_stays_so": 0,
     "deploy/preflight/test_immutable_changes.py::test_the_plan_of_an_upgrade_is_dangerous": 0,
-    "deploy/preflight/test_references.py::test_a_reference_that_leads_to_no_vpc_is_refused_before_anything_is_made": 3,
     "deploy/preflight/test_references.py::test_nothing_changes_while_references_lead_to_the_same": 0,
     "deploy/preflight/test_references.py::test_what_is_decided_once_does_not_follow_its_reference": 0,
     "deploy/preflight/test_security_groups_checked.py::test_a_wider_rule_does_as_well": 3,

@@ -152,6 +152,7 @@ def test_what_is_decided_once_does_not_follow_its_reference(
     [
         ("stack:networks.VpcId", "names a stack that does not exist in us-west-2"),
         ("stack:network.Vpc", "names an output that the stack does not have; did you mean VpcId?"),
+        ("stack:network.Subnet", "names an output that the stack does not have; it has Group, VpcId"),
         ("stack:network.Group", "which is not a VPC id such as vpc-0123456789abcdef0"),
         ("ssm:/network/vpc", "names a parameter that does not exist in the Parameter Store of us-west-2"),
         ("ssm:/network/subnet", "which is not a VPC id such as vpc-0123456789abcdef0"),

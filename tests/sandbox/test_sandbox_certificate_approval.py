@@ -8,7 +8,7 @@ import pytest
 from sandboxed import MASTERS, NODES, Place, place, said
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.instances.node_steps import why_no_certificate
+from cfngen.sandbox.instances.certificate_approval import why_no_certificate
 from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
 
 MASTER = {"Key": "k8s.io/role/master", "Value": "1"}

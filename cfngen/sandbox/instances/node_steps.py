@@ -7,15 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.ec2.exceptions import EC2ClientError
-from moto.ec2.models import ec2_backends
-
 from cfngen.sandbox.instances.boot_state import BootFailure, BootState, StepRun
-from cfngen.sandbox.instances.instance import role_of_instance
+from cfngen.sandbox.instances.certificate_approval import why_no_certificate
 from cfngen.sandbox.instances.routine_steps import gpus
-from cfngen.sandbox.kubernetes.cluster import KubernetesCluster
-from cfngen.sandbox.untyped import MotoModel
 
 PAUSE_INTERVAL_SECONDS = 60.0  # between two looks at the group's status
 MASTER_UPGRADE_MINUTES = 60  # minutes that a node waits for the masters' upgrade if an older boot program does not say
@@ -25,7 +19,6 @@ IMAGES_WITHOUT_DRIVER = ("Ubuntu", "Debian", "Amazon")
 GPU_DRIVER_SECONDS = 120  # for which the boot program waits for the driver
 # Of the Deep Learning Base AMIs of October 2026 (their release notes, docs.aws.amazon.com/dlami).
 GPU_DRIVER_VERSION = "595.91.07"
-CLUSTER_TAG, MASTER_TAG = "KubernetesCluster", "k8s.io/role/master"
 
 
 @dataclass
@@ -151,35 +144,3 @@ class NodeSteps:
 def _minor_version(version: str) -> int:
     """Return 36 for `v1.36.3` or `1.36.3`."""
     return int(version.split(".")[1])
-
-
-def why_no_certificate(cluster: KubernetesCluster, name: str) -> str:
-    """Return why the cluster's masters approve no certificate for a new node, as `boot.master.csr_approval` decides.
-
-    On AWS, only the masters' journals have the reason: the node's kubelet waits in vain.
-
-    Args:
-        name: the name that the node claims, which is to be the id of its instance.
-
-    Returns:
-        An empty text if they approve it.
-    """
-    reason = _reason_to_refuse(cluster, name)
-    return f"no master approves the certificate request: {reason}" if reason else ""
-
-
-def _reason_to_refuse(cluster: KubernetesCluster, name: str) -> str:
-    try:
-        instance: MotoModel = ec2_backends[DEFAULT_ACCOUNT_ID][cluster.region].get_instance(name)
-    except EC2ClientError:
-        return "there is no such instance"
-    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
-    if instance.state != "running" or tags.get(CLUSTER_TAG) != cluster.name:
-        return "EC2 has no running instance of this cluster with that id"
-    if MASTER_TAG in tags or not role_of_instance(cluster.region, name):
-        return "that instance is a master or the bastion"
-    node = cluster.state.get("nodes", name) or {"status": {"conditions": []}}
-    conditions = {condition["type"]: condition["status"] for condition in node["status"]["conditions"]}
-    if conditions.get("Ready", "Unknown") != "Unknown":
-        return "a kubelet already reports for the Node of that name"
-    return ""

@@ -92,7 +92,6 @@ SAMPLED_ROWS = {
     "deploy/operations/test_cluster_file_deployed.py::test_other_comments_replace_the_file_and_nothing_else": 0,
     "deploy/operations/test_made_elsewhere.py::test_it_is_planned_for_but_not_updated_until_it_is_handed_over": 0,
     "deploy/operations/test_made_elsewhere.py::test_what_a_failed_update_advises_is_not_refused": 0,
-    "deploy/operations/test_replace.py::test_a_node_is_drained_and_its_group_keeps_its_size": 0,
     "deploy/operations/test_replace.py::test_a_type_that_cannot_run_the_master_is_refused_before_anything_changes": 3,
     "deploy/plan/test_capacity_reservations_planned.py"
     "::test_a_new_cluster_says_what_is_reserved_and_needs_no_more_quota_for_it": 0,

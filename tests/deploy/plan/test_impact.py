@@ -111,6 +111,7 @@ ARM = (
     "kubernetes.io/arch"
 )
 AMAZON_VPC = parse({"network": {"plugin": "amazon-vpc"}})
+MAX_PODS = parse({"network": {"plugin": "amazon-vpc"}, "kubernetes": {"kubeletConfiguration": {"maxPods": 17}}})
 MEANINGS: list[tuple[Changed, Danger, str]] = [
     (of("MasterAElasticIp", EIP, replacement=MIGHT), DANGEROUS,
      f"API address changes: its public address might be replaced; {KUBECONFIGS} master is replaced"),
@@ -392,6 +393,8 @@ MEANINGS: list[tuple[Changed, Danger, str]] = [
      DISRUPTIVE,
      ("new instances have type t3.medium; node group `nodes`: 17 pods at most on an instance instead of 29; others "
       "wait for further nodes")),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceType", "m6i.large", "t3.medium"), cluster=MAX_PODS),
+     NONE, "new instances have type t3.medium"),
     (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceType", "m6i.xlarge", "g5.xlarge")), NONE,
      "new instances have type g5.xlarge"),
     (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/UserData", "a", "b"),

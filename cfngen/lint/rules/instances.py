@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from runpy import run_path
 from types import SimpleNamespace
@@ -17,18 +16,22 @@ if TYPE_CHECKING:
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-_SECURITY_GROUP_RULES = ("AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress")
-_INLINE_RULES = ("SecurityGroupIngress", "SecurityGroupEgress")
-
 ObjectWithPath = tuple[list[str | int], Mapping[str, object]]
 """The path of an object in a template, and the object."""
 
+_Paths = Mapping[str, Sequence[tuple[str, ...]]]
 # Resource types that describe instances, and below `Properties` the path to the description; an empty path means that
 # `Properties` is itself the description.
-_PATHS_TO_DESCRIPTIONS: Mapping[str, tuple[str, ...]] = {
-    "AWS::EC2::Instance": (),
-    "AWS::EC2::LaunchTemplate": ("LaunchTemplateData",),
-    "AWS::AutoScaling::LaunchConfiguration": (),
+_PATHS_TO_INSTANCES: _Paths = {
+    "AWS::EC2::Instance": [()],
+    "AWS::EC2::LaunchTemplate": [("LaunchTemplateData",)],
+    "AWS::AutoScaling::LaunchConfiguration": [()],
+}
+# Likewise those that describe rules of security groups.
+_PATHS_TO_RULES: _Paths = {
+    "AWS::EC2::SecurityGroup": [("SecurityGroupIngress",), ("SecurityGroupEgress",)],
+    "AWS::EC2::SecurityGroupEgress": [()],
+    "AWS::EC2::SecurityGroupIngress": [()],
 }
 
 
@@ -42,16 +45,13 @@ def _objects(value: object, path: list[str | int]) -> Iterator[ObjectWithPath]:
             yield branch_path, branch
 
 
-def _instances(cfn: Template) -> Iterator[ObjectWithPath]:
-    for logical_id, resource in cfn.get_resources().items():
-        if resource.get("Type") not in _PATHS_TO_DESCRIPTIONS:
-            continue
-        path: list[str | int] = ["Resources", logical_id, "Properties"]
-        description = resource.get("Properties")
-        for key in _PATHS_TO_DESCRIPTIONS[resource["Type"]]:
-            description = description.get(key) if isinstance(description, Mapping) else None
-            path.append(key)
-        yield from _objects(description, path)
+def _descriptions(cfn: Template, paths_by_type: _Paths) -> Iterator[ObjectWithPath]:
+    for logical_id, resource in cfn.get_resources(list(paths_by_type)).items():
+        for keys in paths_by_type[resource["Type"]]:
+            description = resource.get("Properties")
+            for key in keys:
+                description = description.get(key) if isinstance(description, Mapping) else None
+            yield from _objects(description, ["Resources", logical_id, "Properties", *keys])
 
 
 def _is_or_unknown(value: object, expected: str) -> bool:
@@ -73,7 +73,7 @@ class InstanceMetadata(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every description of instances that allows IMDSv1."""
-        for path, instance in _instances(cfn):
+        for path, instance in _descriptions(cfn, _PATHS_TO_INSTANCES):
             options = instance.get("MetadataOptions")
             if options is None:
                 if "LaunchTemplate" not in instance:
@@ -102,7 +102,7 @@ class VolumeEncryption(CloudFormationLintRule):  # type: ignore[misc]
         for logical_id, resource in cfn.get_resources("AWS::EC2::Volume").items():
             for path, volume in _objects(resource.get("Properties"), ["Resources", logical_id, "Properties"]):
                 yield from self._check(path, volume)
-        for path, instance in _instances(cfn):
+        for path, instance in _descriptions(cfn, _PATHS_TO_INSTANCES):
             key = "BlockDeviceMappings"
             for mapping_path, mapping in _objects(instance.get(key), [*path, key]):
                 for volume_path, volume in _objects(mapping.get("Ebs"), [*mapping_path, "Ebs"]):
@@ -195,16 +195,6 @@ class SecurityGroupRuleDescription(CloudFormationLintRule):  # type: ignore[misc
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every rule without a description."""
-        for logical_id, resource in cfn.get_resources().items():
-            properties = resource.get("Properties")
-            if not isinstance(properties, Mapping):
-                continue
-            path: list[str | int] = ["Resources", logical_id, "Properties"]
-            rules: list[Iterator[ObjectWithPath]] = []
-            if resource.get("Type") in _SECURITY_GROUP_RULES:
-                rules = [_objects(properties, path)]
-            elif resource.get("Type") == "AWS::EC2::SecurityGroup":
-                rules = [_objects(properties.get(key), [*path, key]) for key in _INLINE_RULES]
-            for rule_path, rule in chain.from_iterable(rules):
-                if "IpProtocol" in rule and rule.get("Description") in (None, ""):
-                    yield RuleMatch(rule_path, "this security-group rule has no Description")
+        for rule_path, rule in _descriptions(cfn, _PATHS_TO_RULES):
+            if "IpProtocol" in rule and rule.get("Description") in (None, ""):
+                yield RuleMatch(rule_path, "this security-group rule has no Description")

@@ -28,6 +28,14 @@ else:
     _spec.loader.exec_module(limits)
 
 
+def _resources(cfn: Template) -> Iterator[tuple[str, str, Mapping[str, object]]]:
+    """Yield logical id, type and properties of each resource; those whose properties are no object are skipped."""
+    for logical_id, resource in cfn.get_resources().items():
+        resource_type, properties = resource.get("Type"), resource.get("Properties", {})
+        if isinstance(resource_type, str) and isinstance(properties, Mapping):
+            yield logical_id, resource_type, properties
+
+
 class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
     """A text that its service refuses: a character that is not allowed, or a wrong length.
 
@@ -47,11 +55,9 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
         for path_pattern, limit in limits.TEMPLATE_LIMITS.items():
             for path, value in _values_at(cfn.template, path_pattern, []):
                 yield from self._check(cfn, limit, value, path)
-        for logical_id, resource in cfn.get_resources().items():
-            resource_type, properties = resource.get("Type"), resource.get("Properties")
-            if isinstance(resource_type, str) and isinstance(properties, Mapping):
-                path = ["Resources", logical_id, "Properties"]
-                yield from self._check_properties(cfn, resource_type, properties, property_path=(), path=path)
+        for logical_id, resource_type, properties in _resources(cfn):
+            path = ["Resources", logical_id, "Properties"]
+            yield from self._check_properties(cfn, resource_type, properties, property_path=(), path=path)
 
     def _check_properties(
         self,
@@ -135,9 +141,8 @@ class TagsOfRoles(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every tag whose key is, apart from case, the key of an earlier tag."""
-        for logical_id, resource in cfn.get_resources().items():
-            resource_type, properties = resource.get("Type"), resource.get("Properties")
-            if not str(resource_type).startswith("AWS::IAM::") or not isinstance(properties, Mapping):
+        for logical_id, resource_type, properties in _resources(cfn):
+            if not resource_type.startswith("AWS::IAM::"):
                 continue
             path: list[str | int] = ["Resources", logical_id, "Properties", "Tags"]
             paths_by_key = {key: tag_path for tag_path, key in _tag_keys(properties.get("Tags"), path)}
@@ -165,15 +170,12 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every launch template and instance that leaves the setting to the account."""
-        for logical_id, resource in cfn.get_resources().items():
-            properties = resource.get("Properties")
-            if not isinstance(properties, Mapping):
-                continue
+        for logical_id, resource_type, properties in _resources(cfn):
             path: list[str | int] = ["Resources", logical_id, "Properties"]
-            if resource.get("Type") == "AWS::EC2::Instance":
+            if resource_type == "AWS::EC2::Instance":
                 tag_keys = [key for _, key in _tag_keys(properties.get("Tags"), [])]
                 yield from self._check_instances(properties, path, tag_keys)
-            elif resource.get("Type") == "AWS::EC2::LaunchTemplate":
+            elif resource_type == "AWS::EC2::LaunchTemplate":
                 data = properties.get("LaunchTemplateData")
                 if isinstance(data, Mapping):
                     tag_keys = [*_launch_template_tag_keys(data), *_propagated_tag_keys(cfn, logical_id)]
@@ -261,14 +263,8 @@ class Untagged(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every resource without tags that could have some."""
-        for logical_id, resource in cfn.get_resources().items():
-            resource_type = resource.get("Type")
-            properties = resource.get("Properties", {})
-            if (
-                not isinstance(resource_type, str)
-                or resource_type in self.EXCEPTIONS
-                or not isinstance(properties, Mapping)
-            ):
+        for logical_id, resource_type, properties in _resources(cfn):
+            if resource_type in self.EXCEPTIONS:
                 continue
             key = self._UNDECLARED_TAG_PROPERTIES.get(resource_type) or _tag_property(resource_type, cfn.regions)
             if key and not properties.get(key):

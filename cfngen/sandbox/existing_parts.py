@@ -63,7 +63,8 @@ def make_existing_parts(region: str, parts: JsonObject) -> list[str]:
         ("boundaries", _make_boundary), ("keys", _make_key), ("topics", make_topic), ("buckets", make_log_bucket),
         ("repositories", _make_repository),
     ):  # fmt: skip
-        for name in (each.replace("${AWS::AccountId}", ACCOUNT_ID) for each in parts[section]):
+        for listed in parts[section]:
+            name = listed.replace("${AWS::AccountId}", ACCOUNT_ID)
             if not name.startswith("arn:") or name.split(":")[4] == ACCOUNT_ID:
                 with suppress(ClientError):  # it exists
                     make(region, name)

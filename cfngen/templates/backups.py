@@ -21,7 +21,7 @@ from troposphere import GetAtt, Ref, Sub, s3
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import snapshot_prefixes
-from cfngen.templates.named_arns import named_arn
+from cfngen.templates.references import named_arn
 from cfngen.templates.stack import ALWAYS_RETAINED, RETAINED_ONCE_CREATED, Stack
 from cfngen.templates.tagging import tags
 

@@ -11,8 +11,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE
 from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.permissions.network import flow_log_delivery_statements
-from cfngen.templates.iam_path import iam_path
-from cfngen.templates.named_arns import permissions_boundary
+from cfngen.templates.iam_properties import iam_path, permissions_boundary
 from cfngen.templates.stack import RETAINED_ONCE_CREATED, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 

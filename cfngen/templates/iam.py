@@ -40,11 +40,10 @@ from cfngen.permissions.references import arn
 from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.expressions import substitute
-from cfngen.templates.iam_path import iam_path
+from cfngen.templates.iam_properties import iam_path, permissions_boundary
 from cfngen.templates.issuer import issuer_bucket_name
-from cfngen.templates.named_arns import named_arn, permissions_boundary
 from cfngen.templates.network_references import route_table_id, vpc_id
-from cfngen.templates.references import part_value
+from cfngen.templates.references import named_arn, part_value
 from cfngen.templates.security_groups import first_group
 from cfngen.templates.service_account_roles import add_service_account_roles
 from cfngen.templates.stack import PropertyValue, Stack, as_json

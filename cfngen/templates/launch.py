@@ -14,8 +14,8 @@ from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.cluster.sections.base import Architecture
 from cfngen.cluster.sections.instances import Instances, NodeGroup, Slot, Volume
 from cfngen.templates.images import root_device
-from cfngen.templates.named_arns import named_arn
 from cfngen.templates.network_references import zone_parameter
+from cfngen.templates.references import named_arn
 from cfngen.templates.secrets import key_name_property
 from cfngen.templates.stack import MASTERS, PropertyValue, Stack
 from cfngen.templates.tagging import tags

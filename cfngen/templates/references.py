@@ -1,4 +1,4 @@
-"""Values of existing parts in templates: ids, parameters with ids, and references that CloudFormation resolves.
+"""Values of existing parts in templates: ids and ARNs, parameters with ids, references that CloudFormation resolves.
 
 The root resolves references, once, and passes the values to the nested stacks: an output of another stack by
 Fn::GetStackOutput, and a parameter of Parameter Store by a parameter of the root that has its name. If a reference
@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 import troposphere
-from troposphere import GetStackOutput
+from troposphere import GetStackOutput, Sub
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import ExistingPartId, RecordedId
 from cfngen.cluster.network.existing_parts import PartKind, stack_outputs
-from cfngen.cluster.sections.references import StackOutput, parse_reference
+from cfngen.cluster.sections.references import StackOutput, parse_reference, text_of_sub
 from cfngen.templates.stack import ACCESS, NETWORK, PropertyValue, Stack
 
 _NAME_CONSTRAINTS: dict[str, Any] = {
@@ -102,3 +102,9 @@ def reference_outputs(cluster: Cluster) -> tuple[troposphere.Output, ...]:
 
 def _output_of(reference: StackOutput) -> GetStackOutput:
     return GetStackOutput(StackName=reference.stack, OutputName=reference.output)
+
+
+def named_arn(arn: str) -> PropertyValue:
+    """Return an ARN as it is or, if it leaves the account open, an expression for that of the stack's account."""
+    text = text_of_sub(arn)
+    return Sub(text) if text else arn

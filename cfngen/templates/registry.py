@@ -25,8 +25,7 @@ from cfngen.cluster.sections.registry import Push, Repository
 from cfngen.permissions.registry import PULL_ACTIONS, push_statements
 from cfngen.permissions.trust import web_identity_trust
 from cfngen.templates.iam import StackReferences
-from cfngen.templates.iam_path import iam_path
-from cfngen.templates.named_arns import permissions_boundary
+from cfngen.templates.iam_properties import iam_path, permissions_boundary
 from cfngen.templates.service_account_roles import UNUSED_THUMBPRINT
 from cfngen.templates.stack import DELETED_WITH_STACK, RETAINED_ONCE_CREATED, PropertyValue, Stack
 from cfngen.templates.tagging import tags

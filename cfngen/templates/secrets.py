@@ -17,7 +17,7 @@ from troposphere import GetAtt, Ref, Sub, ec2, kms, secretsmanager
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates import backups, issuer
-from cfngen.templates.named_arns import named_arn
+from cfngen.templates.references import named_arn
 from cfngen.templates.stack import ACCESS, DELETED_WITH_STACK, PropertyValue, Stack
 from cfngen.templates.tagging import tag_map, tags
 

@@ -16,9 +16,9 @@ from cfngen.cluster.naming.logical_ids import OIDC_PROVIDER
 from cfngen.permissions.references import References
 from cfngen.permissions.service_accounts import MadeRole, made_roles
 from cfngen.permissions.trust import service_account_trust
-from cfngen.templates.iam_path import iam_path
+from cfngen.templates.iam_properties import iam_path, permissions_boundary
 from cfngen.templates.issuer import issuer_without_scheme
-from cfngen.templates.named_arns import named_arn, permissions_boundary
+from cfngen.templates.references import named_arn
 from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tag_map, tags
 

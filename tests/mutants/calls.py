@@ -1,4 +1,4 @@
-"""Which functions of cfngen each test calls: the tests are run once, every function notes that it was called.
+"""Which functions of cfngen each test calls, and which blocks of them: the tests are run once, and each block notes it.
 
 Each file of tests is run by a process of its own, so that nothing that an earlier file made is there already.
 """
@@ -16,17 +16,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mutations import block_names
 
 NOTE = "__cfngen_called__"
 called: set[str] = set()
 
 
 class _Noting(ast.NodeTransformer):
-    """Lets each function begin by noting its name."""
+    """Lets each function, and each block in it, begin by noting its name."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.names: list[str] = []
+        self.function = ""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        blocks = list(block_names(node, self.function)) if self.function else []
+        super().generic_visit(node)
+        for statements, name in blocks:
+            statements.insert(0, self._note(name))
+        return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self.names.append(node.name)
@@ -36,13 +45,16 @@ class _Noting(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.names.append(node.name)
+        outer, self.function = self.function, ".".join(self.names)
         self.generic_visit(node)
-        note = ast.parse(f"{NOTE}({self.path + '::' + '.'.join(self.names)!r})").body[0]
         # Behind the docstring: click shows those of commands.
-        place = 1 if ast.get_docstring(node) is not None else 0
-        node.body.insert(place, note)
+        node.body.insert(1 if ast.get_docstring(node) is not None else 0, self._note(self.function))
+        self.function = outer
         self.names.pop()
         return node
+
+    def _note(self, name: str) -> ast.stmt:
+        return ast.parse(f"{NOTE}({f'{self.path}::{name}'!r})").body[0]
 
 
 def watch(root: Path) -> None:
@@ -155,6 +167,7 @@ def _notes_of(target: Path, file: str) -> Path:
 def _record_one(root: Path, file: str, target: Path, marked: str) -> None:
     quiet()
     os.chdir(root)
+    os.environ["PYTHONPATH"] = str(root)
     sys.path[0:0] = [str(root)]
     watch(root)
     notes = Notes()

@@ -41,6 +41,7 @@ class Mutation:
         path: the module, from the top of the checkout.
         line: its line, from 1.
         function: qualified name of the innermost function that the place is in, or `<module>`.
+        block: the innermost block of the function that the place is in, as tests note that they come there.
         number: which node of the module it is, in `ast.walk`'s order.
         kind: which of the node's faults it is.
         change: the fault for people: before and after, shortened.
@@ -49,6 +50,7 @@ class Mutation:
     path: str
     line: int
     function: str
+    block: str
     number: int
     kind: str
     change: str
@@ -61,7 +63,7 @@ Faults = dict[str, Callable[[], ast.AST]]
 def mutations(path: Path, root: Path) -> list[Mutation]:
     """Return every fault that can be put into a module, in the order of its nodes."""
     tree = ast.parse(path.read_text("utf-8"))
-    functions, left_out = _functions(tree), _left_out(tree)
+    blocks, left_out = _blocks(tree), _left_out(tree)
     found = []
     for number, node in enumerate(ast.walk(tree)):
         if node in left_out:
@@ -70,7 +72,9 @@ def mutations(path: Path, root: Path) -> list[Mutation]:
             before, after = _short(node), _short(fault())
             line = getattr(node, "lineno", 0)
             name = str(path.relative_to(root))
-            found.append(Mutation(name, line, functions.get(node, "<module>"), number, kind, f"{before} -> {after}"))
+            block = blocks.get(node, "<module>")
+            function = block.partition("@")[0]
+            found.append(Mutation(name, line, function, block, number, kind, f"{before} -> {after}"))
     return found
 
 
@@ -167,23 +171,34 @@ def _short(node: ast.AST) -> str:
     return text if len(text) <= 70 else text[:40] + " … " + text[-27:]
 
 
-def _functions(tree: ast.Module) -> dict[ast.AST, str]:
-    """Return the innermost function of each node that is in one; what a `def` is decorated with runs outside of it."""
+def block_names(node: ast.AST, function: str) -> Iterator[tuple[list[ast.stmt], str]]:
+    """Yield the statements of a function that are run, or not, together, with a name: those of a branch or a loop."""
+    if isinstance(node, (ast.If, ast.For, ast.While, ast.ExceptHandler, ast.match_case)):
+        for statements in (node.body, getattr(node, "orelse", [])):
+            if statements:
+                yield statements, f"{function}@{statements[0].lineno}"
+
+
+def _blocks(tree: ast.Module) -> dict[ast.AST, str]:
+    """Return the innermost block of each node in a function; what a `def` is decorated with runs outside of it."""
     found: dict[ast.AST, str] = {}
 
-    def enter(node: ast.AST, names: tuple[str, ...], function: str) -> None:
-        if function:
-            found[node] = function
+    def enter(node: ast.AST, names: tuple[str, ...], block: str) -> None:
+        if block:
+            found[node] = block
+        of_statements = {
+            id(statements): name for statements, name in block_names(node, block.partition("@")[0]) if block
+        }
         for field, value in ast.iter_fields(node):
-            children = value if isinstance(value, list) else [value]
-            for child in children:
+            inner_block = of_statements.get(id(value), block)
+            for child in value if isinstance(value, list) else [value]:
                 if not isinstance(child, ast.AST):
                     continue
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and field == "body":
                     inner = (*names, node.name)
-                    enter(child, inner, ".".join(inner) if isinstance(node, ast.FunctionDef) else function)
+                    enter(child, inner, ".".join(inner) if isinstance(node, ast.FunctionDef) else block)
                 else:
-                    enter(child, names, function)
+                    enter(child, names, inner_block)
 
     enter(tree, (), "")
     return found

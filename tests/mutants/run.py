@@ -16,12 +16,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import calls
 import pytest
+from forks import MEMORY, UNFIT, UNNOTICED, Trial, run_forks
 from mutations import Mutation, modules, mutated, mutations
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +51,6 @@ NOT_RUN = re.compile(
 # Tests of whole lives, as `make drills` runs them, and what is run elsewhere.
 DRILL = "drill"
 ELSEWHERE = "not bootlab and not soak"
-MEMORY = 6 << 30
 FIRST = 60
 
 
@@ -101,7 +104,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="cfngen-mutants-") as folder:
         root = Path(folder) / "checkout"
         copy(root)
-        os.environ["PYTHONPATH"] = str(root)
         notes = Path(options.calls or Path(folder) / "calls")
         files = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
         files = [file for file in files if not NOT_RUN.search(file)]
@@ -113,18 +115,10 @@ def main() -> int:
             marked = [file for file in files if file in sampled or f"mark.{DRILL}" in (ROOT / file).read_text("utf-8")]
             calls.record(root, marked, notes / "drills", f"{DRILL} and {ELSEWHERE}", options.processes)
             drills = calls.read(notes / "drills")
-        drawn = sample(root, options)
-        equivalent = json.loads(EQUIVALENT.read_text())
         verdicts = []
-        for number, mutation in enumerate(drawn, 1):
-            begin = time.monotonic()
-            if reason := why_equivalent(mutation, equivalent):
-                outcome, by = "equivalent", reason
-            else:
-                outcome, by = judge(root, mutation, known, options.seconds, drills, options.drill_seconds)
-            verdict = Verdict(mutation, outcome, by, round(time.monotonic() - begin, 1))
+        for verdict in judged(sample(root, options), root, Path(folder), known, drills, options):
             verdicts.append(verdict)
-            print(f"{number:4} {row(verdict)}", flush=True)
+            print(f"{len(verdicts):4} {row(verdict)}", flush=True)
     report(verdicts, options)
     return 0
 
@@ -136,7 +130,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", action="append", help="a folder or module, e.g. cfngen/boot; may be repeated")
     parser.add_argument("--seconds", type=float, default=60, help="how much time of tests a mutant gets at most (60)")
     parser.add_argument("--calls", help="a folder that keeps which test calls what, for further runs")
-    parser.add_argument("--processes", type=int, default=1, help="how many files of tests are watched at once (1)")
+    parser.add_argument("--processes", type=int, default=1, help="how many files of tests, or mutants, at once (1)")
     parser.add_argument("--drill-seconds", type=float, default=120, help="how much time of drills, at most (120)")
     parser.add_argument("--json", help="a file for the verdicts")
     return parser.parse_args()
@@ -172,6 +166,46 @@ def copy(root: Path) -> None:
         if name and (file.is_file() or file.is_symlink()):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, root / name, follow_symlinks=False)
+
+
+def judged(
+    drawn: list[Mutation],
+    root: Path,
+    folder: Path,
+    known: dict[str, dict[str, Any]],
+    drills: dict[str, dict[str, Any]],
+    options: argparse.Namespace,
+) -> Iterator[Verdict]:
+    """Yield what became of each mutant: those that forks notice first; the others meet processes of their own."""
+    equivalent = json.loads(EQUIVALENT.read_text())
+    trials = []
+    for mutation in drawn:
+        if reason := why_equivalent(mutation, equivalent):
+            yield Verdict(mutation, "equivalent", reason, 0.0)
+            continue
+        behaviour = [name for name in selected(mutation, known, options.seconds) if not is_golden(name)]
+        drilled = selected(mutation, drills, options.drill_seconds)
+        patience = patience_of(behaviour, known) + patience_of(drilled, drills)
+        trials.append(Trial(mutation, [*behaviour, *drilled], patience))
+    unnoticed: list[Mutation] = []
+    for trial, answer, seconds in run_forks(root, trials, ELSEWHERE, options.processes):
+        if answer in (UNNOTICED, UNFIT):
+            unnoticed.append(trial.mutation)
+        else:
+            yield Verdict(trial.mutation, "behaviour", answer, seconds)
+    roots: Queue[Path] = Queue()
+    for number in range(options.processes):
+        shutil.copytree(root, folder / str(number), symlinks=True)
+        roots.put(folder / str(number))
+
+    def judge_one(mutation: Mutation) -> Verdict:
+        begin, own_root = time.monotonic(), roots.get()
+        outcome, by = judge(own_root, mutation, known, options.seconds, drills, options.drill_seconds)
+        roots.put(own_root)
+        return Verdict(mutation, outcome, by, round(time.monotonic() - begin, 1))
+
+    with ThreadPoolExecutor(options.processes) as pool:
+        yield from pool.map(judge_one, unnoticed)
 
 
 def judge(
@@ -211,13 +245,13 @@ def selected(mutation: Mutation, known: dict[str, dict[str, Any]], seconds: floa
     few of each at a time. Where something that several tests share calls the function, all tests of the file count.
     Further tests of these files follow: what one test makes and keeps may be what another one looks at.
     """
-    function = f"{mutation.path}::{mutation.function}"
+    block = f"{mutation.path}::{mutation.block}"
     about = words(mutation.path.removeprefix("cfngen/"))
     rounds: list[tuple[bool, int, int, int, str, int, str, float]] = []
     for file, note in known.items():
-        shared = function in note["shared"]
+        shared = block in note["shared"]
         tests = {name: test for name, test in note["tests"].items() if test["passed"]}
-        direct = {name for name, test in tests.items() if shared or function in test["functions"]}
+        direct = {name for name, test in tests.items() if shared or block in test["functions"]}
         if not direct:
             continue
         order = sorted(tests, key=lambda name: (name not in direct, len(tests[name]["functions"])))
@@ -249,9 +283,7 @@ def run(root: Path, tests: list[str], known: dict[str, dict[str, Any]], marked: 
         return ""
     context = multiprocessing.get_context("fork")
     there, here = context.Pipe()
-    expected = sum(known[name.partition("::")[0]]["tests"][name]["seconds"] for name in tests)
-    # Of the processor's time, since other programs may keep it busy; a mutant may also wait for what never comes.
-    patience = int(20 + 2 * expected)
+    patience = patience_of(tests, known)
     process = context.Process(target=_run, args=(root, tests, here, patience, marked))
     process.start()
     here.close()
@@ -266,12 +298,18 @@ def run(root: Path, tests: list[str], known: dict[str, dict[str, Any]], marked: 
         return "(the process ended)"
 
 
+def patience_of(tests: list[str], known: dict[str, dict[str, Any]]) -> int:
+    """Return how many seconds of the processor's time tests may take: a mutant may wait for what never comes."""
+    return int(20 + 2 * sum(known[name.partition("::")[0]]["tests"][name]["seconds"] for name in tests))
+
+
 def _run(root: Path, tests: list[str], answer: Any, patience: int, marked: str) -> None:
     os.setsid()
     resource.setrlimit(resource.RLIMIT_CPU, (patience, patience))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     calls.quiet()
     os.chdir(root)
+    os.environ["PYTHONPATH"] = str(root)
     sys.path[0:0] = [str(root)]
     chosen = Chosen(tests)
     files = list(dict.fromkeys(name.partition("::")[0] for name in tests))

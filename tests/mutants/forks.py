@@ -123,7 +123,7 @@ class _Forks:
                 if self.failed:
                     break
             answer = self.failed
-        except _UnfitError:
+        except UnfitError:
             pass
         finally:
             os.write(writer, answer.encode() or b"-")
@@ -165,15 +165,15 @@ def _forget(session: pytest.Session) -> None:
     gc.freeze()
 
 
-class _UnfitError(Exception):
-    pass
+class UnfitError(Exception):
+    """A mutant that cannot be put into a process that has imported the program."""
 
 
 def put_in(mutation: Mutation, root: Path) -> None:
     """Give a function of this process the code of a mutant.
 
     Raises:
-        _UnfitError: the fault is in no function, or in one that has not its own name, or needs other variables.
+        UnfitError: the fault is in no function, or in one that has not its own name, or needs other variables.
     """
     source = (root / mutation.path).read_text("utf-8")
     original, changed = (
@@ -185,11 +185,11 @@ def put_in(mutation: Mutation, root: Path) -> None:
         function = inspect.getattr_static(function, name, None)
     function = _plain(function)
     if not isinstance(function, FunctionType) or function.__code__.co_firstlineno != original[1].co_firstlineno:
-        raise _UnfitError
+        raise UnfitError
     try:
         function.__code__ = changed[1]
     except ValueError as error:
-        raise _UnfitError from error
+        raise UnfitError from error
 
 
 def _plain(function: Any) -> Any:
@@ -203,16 +203,16 @@ def _code_of(module: CodeType, qualified_name: str) -> tuple[list[str], CodeType
     """Return the names down to the outermost function of a qualified name, and its code.
 
     Raises:
-        _UnfitError: there is none, or more than one.
+        UnfitError: there is none, or more than one.
     """
     names: list[str] = []
     code = module
     for name in qualified_name.split("."):
         inner = [part for part in code.co_consts if isinstance(part, CodeType) and part.co_name == name]
         if len(inner) != 1:
-            raise _UnfitError
+            raise UnfitError
         [code] = inner
         names.append(name)
         if code.co_flags & inspect.CO_OPTIMIZED:  # a function, and no body of a class
             return names, code
-    raise _UnfitError
+    raise UnfitError

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from calls import NOTE, _Noting
+from forks import UnfitError, put_in
 from mutations import modules, mutated, mutations
 from run import GOLDEN, why_equivalent
 
@@ -88,6 +90,49 @@ def test_functions_are_named_as_their_calls_are_noted(tmp_path: Path) -> None:
         (6, "<module>"),
         (8, "Kind.method"),
     }
+
+
+def test_blocks_are_named_as_tests_note_that_they_come_there(tmp_path: Path) -> None:
+    source = """\
+def choose(value):
+    if value:
+        return 1
+    elif value is None:
+        return f(2)
+    for one in value:
+        try:
+            return g(3)
+        except ValueError:
+            return h(4)
+"""
+    path = tmp_path / "module.py"
+    path.write_text(source)
+    noted = ast.unparse(ast.fix_missing_locations(_Noting("module.py").visit(ast.parse(source))))
+    blocks = {mutation.block for mutation in mutations(path, tmp_path)}
+    assert blocks == {"choose", *(f"choose@{line}" for line in (3, 4, 5, 7, 10))}
+    assert all(f"{NOTE}('module.py::{block}')" in noted for block in blocks)
+
+
+def test_a_fork_gives_functions_the_code_of_a_mutant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mutated_module.py").write_text(
+        "from functools import cache\nLIMIT = 1\n@cache\ndef cached():\n    return 1\n"
+        "class Kind:\n    @property\n    def size(self):\n        def inner():\n            return 1\n"
+        "        return inner()\n    @classmethod\n    def made(cls):\n        return 1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import mutated_module
+
+    faults = {
+        mutation.function: mutation
+        for mutation in mutations(tmp_path / "mutated_module.py", tmp_path)
+        if mutation.kind == "constant"
+    }
+    for function in ("cached", "Kind.size.inner", "Kind.made"):
+        put_in(faults[function], tmp_path)
+    kind = mutated_module.Kind()
+    assert (mutated_module.cached(), kind.size, kind.made()) == (2, 2, 2)
+    with pytest.raises(UnfitError):
+        put_in(faults["<module>"], tmp_path)
 
 
 def test_places_of_the_program_are_the_same_each_time() -> None:

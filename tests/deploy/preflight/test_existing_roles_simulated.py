@@ -106,6 +106,15 @@ def test_actions_that_the_simulator_denies_are_named(aws: Answers, answered: Any
     assert [text.startswith(expected) for text in said(aws)] == [True] * bool(lacks)
 
 
+def test_what_is_asked_of_is_the_stacks_own(aws: Answers) -> None:
+    cluster = parse({"name": "one", "iam": {"masters": {"role": ROLE}}})
+    assert not list(notices(aws.account, cluster, "blue"))
+    asked_of = {arn for sent in aws.named("iam:SimulatePrincipalPolicy") for arn in sent["ResourceArns"]}
+    stacks = {arn.split("/")[1] for arn in asked_of if ":stack/" in arn}
+    assert stacks
+    assert all(stack.startswith("blue") for stack in stacks)
+
+
 def test_who_may_not_simulate_is_told(aws: Answers) -> None:
     aws.given["iam:SimulatePrincipalPolicy"] = DENIED
     [text] = said(aws)

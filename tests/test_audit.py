@@ -12,6 +12,7 @@ import pytest
 
 from cfngen.cluster.load import load, parse
 from cfngen.templates import generate
+from cfngen.templates.acknowledgements import acknowledge
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / ".ci" / "audit"))
@@ -83,6 +84,35 @@ def test_a_wildcard_of_the_cluster_file_is_not_acknowledged() -> None:
     with_statement = [found for found in own.values() if "Resource::*" not in found]
     assert len(with_statement) == 1
     assert "Resource::*" in own["MasterRole"]
+
+
+def policy(resource: Any, *actions: str, **more: Any) -> dict[str, Any]:
+    statement = {"Effect": "Allow", "Action": list(actions) or ["s3:PutObject"], "Resource": resource, **more}
+    return {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": {"Statement": [statement]}}}
+
+
+STACK = "arn:aws:cloudformation:*:*:stack/${AWS::StackName}-Master*"
+CONDITION = {"Condition": {"StringEquals": {"aws:ResourceTag/a": "b"}}}
+
+
+@pytest.mark.parametrize(("statement", "reason"), [
+    (policy([{"Fn::Sub": STACK}]), "CloudFormation appends random characters"),
+    (policy({"Fn::Join": ["", ["arn:aws:x:::stack/", {"Ref": "A"}, "-*"]]}), "CloudFormation appends random"),
+    # cdk-nag does not look into the variables.
+    (policy([{"Fn::Sub": [STACK, {"A": "b"}]}]), ""),
+    (policy([{"Fn::Sub": ["*${A}", {"A": "b"}]}], **CONDITION), ""),
+    (policy(["arn:aws:s3:::other/*"]), ""),
+    (policy(["arn:aws:s3:::other/*"], **CONDITION), "The ids are known only once the resources exist"),
+    (policy(["arn:aws:s3:::other/*"], **CONDITION, Sid="ClusterFile1"), ""),
+    (policy(["arn:aws:s3:::other/*"], **CONDITION, Effect="Deny"), ""),
+    (policy(["arn:aws:s3:::other"], **CONDITION), ""),
+    (policy("*", "ec2:DescribeVpcs", "s3:ListAllMyBuckets"), "The actions only read"),
+    (policy("*", "ec2:DescribeVpcs", "ec2:CreateVpc"), ""),
+])  # fmt: skip
+def test_a_wildcard_is_acknowledged_for_its_reason(statement: dict[str, Any], reason: str) -> None:
+    acknowledge({"Policy": statement}, is_backed_up=True)
+    reasons = [found for finding, found in acknowledged(statement).items() if finding.startswith("Resource::")]
+    assert [found.startswith(reason) for found in reasons] == [True] * bool(reason)
 
 
 def test_what_was_decided_stands_where_a_checker_would_find_something() -> None:

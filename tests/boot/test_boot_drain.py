@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -368,7 +369,15 @@ def test_sign_of_life_comes_in_time_while_many_evictions_take_long() -> None:
         return answer(text)
 
     node.on("kubectl", slow)
+    beat, evicted = node._beat, [0]
+
+    def noted(**arguments: Any) -> dict[str, Any]:
+        evicted.append(len(node.evicted))
+        return beat(**arguments)
+
+    node.cloud["autoscaling.record_lifecycle_action_heartbeat"] = noted
     ended(node, 10)
+    assert max(later - earlier for earlier, later in pairwise(evicted)) == 8
     pauses = [later - earlier for earlier, later in zip([0.0, *node.beats], node.beats, strict=False)]
     assert max(pauses) < 120
 

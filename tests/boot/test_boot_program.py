@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from boots import boot_of
@@ -71,3 +74,16 @@ def test_another_program_than_that_of_the_user_data_is_not_unpacked() -> None:
         program.fetch(machine, boot)
     assert caught.value.hint == "check that the stack still has this resource"
     assert not [path for path in machine.files if "/opt/cfngen" in path]
+
+
+def test_what_systemd_starts_ends_with_an_exit_code(tmp_path: Path) -> None:
+    for path, text in of_role(Cluster()).files.items():
+        if path in FIRST_STAGE:
+            (tmp_path / path).parent.mkdir(exist_ok=True)
+            (tmp_path / path).write_text(text.replace("/opt/cfngen", str(tmp_path)))
+    configuration = {"config.json": {"steps": {}, "tasks": {}}, "references.json": {}, "role.json": {}}
+    for name, content in configuration.items():
+        (tmp_path / name).write_text(json.dumps(content))
+    command = [sys.executable, "-m", "boot", "no-such-task"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr.splitlines()[-1:]) == (1, ["KeyError: 'no-such-task'"])

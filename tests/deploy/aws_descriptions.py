@@ -102,6 +102,23 @@ def instance(identity: str, state: str = "running", vpc_id: str = "vpc-1", **tag
     }
 
 
+def scaling_group(name: str, sizes: tuple[int, int, int], **more: Any) -> dict[str, Any]:
+    """A group as Auto Scaling describes it, whose sizes are the minimum, the maximum and the desired capacity."""
+    minimum, maximum, desired = sizes
+    return {
+        "AutoScalingGroupName": name,
+        "MinSize": minimum,
+        "MaxSize": maximum,
+        "DesiredCapacity": desired,
+        "DefaultCooldown": 0,
+        "AvailabilityZones": [],
+        "HealthCheckType": "EC2",
+        "CreatedTime": NOW,
+        "Instances": [],
+        **more,
+    }
+
+
 def running(*instances: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Answer DescribeInstances by its filters, as far as those of a deletion go."""
 

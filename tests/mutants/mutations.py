@@ -122,7 +122,7 @@ def _faults(node: ast.AST) -> Faults:
             if name != "list" or not node.keywords:
                 faults[f"{node.func.id} -> {name}"] = lambda: _with(node, func=ast.Name(name))
         for place, keyword in enumerate(node.keywords):
-            if keyword.arg:
+            if keyword.arg and not _is_zip(node):
                 rest_of = [*node.keywords[:place], *node.keywords[place + 1 :]]
                 faults[f"without {keyword.arg}"] = lambda rest=rest_of: _with(node, keywords=rest)  # type: ignore[misc]
     elif isinstance(node, ast.Dict):
@@ -204,6 +204,10 @@ def _blocks(tree: ast.Module) -> dict[ast.AST, str]:
     return found
 
 
+def _is_zip(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "zip"
+
+
 def _left_out(tree: ast.Module) -> set[ast.AST]:
     """Return nodes that do nothing when the program runs, or only word a message."""
     out: set[ast.AST] = set()
@@ -237,6 +241,9 @@ def _left_out(tree: ast.Module) -> set[ast.AST]:
                 leave(node)  # the name of a statement, for people: IAM decides nothing by it
             case ast.Call(func=ast.Name(id="cast" | "TypeVar")):
                 leave(node)
+            case ast.Call() if _is_zip(node):
+                for keyword in node.keywords:
+                    leave(keyword)  # `strict` says that lengths are the same: where they are not, the program is wrong
             case ast.Assign(targets=[ast.Name(id="__all__")]):
                 leave(node)
     return out

@@ -78,6 +78,16 @@ def test_every_fault_makes_another_module_that_compiles(module: Path) -> None:
     assert len(set(texts)) == len(texts), "each fault is another one"
 
 
+def test_what_only_states_that_lengths_are_the_same_is_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text("def pairs(one, two):\n    yield from zip(one, two, strict=True)\n    f(strict=True)\n")
+    assert {(each.line, each.change) for each in mutations(path, tmp_path) if "strict" in each.change} == {
+        (3, "f(strict=True) -> pass"),
+        (3, "f(strict=True) -> f()"),
+    }
+    assert [each.line for each in mutations(path, tmp_path) if each.kind == "constant"] == [3]
+
+
 def test_functions_are_named_as_their_calls_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     path.write_text(

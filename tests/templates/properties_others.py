@@ -25,7 +25,11 @@ CLUSTERS: dict[str, dict[str, Any]] = {
     "several": {
         "name": "blue",
         "network": {"subnets": [{"zone": "us-west-2a"}, {"zone": "us-west-2-lax-1a"}, {"zone": "us-west-2b"}]},
-        "controlPlane": {"count": 3, "addresses": ["172.20.0.9", "172.20.2.9", "172.20.0.10"]},
+        "controlPlane": {
+            "count": 3,
+            "addresses": ["172.20.0.9", "172.20.2.9", "172.20.0.10"],
+            "capacityReservation": True,
+        },
     },
     "private": {
         "name": "blue",
@@ -95,6 +99,19 @@ CLUSTERS: dict[str, dict[str, Any]] = {
 }
 OTHERS: dict[str, list[dict[str, Any]]] = {
     "several": [
+        # A new instance of each master starts also when its type is sold out; no other instance takes its place.
+        {
+            "MasterBCapacityReservation.AvailabilityZone": "!ZoneB",
+            "MasterBCapacityReservation.InstanceType": "!MasterInstanceType",
+            "MasterBCapacityReservation.InstanceCount": 1,
+            "MasterBCapacityReservation.InstanceMatchCriteria": "targeted",
+            "MasterBCapacityReservation.InstancePlatform": "Linux/UNIX",
+            "MasterBCapacityReservation.TagSpecifications.0.ResourceType": "capacity-reservation",
+            "MasterBCapacityReservation.TagSpecifications.0.Tags.Name": "blue-master-b",
+            "MasterBLaunchTemplate.LaunchTemplateData.CapacityReservationSpecification": {
+                "CapacityReservationTarget": {"CapacityReservationId": "!MasterBCapacityReservation"}
+            },
+        },
         # TLS goes through as it is; a zone without a healthy master is served by the others', and no Local Zone is
         # among the balancer's (CreateLoadBalancer, Elastic Load Balancing API Reference).
         {

@@ -16,7 +16,7 @@ from cfngen.templates import Document, generate
 from cfngen.templates.kept_file import kept_file, with_cluster_file
 from cfngen.templates.standalone import MAX_BYTES
 
-CONTENT = "\ufeffname: a # 100% größer\r\n\tb: ${AWS::Region} {{resolve:ssm:x}} $}{ {{{{ ''\"\\\n\n".encode()
+CONTENT = "\ufeffname: a # 100% größer, %41\r\n\tb: ${AWS::Region} {{resolve:ssm:x}} $}{ {{{{ ''\"\\\n\n".encode()
 
 
 def by_name(documents: Sequence[Document]) -> dict[str, Document]:

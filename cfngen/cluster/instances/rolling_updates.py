@@ -76,8 +76,11 @@ def min_in_service(group: NodeGroup) -> int:
 
 
 def rolling_update(cluster: Cluster, group: NodeGroup, size: int) -> RollingUpdate:
-    """Return the course of a rolling update of a group that has `size` nodes when it begins."""
-    batch_size = max(min(group.update.batch_size, size, group.max_size - min_in_service(group)), 1)
+    """Return the course of a rolling update of a group that has `size` nodes when it begins.
+
+    The cluster file leaves room for the surge (`cfngen.cluster.checks.group_updates`), so MaxSize limits no batch.
+    """
+    batch_size = max(min(group.update.batch_size, size), 1)
     surge = max(batch_size + min_in_service(group) - size, 0)
     # The surge replaces as many nodes; the last batch is terminated without replacement if nothing is left to replace.
     batch_count = math.ceil(max(size - surge, 0) / batch_size) + (1 if surge else 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,9 +123,7 @@ def read_ingress_rules(account: Account, groups: Collection[str], cluster: str) 
 
 def _groups_of_controllers(account: Account, groups: Collection[str], cluster: str) -> frozenset[str]:
     """Return those of the groups that were made for the load balancers of this cluster, by their tags."""
-    described: Iterable[AwsObject] = (
-        account.items("ec2.describe_security_groups", "SecurityGroups", filters={"group-id": groups}) if groups else ()
-    )
+    described = account.items("ec2.describe_security_groups", "SecurityGroups", filters={"group-id": groups})
     return frozenset(group["GroupId"] for group in described if is_owned_by(tag_map(group.get("Tags")), cluster))
 
 

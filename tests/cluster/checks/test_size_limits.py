@@ -50,6 +50,10 @@ def quotas(rules: int, groups: int) -> dict[str, Any]:
     return {"quotas": {"rulesPerSecurityGroup": rules, "securityGroupsPerInterface": groups}}
 
 
+def inside(cidrs: list[str]) -> dict[str, Any]:
+    return {"internal": True, "internalCidrs": cidrs}
+
+
 def groups(count: int) -> list[str]:
     return [f"sg-{number:08x}" for number in range(count)]
 
@@ -171,6 +175,31 @@ ENDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         {"controlPlane": {"ingress": [{"ports": 80, "cidrs": ranges(236)}]}},
         {"controlPlane": {"ingress": [{"ports": 80, "cidrs": ranges(237)}]}},
         "controlPlane.ingress: 237 sources count as 237 rules of the masters, and the 5 security groups",
+    ),
+    # The section and the list are named whose sources come first. Nodes have one group less for them.
+    *(
+        (section(most), section(most + 1), f"{key}: {most + 1} sources count as {most + 1} rules of {role}, and")
+        for key, most, role, section in (
+            ("api.allowedCidrs", 236, "the masters", lambda count: {"api": {"allowedCidrs": ranges(count)}}),
+            (
+                "ssh.allowedCidrs",
+                186,
+                "the nodes",
+                lambda count: {"ssh": {"keyName": "k", "allowedCidrs": ranges(count)}},
+            ),
+            ("api.internalCidrs", 236, "the masters", lambda count: {"api": inside(ranges(count))}),
+            (
+                "api.internalCidrs",
+                236,
+                "the API's internal load balancer",
+                lambda count: {**balanced("cilium"), "api": {**inside(ranges(count)), "allowedCidrs": ranges(1)}},
+            ),
+        )
+    ),
+    (
+        {"api": {"allowedPrefixLists": [{"id": f"pl-0123456{number}", "maxEntries": 50} for number in range(4)]}},
+        {"api": {"allowedPrefixLists": [{"id": f"pl-0123456{number}", "maxEntries": 50} for number in range(5)]}},
+        "api.allowedPrefixLists: 5 sources count as 250 rules of the masters, and the 5 security groups",
     ),
     # A template has 500 resources, some of them no rules.
     (

@@ -7,13 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from answers import DENIED, Answer, Answers
+from answers import DENIED, Answer, Answers, filtered
 from recorded import NOW, RefusedError
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws import drift
 from cfngen.deploy.aws.drift import Difference, Drift, DriftedResource
 from cfngen.deploy.aws.errors import AwsError, DeniedError
+from cfngen.deploy.aws.group_rules import read_ingress_rules
 from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups
 from cfngen.deploy.aws.pod_routes import InstanceRoute, find_instance_routes
 from cfngen.deploy.aws.stacks import ResourceView, StackView
@@ -400,3 +401,47 @@ def test_a_detection_that_does_not_end_is_given_up_after_a_quarter_of_an_hour(lo
     # What it has found until then is told all the same.
     assert len(found.resources) == 1
     assert api.clock.now() - NOW <= timedelta(minutes=15)
+
+
+def rule(number: int = 1, **more: Any) -> dict[str, Any]:
+    """A rule of a group as EC2 describes it, from a range on a port."""
+    described = {"SecurityGroupRuleId": f"sgr-{number}", "GroupId": "sg-1", "IsEgress": False, "IpProtocol": "tcp"}
+    return described | {"FromPort": 443, "ToPort": 443, "CidrIpv4": "10.0.0.0/8"} | more
+
+
+def of_group(group: str) -> dict[str, Any]:
+    return {"CidrIpv4": None, "ReferencedGroupInfo": {"GroupId": group}}
+
+
+@pytest.mark.parametrize(("described", "text"), [
+    ({}, "tcp 443 from 10.0.0.0/8"),
+    ({"ToPort": 444}, "tcp 443-444 from 10.0.0.0/8"),
+    ({"IpProtocol": "-1", "FromPort": -1, "ToPort": -1}, "all traffic from 10.0.0.0/8"),
+    ({"IpProtocol": "icmp", "FromPort": -1, "ToPort": -1}, "icmp from 10.0.0.0/8"),
+    ({"IpProtocol": "icmp", "FromPort": 3, "ToPort": -1}, "icmp 3--1 from 10.0.0.0/8"),
+    ({"CidrIpv4": None, "CidrIpv6": "::/0"}, "tcp 443 from ::/0"),
+    ({"CidrIpv4": None, "PrefixListId": "pl-1"}, "tcp 443 from pl-1"),
+    (of_group("sg-1"), "tcp 443 from sg-1"),
+    (of_group("sg-2"), "tcp 443 from sg-2"),
+    (of_group("sg-lb"), None),  # the group of a load balancer that a controller has made
+    ({"IsEgress": True}, None),
+    ({"Description": "kubernetes.io/rule/nlb/client=a"}, None),
+    ({"Description": "elbv2.k8s.aws/targetGroupBinding=shared"}, None),
+    ({"Description": "own"}, "tcp 443 from 10.0.0.0/8"),
+])  # fmt: skip
+def test_rules_but_those_of_controllers_are_read(described: dict[str, Any], text: str | None) -> None:
+    rules = [{key: value for key, value in rule(**described).items() if value is not None}]
+    rules += [rule(2, Description="kubernetes.io/rule/nlb/mtu"), rule(3, CidrIpv4="192.0.2.0/24")]
+    made = {"GroupId": "sg-lb", "Tags": [{"Key": "kubernetes.io/cluster/one", "Value": "owned"}]}
+    groups = [made, {"GroupId": "sg-2", "Tags": [{"Key": "kubernetes.io/cluster/one", "Value": "shared"}]}]
+    aws = Answers(
+        {
+            "ec2:DescribeSecurityGroupRules": {"SecurityGroupRules": rules},
+            "ec2:DescribeSecurityGroups": {"SecurityGroups": groups},
+        }
+    )
+    found = list(map(str, read_ingress_rules(aws.account, ["sg-1"], "one")))
+    assert found == [*([text] if text else []), "tcp 443 from 192.0.2.0/24"]
+    asked = [filtered(sent, "group-id") for sent in aws.named("ec2:DescribeSecurityGroups")]
+    other = described.get("ReferencedGroupInfo", {}).get("GroupId", "sg-1")
+    assert asked == ([] if other == "sg-1" else [[other]])

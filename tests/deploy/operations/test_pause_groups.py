@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from answers import Answers
+from aws_descriptions import Asked, resource, scaling_group, stack, stacked
 
+from cfngen.cluster.load import parse
 from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.aws.groups import GroupView, InstanceView, KeptSizes, Sizes, parse_tags, tag_value
 from cfngen.deploy.aws.pause import find_pause
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
+from cfngen.deploy.messages.message import Step
+from cfngen.deploy.operations.pausing.resume import resume
 from cfngen.deploy.preflight.pausing import (
     CannotPauseError,
     CannotResumeError,
@@ -92,3 +97,39 @@ def test_a_pause_is_complete_once_no_group_has_or_may_launch_an_instance() -> No
         assert pause
         assert (pause.complete, pause.since) == (complete, NOON)
     assert find_pause([group("master", "a"), group()]) is None
+
+
+KEPT, NOTHING = {"Key": PAUSED, "Value": "min=1 max=5 desired=3 since=2026-11-21T12:00:00Z"}, (0, 0, 0)
+
+
+@pytest.mark.parametrize(("sizes", "tag", "restored"), [
+    (NOTHING, KEPT, [("master", 1, 1, 1), ("nodes", 1, 5, 3)]),
+    # Somebody has set sizes since, or no tag says which.
+    ((0, 1, 1), KEPT, [("master", 1, 1, 1)]),
+    (NOTHING, None, [("master", 1, 1, 1)]),
+])  # fmt: skip
+def test_the_end_of_a_pause_restores_the_sizes_that_are_known(
+    aws: Answers, sizes: tuple[int, int, int], tag: dict[str, str] | None, restored: list[tuple[str, int, int, int]]
+) -> None:
+    groups = {"master": (NOTHING, None, "MasterA"), "nodes": (sizes, tag, "NodeGroupGeneral")}
+    members = (
+        resource(name, name=f"{logical_id}AutoScalingGroup", type_name=AUTO_SCALING_GROUP)
+        for name, (_, _, logical_id) in groups.items()
+    )
+    stacked(aws, stack(), resources={"one": tuple(members)})
+    aws.given["autoscaling:DescribeAutoScalingGroups"] = {
+        "AutoScalingGroups": [
+            scaling_group(name, sizes, Tags=[tag] if tag else []) for name, (sizes, tag, _) in groups.items()
+        ]
+    }
+    asked = Asked()
+    cluster = parse({"name": "one", "nodeGroups": [{"name": "general"}]})
+    assert resume(aws.account, "one", cluster, asked.waiting, timeout=timedelta(0)).changed
+    assert [
+        tuple(sent[key] for key in ("AutoScalingGroupName", "MinSize", "MaxSize", "DesiredCapacity"))
+        for sent in aws.named("autoscaling:UpdateAutoScalingGroup")
+    ] == restored
+    steps = [message.text for message in asked.told if isinstance(message, Step)]
+    assert steps == ["launching 1 master", "launching 3 nodes"][: len(restored)]
+    forgotten = [sent["Tags"][0]["ResourceId"] for sent in aws.named("autoscaling:DeleteTags")]
+    assert forgotten == ["nodes"] * bool(tag)

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from answers import Answers
+from aws_descriptions import arn, resource, scaling_group, stack, stacked
 from deployed import place
 from replaced import MASTERS, NAME, NODES, ONE, Cluster
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.aws.groups import find_groups
-from cfngen.deploy.aws.stacks import NoStackError
+from cfngen.deploy.aws.groups import GroupView, InstanceView, Role, find_groups
+from cfngen.deploy.aws.stacks import NoStackError, StackView
 from cfngen.deploy.messages.message import Notice
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.deploy.operations.replacing.master_type import UnsuitableTypeError
-from cfngen.deploy.operations.replacing.members import UnknownInstanceError
-from cfngen.deploy.operations.replacing.messages import ReplacementDetachedError, ReplacementFailedError
+from cfngen.deploy.operations.replacing.members import Member, UnknownInstanceError
+from cfngen.deploy.operations.replacing.messages import (
+    ReplacementDetachedError,
+    ReplacementFailedError,
+    consequences_of,
+)
 from cfngen.deploy.operations.replacing.replace import GroupStoppedError, replace
 from cfngen.deploy.preflight.stack_checks import BusyError
 from cfngen.deploy.status.derived_status import read_status
@@ -199,3 +207,70 @@ def test_a_master_whose_type_is_sold_out_gets_another_one_until_the_next_change(
 def test_groups_are_named_by_what_they_are(one: Cluster) -> None:
     titles = [group.title for group in find_groups(one.account, parse(dict(ONE)), one.views())]
     assert titles == ["master a", "node group general"]
+
+
+NODE = "i-0123456789abcdef0"
+
+
+@pytest.mark.parametrize(("maximum", "values", "advice"), [
+    (5, {"Min": "0", "Max": "5"}, "`aws autoscaling set-desired-capacity --desired-capacity 1 --region us-west-2 "),
+    (0, {"Min": "0", "Max": "0"}, "set a maxSize in the cluster file, then `cfngen deploy`"),
+    (0, {}, "set a maxSize in the cluster file, then `cfngen deploy`"),
+    (1, {}, "`aws autoscaling set-desired-capacity --desired-capacity 1 --region us-west-2 "),
+    (0, {"Min": "1", "Max": "5"}, "`aws autoscaling update-auto-scaling-group"),
+])  # fmt: skip
+def test_a_group_of_nodes_that_was_reduced_to_nothing(
+    aws: Answers, maximum: int, values: dict[str, str], advice: str
+) -> None:
+    parameters = {f"NodeGroupGeneral{part}Size": value for part, value in values.items()}
+    group = resource("group-1", name=NODES)
+    stacked(aws, stack(parameters=parameters), resources={"one": (group,)})
+    leaving = {
+        "InstanceId": NODE, "AvailabilityZone": "us-west-2a", "LifecycleState": "InService", "HealthStatus": "Healthy",
+        "ProtectedFromScaleIn": False,
+    }  # fmt: skip
+    aws.given["autoscaling:DescribeAutoScalingGroups"] = {
+        "AutoScalingGroups": [scaling_group("group-1", (0, maximum, 0), Instances=[leaving])]
+    }
+    with pytest.raises(GroupStoppedError, match=f"its sizes are 0 to {maximum}") as refused:
+        replace(aws.account, NAME, parse(dict(ONE)), NODE, consent=lambda _: True, report=lambda _: None)
+    assert str(refused.value.hint).startswith(advice)
+    assert not aws.writes
+
+
+def consequences(role: Role, *, has_instance: bool = True, masters: int = 1, **more: Any) -> str:
+    instance = InstanceView("i-1", "us-west-2a", "InService") if has_instance else None
+    member = Member(GroupView(role, {"master": "a", "node": more.pop("group", "general")}.get(role, ""), "g"), instance)
+    status = StackStatus(more.pop("status", "CREATE_COMPLETE"))
+    told = consequences_of(
+        parse({"nodeGroups": [{"name": "general", "drainTimeout": more.pop("drain", 5)}]}),
+        StackView("one", arn("one"), status), member, master_count=masters, template=None, new_type="",
+        **{"pending": False, **more},
+    )  # fmt: skip
+    return "; ".join(told)
+
+
+QUORUM, AWAY = "etcd keeps its quorum, and the API stays up; if", "it is the only master: the Kubernetes API is away"
+TERMINATED = "i-1 is terminated; the new instance has its address, its data volume and its etcd member"
+
+
+@pytest.mark.parametrize(("asked", "text"), [
+    ({"role": "master"}, f"{TERMINATED}; {AWAY}"),
+    ({"role": "master", "masters": 3}, f"{TERMINATED}; {QUORUM}"),
+    ({"role": "master", "has_instance": False}, AWAY),
+    ({"role": "master", "has_instance": False, "masters": 3}, QUORUM),
+    ({"role": "bastion"}, "SSH sessions through the bastion break"),
+    ({"role": "node"}, "i-1 is terminated; its pods are evicted first, within 5 minutes; the group launches a new"),
+    ({"role": "node", "drain": 0}, "i-1 is terminated; its pods are not evicted first (drainTimeout is 0); the"),
+    ({"role": "node", "group": "gone"}, "i-1 is terminated; its pods are not evicted first (drainTimeout is 0); the"),
+    ({"role": "master", "boot_failure": "no disk"}, f"its boot has failed: no disk; {TERMINATED}"),
+])  # fmt: skip
+def test_what_replacing_an_instance_means_is_said(asked: dict[str, Any], text: str) -> None:
+    assert consequences(**asked).startswith(text)
+
+
+def test_nothing_is_said_of_what_happens_already_but_that_the_stack_stays_as_it_is() -> None:
+    assert consequences("node", has_instance=False) == consequences("master", pending=True) == ""
+    assert consequences("master", pending=True, status="UPDATE_FAILED") == (
+        "the stack one stays UPDATE_FAILED; only the instance is replaced"
+    )

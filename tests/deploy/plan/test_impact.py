@@ -16,7 +16,7 @@ from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact import ImpactAssessment
 from cfngen.deploy.plan.impact.context import owner_of
 from cfngen.deploy.plan.plan import Change, PropertyChange, Replacement
-from cfngen.userdata.changed_parts import ARCHITECTURE_CHANGE, PROGRAM_CHANGES
+from cfngen.userdata.changed_parts import ARCHITECTURE_CHANGE, PROGRAM_CHANGES, UNKNOWN_CHANGE
 
 NONE, DISRUPTIVE, DANGEROUS = Danger.NONE, Danger.DISRUPTIVE, Danger.DANGEROUS
 WILL, MIGHT = Replacement.WILL, Replacement.MIGHT
@@ -408,6 +408,8 @@ MEANINGS: list[tuple[Changed, Danger, str]] = [
      NONE, "new instances have another boot program"),
     (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/UserData", "a", "b"), note=f"a changes; {PROGRAM_CHANGES} (b)"),
      NONE, "new instances have another boot program and configuration"),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/UserData", "a", "b"), note=UNKNOWN_CHANGE), NONE,
+     "new instances have another boot program or configuration"),
     (of(NODES_TEMPLATE, TEMPLATE, replacement=WILL), NONE,
      "a new launch template replaces it, and its group uses the new one"),
     (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceMarketOptions", None, "spot")), NONE,

@@ -37,6 +37,12 @@ KIND = "AWS::AutoScaling::AutoScalingGroup"
             2,
             "2 at a time, after 1 more has been launched, in 2 batches of at most 55 minutes each (110 minutes in all)",
         ),
+        # None has to stay in service, so those that are there are replaced first.
+        (
+            {"minSize": 2, "maxSize": 9, "update": {"maxUnavailable": 3, "maxSurge": 1}},
+            4,
+            "4 at a time, without a surge: it has 4 nodes already, and its maximum is 9",
+        ),
         (
             {"minSize": 2, "maxSize": 90, "update": {"maxUnavailable": 0, "maxSurge": 5}},
             50,

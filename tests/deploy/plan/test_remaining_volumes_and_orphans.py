@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 from answers import Answers, filtered
-from aws_descriptions import arn, resource
+from aws_descriptions import NOW, arn, resource
 from botocore import xform_name
 from botocore.session import get_session
 from recorded import RefusedError
 
 from cfngen.deploy.aws.inventory import Inventory
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
-from cfngen.deploy.aws.stacks import StackResource
+from cfngen.deploy.aws.stacks import StackResource, StackView
 from cfngen.deploy.aws.templates import TemplateObjects
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs, remaining_volumes_and_orphans
+from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, Moment, find_remaining_resources
 
 VOLUMES = (resource("vol-1"), resource("vol-2", "DELETE_COMPLETE", stack_id=arn("masters")), resource("vpc-1"))
 SNAPSHOTS = {"Snapshots": [{"SnapshotId": "snap-1", "VolumeId": "vol-1", "VolumeSize": 20}]}
@@ -424,3 +426,59 @@ def test_what_was_lent_is_the_operators_and_stays(name: str, value: str, kind: s
         [(kind, value, kind in ("Elastic IP", "NAT gateway"))] if kind else []
     )
     assert not any(not each.why.startswith("yours") for each in found)
+
+
+WEB, OWN = "one.us-west-2.shop.web", "one.us-west-2.shop.own"
+STACK = StackView("one", arn("one"), StackStatus("DELETE_FAILED"))
+
+
+def remaining(aws: Answers, moment: Moment, stack: StackView | None, **more: Any) -> list[str]:
+    """Ids of what is listed of a stack whose VPC was not deleted, which had the role `own`, and not `web`."""
+    role = {
+        "Path": "/",
+        "RoleId": "AROA0123456789ABCDEF",
+        "Arn": "arn:aws:iam::123456789012:role/role",
+        "CreateDate": NOW,
+    }
+    tags = [{"Key": "cfngen:cluster", "Value": "one"}]
+    aws.given["iam:GetRole"] = lambda sent: {
+        "Role": {**role, "RoleName": sent["RoleName"], "AssumeRolePolicyDocument": "{}", "Tags": tags}
+    }
+    aws.given["logs:DescribeLogGroups"] = lambda sent: {
+        "logGroups": [{"logGroupName": f"{sent['logGroupNamePrefix']}x"}] if "insights" in str(sent) else []
+    }
+    resources = (
+        resource("vpc-1", "DELETE_FAILED"),
+        resource("vol-1", "DELETE_COMPLETE"),
+        resource("bucket-1", "DELETE_SKIPPED"),
+        resource(OWN, more.pop("own", "CREATE_COMPLETE"), type_name="AWS::IAM::Role"),
+        resource("vpc-2", "DELETE_SKIPPED"),
+        resource("web", "DELETE_SKIPPED", type_name="AWS::ECR::Repository", name="RepositoryWeb0123abcd"),
+    )
+    cluster = DeletedCluster(
+        moment, aws.account, "one", Inventory("one", resources), resources, stack, role_names=(WEB, OWN), **more
+    )
+    kinds = ("role of a service account", "log group")
+    return [
+        each.id for each in find_remaining_resources(cluster) if each.kind.startswith("AWS::") or each.kind in kinds
+    ]
+
+
+LOGS = "/aws/containerinsights/one/x"
+
+
+@pytest.mark.parametrize(("moment", "stack", "more", "ids"), [
+    ("after", STACK, {}, ["vpc-1", "vpc-2", WEB, LOGS]),
+    ("after", STACK, {"own": "DELETE_FAILED"}, ["vpc-1", OWN, "vpc-2", WEB, LOGS]),
+    ("after", STACK, {"own": "DELETE_SKIPPED"}, ["vpc-1", OWN, "vpc-2", WEB, LOGS]),
+    ("after", STACK, {"own": "DELETE_COMPLETE"}, ["vpc-1", "vpc-2", OWN, WEB, LOGS]),
+    # Of what is found by its name alone, another stack may have made it.
+    ("after", STACK, {"is_name_unique": False}, ["vpc-1", "vpc-2"]),
+    ("failed creation", None, {}, ["vpc-1", "vpc-2", WEB]),
+    ("before", STACK, {}, [LOGS]),
+    ("before", None, {}, ["vpc-1", "vpc-2", WEB, LOGS]),
+])  # fmt: skip
+def test_what_was_not_deleted_and_what_earlier_stacks_left_is_listed(
+    aws: Answers, moment: Moment, stack: StackView | None, more: dict[str, Any], ids: list[str]
+) -> None:
+    assert remaining(aws, moment, stack, **more) == ids

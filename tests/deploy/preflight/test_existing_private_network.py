@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from answers import Answers
 from moto.ec2.models import ec2_backends
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.preflight.existing import objects
+from cfngen.deploy.preflight.existing.network import find_private_network_problems
 from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
 
 ZONE, OTHER_ZONE = "us-west-2a", "us-west-2b"
@@ -177,3 +179,27 @@ def test_a_route_table_of_a_public_cluster_leads_to_an_internet_gateway(here: La
     }
     values = {"VpcId": here.vpc, "ZoneA": ZONE, "RouteTableAId": here.public_table}
     objects.check(here.account, parse({"network": network}), values, None, lambda message: None)
+
+
+@pytest.mark.parametrize(("route", "is_public"), [
+    ({}, True),
+    ({"State": "active"}, True),
+    ({"State": "blackhole"}, False),  # the gateway was detached
+    ({"GatewayId": "vgw-00000001"}, False),
+    ({"GatewayId": ""}, False),
+    ({"DestinationCidrBlock": "192.168.0.0/16"}, False),
+])  # fmt: skip
+def test_only_a_route_that_leads_to_an_internet_gateway_makes_a_subnet_public(
+    aws: Answers, route: dict[str, Any], is_public: bool
+) -> None:
+    routes = [{"DestinationCidrBlock": "10.20.0.0/16", "GatewayId": "local"}]
+    routes += [{"DestinationCidrBlock": "0.0.0.0/0", "GatewayId": "igw-00000001"} | route]
+    associations = [{"SubnetId": "subnet-00000001"}]
+    table = {"RouteTableId": "rtb-00000001", "VpcId": "vpc-1", "Routes": routes, "Associations": associations}
+    aws.given["ec2:DescribeRouteTables"] = {"RouteTables": [table]}
+    subnet = {"SubnetId": "subnet-00000001", "VpcId": "vpc-1", "AvailabilityZone": ZONE, "CidrBlock": RANGE}
+    aws.given["ec2:DescribeSubnets"] = {"Subnets": [subnet]}
+    network = {"topology": "private", "subnets": [{"zone": ZONE}]}
+    values = {"PublicSubnetAId": "subnet-00000001"}
+    problems = list(find_private_network_problems(aws.account, parse({"network": network}), values, "vpc-1"))
+    assert ["has no route to an internet gateway" in str(problem) for problem in problems] == [True] * (not is_public)

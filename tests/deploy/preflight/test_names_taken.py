@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from answers import Answers
+from answers import DENIED, Answers, pairs
+from aws_descriptions import NOW
 from cloud import Cloud
 from deployments import Operator
 from existing_network import ExistingNetwork
@@ -15,6 +16,7 @@ from recorded import RefusedError
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
+from cfngen.deploy.preflight.existing.roles import find_pod_role_problems
 from cfngen.deploy.preflight.existing.services import (
     find_access_control_problems,
     find_load_balancer_problems,
@@ -199,3 +201,87 @@ def test_a_plan_refuses_an_access_control_that_is_there(cloud: Cloud) -> None:
 def test_access_controls_are_not_looked_for_where_none_is_made(aws: Answers) -> None:
     assert not list(find_access_control_problems(aws.account, parse({"name": "one"}), None))
     assert not aws.calls
+
+
+URL = "https://tokens.example.com/one"
+PROVIDER = "arn:aws:iam::123456789012:oidc-provider/tokens.example.com/one"
+ABSENT = RefusedError("NoSuchEntity")
+ISSUER: dict[str, Any] = {"serviceAccountIssuer": {"discovery": "url", "url": URL}}
+POD_ROLE = "one.us-west-2.shop.web"
+
+
+def told_of_pod_roles(
+    aws: Answers, *own: str, file: dict[str, Any] = ISSUER, role: str | None = None, exists: bool = True
+) -> list[str]:
+    """What is told where the pods of a service account have a made role, or an existing one; `own` are the stack's."""
+    aws.given = {"iam:GetRole": ABSENT, "iam:GetOpenIDConnectProvider": ABSENT} | aws.given
+    account = {"namespace": "shop", "name": "web"} | ({"role": role} if role else {})
+    cluster = parse({"name": "one", "iam": {"serviceAccounts": [account]}} | file)
+    resources = [SimpleNamespace(view=SimpleNamespace(physical_id=each), exists=exists) for each in own]
+    tree = cast("StackTree | None", SimpleNamespace(resources=resources) if own else None)
+    return list(map(str, find_pod_role_problems(aws.account, cluster, tree)))
+
+
+@pytest.mark.parametrize(
+    ("exists", "own", "count"), [(True, "", 1), (True, "other", 1), (True, PROVIDER, 0), (False, "", 0)]
+)
+def test_a_provider_of_the_issuers_url(aws: Answers, exists: bool, own: str, count: int) -> None:
+    aws.given["iam:GetOpenIDConnectProvider"] = {"ClientIDList": []} if exists else ABSENT
+    problems = told_of_pod_roles(aws, *filter(None, [own]))
+    expected = "serviceAccountIssuer.url: account 123456789012 has an OIDC provider for tokens.example.com/one already,"
+    command = f"delete-open-id-connect-provider --open-id-connect-provider-arn {PROVIDER}`"
+    assert [problem.startswith(expected) and command in problem for problem in problems] == [True] * count
+
+
+def existing_role(**tags: str) -> dict[str, Any]:
+    arn = f"arn:aws:iam::123456789012:role/{POD_ROLE}"
+    role = {"Path": "/", "RoleName": POD_ROLE, "RoleId": "AROA0123456789ABCDEF", "Arn": arn, "CreateDate": NOW}
+    return {"Role": role | {"AssumeRolePolicyDocument": "{}", "Tags": pairs(tags)}}
+
+
+@pytest.mark.parametrize(("tags", "origin"), [
+    ({}, "which is not this stack's; delete"),
+    ({"KubernetesCluster": "two"}, "which is not this stack's; delete"),
+    ({"KubernetesCluster": "one"}, "which is not this stack's but has the tag of a cluster one: an earlier stack may"),
+])  # fmt: skip
+def test_a_role_of_a_service_accounts_name(aws: Answers, tags: dict[str, str], origin: str) -> None:
+    aws.given["iam:GetRole"] = existing_role(**tags)
+    [problem] = told_of_pod_roles(aws, "other")
+    assert problem.startswith(f"iam.serviceAccounts[0]: account 123456789012 has a role {POD_ROLE} already, {origin}")
+    assert f"with `aws iam delete-role --role-name {POD_ROLE}` if nothing uses it" in problem
+
+
+def test_a_role_that_is_the_stacks_own_is_no_problem(aws: Answers) -> None:
+    aws.given["iam:GetRole"] = existing_role()
+    assert told_of_pod_roles(aws, POD_ROLE) == []
+    assert len(told_of_pod_roles(aws, POD_ROLE, exists=False)) == 1
+
+
+@pytest.mark.parametrize(("number", "count"), [("123456789012", 1), ("210987654321", 0)])
+def test_a_role_of_pods_that_is_not_there(aws: Answers, number: str, count: int) -> None:
+    """One of another account cannot be read."""
+    problems = told_of_pod_roles(aws, role=f"arn:aws:iam::{number}:role/team/web")
+    assert problems == ["iam.serviceAccounts[0].role: there is no role web in account 123456789012"] * count
+    assert [sent["RoleName"] for sent in aws.named("iam:GetRole")] == ["web"] * count
+
+
+def test_who_may_not_read_roles_is_told(aws: Answers) -> None:
+    aws.given["iam:GetRole"] = DENIED
+    [told] = told_of_pod_roles(aws)
+    assert told.startswith("iam: whether names of roles and providers are taken cannot be read, so")
+
+
+def test_roles_and_providers_are_not_looked_for_where_none_is_made(aws: Answers) -> None:
+    assert told_of_pod_roles(aws, file={"iam": {}}) == []
+    assert not aws.calls
+    assert told_of_pod_roles(aws, file={"serviceAccountIssuer": {"discovery": "cloudFront"}}) == []
+    assert not aws.named("iam:GetOpenIDConnectProvider")
+
+
+def test_add_ons_that_would_wait_for_documents_of_their_own_masters(aws: Answers) -> None:
+    file = {**ISSUER, "iam": {"addonRoles": True}}
+    [problem] = told_of_pod_roles(aws, file=file)
+    assert problem.startswith("iam.addonRoles: AWS has to read the issuer's documents before the cloud controller")
+    assert told_of_pod_roles(aws, "other", file=file) == []
+    assert told_of_pod_roles(aws, file={**file, "serviceAccountIssuer": {"discovery": "cloudFront"}}) == []
+    assert told_of_pod_roles(aws, file=ISSUER | {"iam": {}}) == []

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from answers import DENIED, Answers
 from cloud import Cloud
 from existing_network import EVERYWHERE, REGION, ExistingNetwork
 
+from cfngen.cluster.load import parse
 from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.aws.network import NetworkFacts
 from cfngen.deploy.preflight.findings import Severity
+from cfngen.deploy.preflight.network import checks
+from cfngen.deploy.preflight.network.situation import Situation
 
 
 @pytest.fixture
@@ -245,3 +252,55 @@ def test_subnets_of_vpc_routes_share_the_table_that_the_file_names(account: Acco
     finding = network.only()
     assert (finding.severity, finding.key) == (Severity.PROBLEM, "network.routeTable")
     assert f"{network.subnets[0]} uses {network.public_table}" in finding.text
+
+
+def test_all_that_may_not_be_read_is_named_and_nothing_that_depends_on_it_is_in_order(aws: Answers) -> None:
+    aws.given["ec2:DescribeVpcs"] = {"Vpcs": [{"VpcId": "vpc-00000001", "CidrBlock": "10.20.0.0/16"}]}
+    aws.otherwise = DENIED
+    network: dict[str, Any] = {
+        "vpc": {"id": "vpc-00000001", "cidr": "10.20.0.0/16"},
+        "subnets": [{"cidr": "10.20.0.0/24"}],
+    }
+    network["plugin"], network["routes"] = "cilium", [{"destination": "192.168.0.0/16", "vpnGateway": "vgw-00000001"}]
+    findings = checks.check_network(aws.account, parse({"network": network}), lambda message: None).findings
+    unread = [finding.text.partition(" cannot be read")[0] for finding in findings if finding.check == "reading"]
+    assert sorted(unread) == [
+        "enableDnsHostnames",
+        "enableDnsSupport",
+        *(f"the list of {kind}" for kind in (
+            "NAT gateways", "VPC endpoints", "instances", "internet gateways", "network ACLs", "network interfaces",
+            "peering connections", "route tables", "security groups", "subnets",
+        )),
+        "what the cluster file names",
+    ]  # fmt: skip
+    in_order = {finding.check for finding in findings if finding.severity is Severity.OK}
+    assert in_order == {"vpc", "range"}
+
+
+@pytest.mark.parametrize(("name", "silent"), [
+    ("endpoints", {"endpoints"}),
+    ("foreign", {"objects"}),
+    ("has_dns_host_names", {"dns"}),
+    ("has_dns_support", {"dns"}),
+    ("interfaces", {"master-addresses"}),
+    ("internet_gateways", {"routes"}),
+    ("nat_gateways", {"routes", "nat-gateways"}),
+    ("network_acls", {"network-acls"}),
+    ("own_instances", set()),
+    ("peerings", {"overlaps"}),
+    ("route_tables", {"routes", "nat-gateways", "pod-routes", "overlaps"}),
+    ("security_groups", {"endpoints", "security-groups", "security-group-tags"}),
+    ("subnets", {"free-ranges", "room"}),
+])  # fmt: skip
+def test_a_check_without_what_it_judges_says_nothing_of_order(
+    monkeypatch: pytest.MonkeyPatch, name: str, silent: set[str]
+) -> None:
+    all_in_order = tuple(check._replace(applies=lambda _: True, find=lambda _: ()) for check in checks.CHECKS)
+    monkeypatch.setattr(checks, "CHECKS", all_in_order)
+    situation = Situation(
+        parse({}), REGION, "vpc-1", {}, (), NetworkFacts(vpc={"VpcId": "vpc-1"}), unread=((name, "no"),)
+    )
+    findings = checks.judge(situation)
+    in_order = {finding.check for finding in findings if finding.severity is Severity.OK}
+    assert {check.name for check in all_in_order} - in_order == silent
+    assert [finding.check for finding in findings if finding.severity is Severity.WARNING] == ["reading"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.security_groups.needed_rules import NeededRule, needed_rules
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.preflight.findings import Finding, Severity
+from cfngen.deploy.preflight.network.security_groups import permits
 
 CLUSTER_TAG = "kubernetes.io/cluster/kubernetes"
 ALLOWED = "203.0.113.0/24"
@@ -288,3 +290,61 @@ def test_a_group_that_two_roles_share_is_judged_once(account: Account) -> None:
     everything = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": groups.ids["masters"]}]}
     groups.ec2.authorize_security_group_ingress(GroupId=groups.ids["masters"], IpPermissions=[everything])
     assert [ALLOWED in finding.text for finding in groups.findings()] == [True]
+
+
+def permission(protocol: str = "tcp", first: int | None = 443, last: int | None = 443, **peers: Any) -> dict[str, Any]:
+    ports = {} if first is None else {"FromPort": first, "ToPort": last}
+    return {"IpProtocol": protocol, **ports, "UserIdGroupPairs": [{"GroupId": "sg-1"}], **peers}
+
+
+@pytest.mark.parametrize(("protocol", "ports", "permissions", "is_permitted"), [
+    ("tcp", (443, 444), [permission("tcp", 443, 444)], True),
+    ("tcp", (443, 444), [permission("tcp", 0, 65535)], True),
+    ("tcp", (443, 444), [permission("6", 443, 444)], True),
+    ("tcp", (443, 444), [permission("tcp", None)], True),
+    ("tcp", (443, 444), [permission("-1", None)], True),
+    ("tcp", (443, 444), [permission("tcp", 444, 444)], False),
+    ("tcp", (443, 444), [permission("tcp", 443, 443)], False),
+    ("tcp", (443, 444), [permission("udp", 443, 444)], False),
+    ("tcp", (443, 444), [], False),
+    ("icmp", (3, 4), [permission("icmp", 3, 4)], True),
+    ("icmp", (3, 4), [permission("1", 3, -1)], True),
+    ("icmp", (3, 4), [permission("icmp", -1, -1)], True),
+    ("icmp", (3, 4), [permission("icmp", 3, 3)], False),
+    ("icmp", (3, 4), [permission("icmp", 8, 4)], False),
+    ("-1", None, [permission("-1", None)], True),
+    ("-1", None, [permission("tcp", 0, 65535), permission("17", 0, 65535), permission("icmp", -1, -1)], True),
+    ("-1", None, [permission("tcp", 1, 65535), permission("udp", 0, 65535), permission("icmp", -1, -1)], False),
+    ("-1", None, [permission("tcp", 0, 65535), permission("udp", 0, 65534), permission("icmp", -1, -1)], False),
+    ("-1", None, [permission("tcp", 0, 65535), permission("udp", 0, 65535), permission("icmp", -1, 0)], False),
+    ("-1", None, [permission("tcp", 0, 65535), permission("udp", 0, 65535), permission("icmp", 3, -1)], False),
+    ("-1", None, [permission("tcp", 0, 65535), permission("udp", 0, 65535)], False),
+])  # fmt: skip
+def test_permissions_allow_traffic(
+    protocol: str, ports: tuple[int, int] | None, permissions: list[dict[str, Any]], is_permitted: bool
+) -> None:
+    assert permits(permissions, protocol, ports, group_ids=["sg-1"]) is is_permitted
+    assert not permits(permissions, protocol, ports, group_ids=["sg-2"])
+
+
+def from_ranges(*cidrs: str, lists: tuple[str, ...] = ()) -> dict[str, Any]:
+    ranges = {"IpRanges": [{"CidrIp": cidr} for cidr in cidrs]}
+    return permission(UserIdGroupPairs=[], PrefixListIds=[{"PrefixListId": each} for each in lists], **ranges)
+
+
+@pytest.mark.parametrize(("permissions", "peers", "is_permitted"), [
+    ([from_ranges("10.0.0.0/25"), from_ranges("10.0.0.128/25")], {"cidrs": ["10.0.0.0/24"]}, True),
+    ([from_ranges("10.0.0.0/25")], {"cidrs": ["10.0.0.0/24"]}, False),
+    ([from_ranges("10.0.0.0/24")], {"cidrs": ["10.0.0.0/24", "10.0.1.0/24"]}, False),
+    ([from_ranges("10.0.0.0/24")], {"cidrs": []}, False),
+    ([from_ranges(lists=("pl-1",))], {"cidrs": ["10.0.0.0/24"]}, True),
+    ([from_ranges(lists=("pl-1",))], {"cidrs": []}, False),
+    ([from_ranges(lists=("pl-1",))], {"prefix_list": "pl-1"}, True),
+    ([from_ranges(lists=("pl-1",))], {"prefix_list": "pl-2"}, False),
+    ([from_ranges(EVERYWHERE)], {"prefix_list": "pl-2"}, True),
+    ([from_ranges("10.0.0.0/8")], {"prefix_list": "pl-2"}, False),
+    ([permission()], {"group_ids": ["sg-1"], "cidrs": ["10.0.0.0/24"]}, True),
+])  # fmt: skip
+def test_permissions_allow_peers(permissions: list[dict[str, Any]], peers: dict[str, Any], is_permitted: bool) -> None:
+    cidrs = map(IPv4Network, peers.pop("cidrs", ()))
+    assert permits(permissions, "tcp", (443, 443), cidrs=cidrs, **peers) is is_permitted

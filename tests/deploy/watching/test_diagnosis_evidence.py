@@ -15,6 +15,7 @@ from recorded_stack import NAME, RecordedStack, event, resource
 
 from cfngen.deploy.aws.consoles import MAX_INSTANCES, read_group_consoles, read_instance_console, read_launch_failures
 from cfngen.deploy.watching.diagnosis import Cause, diagnose
+from cfngen.deploy.watching.evidence import sold_out_hint
 
 NO_SIGNAL = "Failed to receive 2 resource signal(s) within the specified duration"
 
@@ -305,3 +306,31 @@ def test_why_launches_failed_is_found_once_each() -> None:
     assert read_launch_failures(api.account, "g") == ("two", "one", "three")
     [sent] = api.named("autoscaling:DescribeScalingActivities")
     assert sent == {"AutoScalingGroupName": "g", "IncludeDeletedGroups": True, "MaxRecords": 100}
+
+
+def of_types(*similar: str) -> dict[str, Answer]:
+    """EC2's answers where a zone offers types that are like t3.large."""
+    types = [
+        {"InstanceType": name, "VCpuInfo": {"DefaultVCpus": 2}, "MemoryInfo": {"SizeInMiB": 8192 + number}}
+        for number, name in enumerate(["t3.large", *similar])
+    ]
+    return {
+        "ec2:DescribeInstanceTypes": lambda sent: {"InstanceTypes": types[:1] if "InstanceTypes" in sent else types},
+        "ec2:DescribeInstanceTypeOfferings": {"InstanceTypeOfferings": [{"InstanceType": name} for name in similar]},
+    }
+
+
+@pytest.mark.parametrize(("similar", "wanted", "advice"), [
+    ([], "t3.large", "`cfngen replace a --instance-type TYPE`."),
+    (["m5.large"], "t3.large", "`cfngen replace a --instance-type m5.large`."),
+    (
+        ["m5.large", "m5a.large", "m5n.large", "r5.large"],
+        "t3.large",
+        "`cfngen replace a --instance-type m5.large` (or m5a.large, m5n.large, which us-west-2a offers, too).",
+    ),
+    (["m5.large"], "", "`cfngen replace a --instance-type TYPE`."),
+])  # fmt: skip
+def test_types_that_may_take_the_place_of_one_that_is_sold_out(similar: list[str], wanted: str, advice: str) -> None:
+    hint = sold_out_hint(Answers(of_types(*similar)).account, "a", wanted, "us-west-2a")
+    assert str(hint) == f"wait, since the group tries again and again, or launch another type: {advice}"
+    assert "instance-type TYPE" in str(sold_out_hint(Answers(of_types(*similar)).account, "a", "t3.large", ""))

@@ -102,6 +102,15 @@ def test_what_is_expected_is_there_before_it_begins():
     assert (resource(made, 6).signals_expected, resource(made, 6).expected) == (4, 300)
 
 
+@pytest.mark.parametrize(("status", "signals"), [("CREATE", 4), ("UPDATE", 0), ("DELETE", 0)])
+def test_only_a_creation_waits_for_the_signals_of_the_creation_policy(status: str, signals: int):
+    expected = Expectation((ExpectedResource(NODES, "Group", AUTO_SCALING_GROUP, status.lower(), signals=4),))
+    made = tree(own(f"{status}_IN_PROGRESS", 0), of("Group", f"{status}_IN_PROGRESS", 5), expected=expected)
+    assert resource(made, 6).signals_expected == signals
+    made.add_event(of("Other", "CREATE_IN_PROGRESS", 5))
+    assert resource(made, 6, "Other").signals_expected == 0
+
+
 def test_signals_count_once_for_each_instance():
     made = tree(
         *BEGUN,

@@ -7,6 +7,7 @@ come to it in the middle of an operation and roll everything back. The stack's o
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -224,9 +225,6 @@ def _is_allowed(result: AwsObject) -> bool:
     return all(decision == "allowed" for decision in decisions)
 
 
-_ASSUME_ROLE_PATTERNS = frozenset({"sts:assumerole", "sts:assume*", "sts:*", "*"})
-
-
 def find_role_problems(account: Account, cluster: Cluster) -> Iterator[Finding]:
     """Yield a problem for each existing role or instance profile that instances cannot have.
 
@@ -286,7 +284,9 @@ def trusts(trust_policy: AwsObject, principal: str) -> bool:
     return any(
         statement.get("Effect") == "Allow"
         and _names(statement.get("Principal"), principal)
-        and not _ASSUME_ROLE_PATTERNS.isdisjoint(action.lower() for action in as_list(statement.get("Action", ())))
+        and any(
+            fnmatch.fnmatchcase("sts:assumerole", action.lower()) for action in as_list(statement.get("Action", ()))
+        )
         for statement in as_list(trust_policy.get("Statement", ()))
     )
 

@@ -254,15 +254,12 @@ def permits(
     Args:
         permissions: the permissions for the direction of the traffic.
         protocol: `tcp`, `udp` or `icmp`; `-1` for all protocols.
-        ports: first and last port, or type and code for `icmp`; None for all ports.
+        ports: first and last port, or type and code for `icmp`; None, as of all protocols, for all traffic.
         group_ids: security groups, one of which the permissions may name.
         cidrs: the address ranges that the permissions otherwise must contain.
         prefix_list: the prefix list that the permissions may name; empty if there is none.
     """
-    if protocol == _ALL:
-        traffic: tuple[tuple[str, tuple[int, int]], ...] = _PROTOCOLS
-    else:
-        traffic = ((protocol, ports or (0, 65535)),)
+    traffic = _PROTOCOLS if ports is None else ((protocol, ports),)
     return all(
         _permits_peer(
             [permission for permission in permissions if _includes_ports(permission, one_protocol, its_ports)],

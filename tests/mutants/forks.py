@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -118,7 +119,7 @@ class _Forks:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             put_in(trial.mutation, self.root)
             chosen = [items[name] for name in trial.tests if name in items]
-            for item, following in zip(chosen, [*chosen[1:], None], strict=True):
+            for item, following in zip_longest(chosen, chosen[1:]):
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if self.failed:
                     break

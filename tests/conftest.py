@@ -12,7 +12,7 @@ import pickle
 import re
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -160,6 +160,23 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return not re.search(r"\bmark\.(drill|soak)\b", collection_path.read_text("utf-8")) or None
 
 
+_WORKER_NUMBER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let every other process of a run begin with the last file.
+
+    Each would else rewrite and compile every test module of a fresh clone: it takes what another one has compiled.
+    """
+    report = yield
+    if isinstance(collector, pytest.Dir) and _WORKER_NUMBER % 2:
+        report.result.reverse()
+    return report
+
+
 @functools.cache
 def file_name(path: Path) -> str:
     """The name of a test file, as the tables of `sampled` have it."""
@@ -170,6 +187,8 @@ def file_name(path: Path) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give test modules an `all` that wants something to say it of; mark the drills, and those of `make soak` alone."""
     numbers: Counter[str] = Counter()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # they began at different ends, and must have the same order
+        items.sort(key=lambda item: item.path.parts)
 
     def leave_out(item: pytest.Item, key: str, sampled: dict[str, int], mark: str) -> None:
         """Mark an item unless it is one of those of its row or file, each so many-th, that are run more often."""

@@ -102,11 +102,11 @@ class Derivation:
 
     Attributes:
         reason: what the value is derived from, as `cfngen config` shows it, e.g. `from region`.
-        source: path of the key that the value is derived from; empty if there are several.
+        source: path of the key that the value is derived from; None if there are several.
     """
 
     reason: str
-    source: Path = ()
+    source: Path | None = None
 
 
 @dataclass

@@ -126,7 +126,7 @@ class ValidationResult:
         """Return whether the value at a path was derived from one that was refused, in this round or before."""
         source = self._derivation_source(path)
         all_refused = self._refused | refused_in_round
-        return bool(source) and any(_overlaps(source, refused_path) for refused_path in all_refused)
+        return source is not None and any(_overlaps(source, refused_path) for refused_path in all_refused)
 
     def _root_causes(self, problems: Iterable[Problem]) -> list[Problem]:
         """Return the problems that do not follow from a refused value or from a problem before them."""
@@ -142,13 +142,13 @@ class ValidationResult:
                 causes.append(problem)
         return causes
 
-    def _derivation_source(self, path: Path) -> Path:
-        """Return the path that the value at `path`, or a section around it, is derived from; empty if there is none."""
+    def _derivation_source(self, path: Path) -> Path | None:
+        """Return the path that the value at `path`, or a section around it, is derived from; None if there is none."""
         for length in range(len(path), 0, -1):
             derivation = self._completed.derived.get(path[:length])
             if derivation:
                 return derivation.source
-        return ()
+        return None
 
     def with_source(self, problem: Problem) -> Problem:
         """Return the problem with the place where its value, or the value it is derived from, was written.

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from cfngen.cluster.file import yaml_file
+from cfngen.cluster.file.validation import ValidationResult
 from cfngen.cluster.load import Loaded, load
-from cfngen.cluster.paths import dotted, leaves
-from cfngen.cluster.problems import ClusterFileError
+from cfngen.cluster.paths import Path as Located
+from cfngen.cluster.paths import dotted, leaves, within
+from cfngen.cluster.problems import ClusterFileError, Source
 
 HERE = Path(__file__).parent
+FILE = Source("file", "cluster.yaml")
+FLAG = Source("flag", "KEY=VALUE")
+# More keys than a section has: they are of tags, labels or the like, where one is as another.
+MANY = 30
 
 
+@cache
 def cases(name: str) -> list[Any]:
     table = yaml.load((HERE / name).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     return [pytest.param(case, id=case["purpose"]) for case in table]
@@ -23,6 +33,14 @@ def cases(name: str) -> list[Any]:
 def loaded(case: dict[str, Any]) -> Loaded:
     Path("cluster.yaml").write_bytes(case["file"].encode())
     return load(Path("cluster.yaml"), environ=case.get("environ", {}), overrides=case.get("set", ()))
+
+
+# What is said of them, errors or warnings, depends on nothing else.
+FOR_ONE_FILE = [
+    case
+    for case in [*cases("invalid.yaml"), *cases("valid.yaml")]
+    if case.values[0].keys() & {"message", "warnings"} and not case.values[0].keys() & {"set", "environ"}
+]
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +68,56 @@ def test_refused(case: dict[str, Any]) -> None:
     with pytest.raises(ClusterFileError) as refusal:
         loaded(case)
     assert str(refusal.value).splitlines() == case["message"]
+
+
+def problems(data: dict[str, Any], places: dict[Located, Source]) -> dict[tuple[Located, str], Source | None]:
+    """What is said of a file, errors or else warnings, and the place of each."""
+    result = ValidationResult(data, sources=places)
+    try:
+        said = result.warnings(result.cluster())
+    except ClusterFileError as error:
+        said = list(error.problems)
+    return {(problem.path, problem.message): problem.source for problem in said}
+
+
+def written_paths(data: dict[str, Any], path: Located = ()) -> Iterator[tuple[Located, Located]]:
+    """The paths of sections and values in a file, each with that of the only value in it if there is only one."""
+    for key, value in data.items():
+        section = only = (*path, key)
+        while isinstance(value, dict) and len(value) == 1:
+            [(inner_key, value)] = value.items()
+            only = (*only, inner_key)
+        yield section, only
+        if isinstance(value, dict) and len(value) < MANY:
+            yield from written_paths(value, only)
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(item, dict):
+                yield from written_paths(item, (*only, index))
+
+
+def without(data: Any, path: Located) -> Any:
+    if isinstance(data, list):
+        return [without(item, path[1:]) if index == path[0] else item for index, item in enumerate(data)]
+    rest = {key: value for key, value in data.items() if key != path[0]}
+    return rest if len(path) == 1 else {**data, path[0]: without(data[path[0]], path[1:])}
+
+
+@pytest.mark.parametrize("case", FOR_ONE_FILE)
+def test_a_flag_is_named_for_every_problem_that_would_not_be_there_without_its_value(case: dict[str, Any]) -> None:
+    Path("cluster.yaml").write_bytes(case["file"].encode())
+    try:
+        file = yaml_file.read(Path("cluster.yaml"))
+    except ClusterFileError:
+        return
+    data, places = file.data, dict.fromkeys(file.lines, FILE)
+    said = problems(data, {}).keys()
+    for section, value in written_paths(data):
+        others = {(key, text) for key, text in said if not within(key, section) and not within(section, key)}
+        left = problems(without(data, section), {}).keys() if others else said
+        if left < said and others - left:
+            found = problems(data, {**places, **{path: FLAG for path in places if within(path, value)}})
+            missing = [f"{dotted(key)}: {text}" for key, text in others - left if found[key, text] != FLAG]
+            assert not missing, f"{dotted(value)} is no related path of {missing}"
 
 
 def test_tables_are_large_enough_to_specify_the_file() -> None:

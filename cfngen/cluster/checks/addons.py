@@ -85,7 +85,8 @@ def _check_group_actions(cluster: Cluster) -> Iterator[Problem]:
                 "addons.nodeTerminationHandler acts on rebalance recommendations, too; let only one of the two do so, "
                 "and set the other to ignore"
             )
-            yield Problem(path, message, related_paths=((*_HANDLER, "rebalanceRecommendation"), (*_HANDLER, "values")))
+            keys = ("enabled", "rebalanceRecommendation", "values")
+            yield Problem(path, message, related_paths=tuple((*_HANDLER, key) for key in keys))
 
 
 def _check_handler_action(cluster: Cluster) -> Iterator[Problem]:

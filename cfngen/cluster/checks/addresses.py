@@ -238,7 +238,7 @@ def _warn_of_pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
         f"{' and '.join(map(str, ranges))} (peered networks, VPN, "
         f"on premises) there may be no route back to {pods}; remove the key unless those networks have such a route"
     )
-    yield Problem(("network", "nonMasqueradeCidr"), message)
+    yield Problem(("network", "nonMasqueradeCidr"), message, related_paths=vpc_range_paths(cluster))
 
 
 def no_room(cluster: Cluster) -> str:

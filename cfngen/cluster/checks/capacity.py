@@ -73,7 +73,11 @@ def _check_type_lists(cluster: Cluster) -> Iterator[Problem]:
             facts = facts_of(name)
             if may_be_spot(group) and facts and not facts.has_spot:
                 message = f"EC2 has no Spot Instances of {name}; remove it, or set onDemandPercentage to 100"
-                yield Problem((*list_path, position), message, related_paths=((*path, "instancesDistribution"),))
+                yield Problem(
+                    (*list_path, position),
+                    message,
+                    related_paths=((*path, "instancesDistribution"), (*path, "spotPrice")),
+                )
 
 
 def _architecture_problem(path: Path, name: str, first_type: str) -> Iterator[Problem]:
@@ -238,11 +242,13 @@ def _check_price_percentages(cluster: Cluster) -> Iterator[Problem]:
         section_path = (*path, "instanceRequirements")
         if requirements.max_spot_price_percentage is not None and not may_be_spot(group):
             message = f"all nodes are On-Demand Instances; use maxOnDemandPricePercentage, or {_HOW_TO_HAVE_SPOT}"
-            yield Problem((*section_path, "maxSpotPricePercentage"), message)
+            related_paths = ((*path, "instancesDistribution"),)
+            yield Problem((*section_path, "maxSpotPricePercentage"), message, related_paths=related_paths)
         all_are_spot = distribution.on_demand_percentage == 0 and not distribution.on_demand_base
         if requirements.max_on_demand_price_percentage is not None and all_are_spot:
             message = "all nodes are Spot Instances; use maxSpotPricePercentage, or set onDemandBase"
-            yield Problem((*section_path, "maxOnDemandPricePercentage"), message)
+            related_paths = ((*path, "instancesDistribution"),)
+            yield Problem((*section_path, "maxOnDemandPricePercentage"), message, related_paths=related_paths)
 
 
 def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
@@ -284,19 +290,23 @@ def _warn_of_one_reservation_for_several_zones(cluster: Cluster) -> Iterator[Pro
     They may be the zones of one group, or of several, such as the group for each zone of `oneGroupPerZone`.
     """
     zones_by_reservation: dict[str, set[str]] = {}
-    paths_by_reservation: dict[str, Path] = {}
+    paths_by_reservation: dict[str, list[Path]] = {}
     for path, group in node_groups(cluster):
         reservation = group.capacity_reservation
         if reservation and reservation.id and reservation.preference == "capacity-reservations-only":
             zones_by_reservation.setdefault(reservation.id, set()).update(group.zones)
-            paths_by_reservation.setdefault(reservation.id, (*path, "capacityReservation", "id"))
+            paths_by_reservation.setdefault(reservation.id, []).append(path)
     for reservation_id, zones in zones_by_reservation.items():
         if len(zones) > 1:
             message = (
                 f"a Capacity Reservation is in one zone, so no node starts in the others of {join_and(sorted(zones))}; "
                 "set zones to that one, or use resourceGroup with a reservation in each"
             )
-            yield Problem(paths_by_reservation[reservation_id], message)
+            paths = paths_by_reservation[reservation_id]
+            related_paths = tuple(
+                (*path, *key) for path in paths for key in (("zones",), ("capacityReservation", "preference"))
+            )
+            yield Problem((*paths[0], "capacityReservation", "id"), message, related_paths=related_paths)
 
 
 PROBLEM_CHECKS = (

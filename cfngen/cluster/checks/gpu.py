@@ -116,7 +116,7 @@ def _warn_of_inherited_images(cluster: Cluster) -> Iterator[Problem]:
                 f"this is the cluster's image.{inherited_key}: it must have NVIDIA's driver and the NVIDIA Container "
                 "Toolkit, or the nodes fail to boot"
             )
-            yield Problem((*path, "image", inherited_key), message)
+            yield Problem((*path, "image", inherited_key), message, related_paths=((*path, "gpu"),))
 
 
 PROBLEM_CHECKS = (

@@ -119,7 +119,7 @@ def _check_accounts(cluster: Cluster) -> Iterator[Problem]:
                 f"{entry.namespace}/{entry.name} is the service account of a component that cfngen installs, whose "
                 "role iam.addonRoles makes; remove the entry, or give your own program another service account"
             )
-            yield Problem(path, message, related_paths=(_ADDON_ROLES,))
+            yield Problem(path, message, related_paths=(_ADDON_ROLES, ("addons",)))
 
 
 def _check_number(cluster: Cluster) -> Iterator[Problem]:

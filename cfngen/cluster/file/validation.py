@@ -133,14 +133,17 @@ class ValidationResult:
         causes: list[Problem] = []
         for problem in problems:
             wrong_paths = {*self._refused, *(cause.path for cause in causes)}
-            sources = [self._derivation_source(path) for path in (problem.path, *problem.related_paths)]
-            # The values on which the problem depends, besides the one that it is reported for.
-            needed_paths = [*problem.related_paths, *filter(None, sources)]
+            needed_paths = self._needed_paths(problem)
             is_consequence = any(_overlaps(path, wrong_path) for path in needed_paths for wrong_path in wrong_paths)
             is_refused = any(_overlaps(problem.path, refused_path) for refused_path in self._refused)
             if not is_consequence and not is_refused:
                 causes.append(problem)
         return causes
+
+    def _needed_paths(self, problem: Problem) -> list[Path]:
+        """Return the paths of the values on which a problem depends, besides the one that it is reported for."""
+        sources = [self._derivation_source(path) for path in (problem.path, *problem.related_paths)]
+        return [*problem.related_paths, *filter(None, sources)]
 
     def _derivation_source(self, path: Path) -> Path | None:
         """Return the path that the value at `path`, or a section around it, is derived from; None if there is none."""
@@ -159,7 +162,7 @@ class ValidationResult:
             return problem
         source = self._source_of(problem.path)
         if source is None or source.kind != "flag":
-            flags = (flag for path in problem.related_paths if (flag := self._flag_at(path)))
+            flags = (flag for path in self._needed_paths(problem) if (flag := self._flag_at(path)))
             source = next(flags, source)
         return replace(problem, source=source)
 

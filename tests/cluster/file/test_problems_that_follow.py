@@ -52,12 +52,16 @@ ROWS = [
         ["network.serviceCidr"],
     ),
     # Parts that exist.
-    (f"network: {{{VPC}, subnets: [{{id: subnet-01234567}}]}}", "network.subnets[0].cidr", ["network.subnets[0].id"]),
+    (
+        f"network: {{{VPC}, subnets: [{{id: subnet-01234567}}]}}",
+        "network.subnets[0].cidr",
+        ["network.subnets[0].id", "network.vpc.id"],
+    ),
     (f"network: {{subnets: [{SUBNET}]}}", "network.subnets[0].id", ["network.vpc.id"]),
     (
         f"network: {{{VPC}, subnets: [{SUBNET}, {{zone: us-west-2b}}]}}",
         "network.subnets[1].cidr",
-        ["network.subnets[1].id"],
+        ["network.subnets[1].id", "network.vpc.id"],
     ),
     ("network: {routeTable: rtb-01234567}", "network.routeTable", ["network.subnets"]),
     # The topology.
@@ -203,7 +207,7 @@ ROWS = [
     (
         "network: {subnets: [{cidr: 172.20.0.0/28}]}\nnodeGroups: [{minSize: 12}]",
         "network.subnets[0].cidr",
-        ["nodeGroups", "controlPlane.count", "api", "network.endpoints"],
+        ["nodeGroups", "controlPlane.count", "api", "network.nat", "network.endpoints"],
     ),
     (
         f"nodeGroups: [{{labels: {{{MANY}}}}}]",

@@ -15,13 +15,18 @@ from cfngen.cluster.file.validation import ValidationResult
 from cfngen.cluster.load import Loaded, load
 from cfngen.cluster.paths import Path as Located
 from cfngen.cluster.paths import dotted, leaves, within
-from cfngen.cluster.problems import ClusterFileError, Source
+from cfngen.cluster.problems import ClusterFileError, Problem, Source
 
 HERE = Path(__file__).parent
 FILE = Source("file", "cluster.yaml")
 FLAG = Source("flag", "KEY=VALUE")
 # More keys than a section has: they are of tags, labels or the like, where one is as another.
 MANY = 30
+
+
+# By the purpose of a case and the key of a problem. Nothing is said of it while one of its related keys is refused, and
+# a flag for one of them is named.
+RELATED: dict[str, dict[str, str]] = yaml.safe_load((HERE / "related_keys.yaml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -70,14 +75,38 @@ def test_refused(case: dict[str, Any]) -> None:
     assert str(refusal.value).splitlines() == case["message"]
 
 
-def problems(data: dict[str, Any], places: dict[Located, Source]) -> dict[tuple[Located, str], Source | None]:
-    """What is said of a file, errors or else warnings, and the place of each."""
+@cache
+def file_of(text: str) -> yaml_file.YamlFile:
+    """A cluster file, or one without content if its text is refused as such."""
+    try:
+        return yaml_file.parse_text(text, "cluster.yaml")
+    except ClusterFileError:
+        return yaml_file.YamlFile({})
+
+
+def problems(data: dict[str, Any], places: dict[Located, Source]) -> dict[tuple[Located, str], Problem]:
+    """What is said of a file, errors or else warnings, each with its place."""
     result = ValidationResult(data, sources=places)
     try:
         said = result.warnings(result.cluster())
     except ClusterFileError as error:
         said = list(error.problems)
-    return {(problem.path, problem.message): problem.source for problem in said}
+    return {(problem.path, problem.message): problem for problem in said}
+
+
+@cache
+def problems_of(text: str) -> dict[tuple[Located, str], Problem]:
+    return problems(file_of(text).data, {})
+
+
+@pytest.mark.parametrize("case", FOR_ONE_FILE)
+def test_what_a_problem_depends_on_is_what_the_table_says(case: dict[str, Any]) -> None:
+    found: dict[str, str] = {}
+    for problem in problems_of(case["file"]).values():
+        key, related = dotted(problem.path), ", ".join(map(dotted, problem.related_paths))
+        if related:
+            found[key] = f"{found[key]}; {related}" if key in found else related
+    assert found == RELATED.get(case["purpose"], {})
 
 
 def written_paths(data: dict[str, Any], path: Located = ()) -> Iterator[tuple[Located, Located]]:
@@ -104,20 +133,19 @@ def without(data: Any, path: Located) -> Any:
 
 @pytest.mark.parametrize("case", FOR_ONE_FILE)
 def test_a_flag_is_named_for_every_problem_that_would_not_be_there_without_its_value(case: dict[str, Any]) -> None:
-    Path("cluster.yaml").write_bytes(case["file"].encode())
-    try:
-        file = yaml_file.read(Path("cluster.yaml"))
-    except ClusterFileError:
-        return
+    file, said = file_of(case["file"]), problems_of(case["file"]).keys()
     data, places = file.data, dict.fromkeys(file.lines, FILE)
-    said = problems(data, {}).keys()
     for section, value in written_paths(data):
         others = {(key, text) for key, text in said if not within(key, section) and not within(section, key)}
         left = problems(without(data, section), {}).keys() if others else said
         if left < said and others - left:
             found = problems(data, {**places, **{path: FLAG for path in places if within(path, value)}})
-            missing = [f"{dotted(key)}: {text}" for key, text in others - left if found[key, text] != FLAG]
+            missing = [f"{dotted(key)}: {text}" for key, text in others - left if found[key, text].source != FLAG]
             assert not missing, f"{dotted(value)} is no related path of {missing}"
+
+
+def test_the_table_of_related_keys_is_about_cases_that_there_are() -> None:
+    assert RELATED.keys() <= {case.id for case in FOR_ONE_FILE}
 
 
 def test_tables_are_large_enough_to_specify_the_file() -> None:

@@ -128,7 +128,8 @@ def _check_pod_grace_period(cluster: Cluster) -> Iterator[Problem]:
                 f"Instances two minutes after its notice; set {_SPOT_DRAIN_SECONDS} or less, or set spotInterruptions "
                 "to false, and pods keep their own periods"
             )
-            yield Problem((*_HANDLER, "podGracePeriod"), message, related_paths=(("nodeGroups", index, "spotPrice"),))
+            related_paths = tuple(("nodeGroups", index, key) for key in ("spotPrice", "instancesDistribution"))
+            yield Problem((*_HANDLER, "podGracePeriod"), message, related_paths=related_paths)
             return
 
 

@@ -265,7 +265,8 @@ def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
                 "Spot Instances cannot run in Capacity Reservations; remove it, or make a group of On-Demand Instances "
                 "for it"
             )
-            yield Problem(reservation_path, message, related_paths=((*path, "spotPrice"),))
+            related_paths = ((*path, "spotPrice"), (*path, "instancesDistribution"))
+            yield Problem(reservation_path, message, related_paths=related_paths)
         if not has_target and reservation.preference is None:
             yield Problem(reservation_path, "is empty; set id, resourceGroup or preference")
         if reservation.id and reservation.resource_group:

@@ -72,7 +72,9 @@ class WrittenGroups:
             if named_group and named_group.name and path[2:] == ("name",):
                 group_path = (*_NODE_GROUPS, named_group.index)
                 related_paths += [(*group_path, "oneGroupPerZone"), (*group_path, "zones")]
-        return replace(problem, path=self.path(problem.path), message=message, related_paths=tuple(related_paths))
+        return replace(
+            problem, path=self.path(problem.path), message=message, related_paths=tuple(dict.fromkeys(related_paths))
+        )
 
     def reason(self, path: Path) -> str:
         """Return what a value of an expanded group follows from: its name and its zone; "" for other values."""

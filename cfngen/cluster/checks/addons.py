@@ -70,7 +70,8 @@ def _check_group_actions(cluster: Cluster) -> Iterator[Problem]:
         path: Path = (*group_path, "rebalanceRecommendation")
         if not may_be_spot(group):
             message = "EC2 recommends to rebalance Spot Instances only, and this group has none; remove the key"
-            yield Problem(path, message)
+            related_paths = ((*group_path, "spotPrice"), (*group_path, "instancesDistribution"))
+            yield Problem(path, message, related_paths=related_paths)
         elif group.capacity_rebalance:
             message = (
                 "with capacityRebalance, EC2 Auto Scaling launches a replacement first, and the node is drained when "

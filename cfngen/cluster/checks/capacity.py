@@ -320,6 +320,7 @@ PROBLEM_CHECKS = (
         "capacityRebalance",
         when=lambda cluster, group: group.capacity_rebalance and not may_be_spot(group),
         message=f"only Spot Instances are replaced early; remove it, or {_HOW_TO_HAVE_SPOT}",
+        related=(".spotPrice", ".instancesDistribution"),
     ),
     _check_reservations,
 )

@@ -22,7 +22,7 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
         # `cfngen.cluster.defaults.network_defaults` has filled in every CIDR that it can derive, which counts as set.
         if "cidr" in subnet.model_fields_set:
             continue
-        vpc_key = "id" if vpc.id else "cidr"
+        related_paths: tuple[Path, ...] = (subnet_path(index, "id"), *size_paths(cluster))
         if subnet.id:
             message = (
                 f"is missing; enter the range of {subnet.id} (or set KUBE_SUBNET_CIDR): cfngen does not request it "
@@ -35,7 +35,8 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
             )
         else:
             message = no_room(cluster)
-        related_paths = (subnet_path(index, "id"), ("network", "vpc", vpc_key), *size_paths(cluster))
+        if not subnet.id:
+            related_paths = (*related_paths, ("network", "vpc", "id" if vpc.id else "cidr"))
         yield Problem(subnet_path(index), message, related_paths=related_paths)
 
 

@@ -109,7 +109,8 @@ def _check_api_port(cluster: Cluster) -> Iterator[Problem]:
     for position, rule in enumerate(cluster.control_plane.ingress):
         if (rule.protocol, rule.port_range) == ("tcp", (port, port)):
             message = f"{port} is the port of the API; write who may reach it in api.allowedCidrs, and remove the rule"
-            yield Problem(("controlPlane", "ingress", position, "ports"), message, related_paths=(("api", "port"),))
+            related_paths: tuple[Path, ...] = (("api", "port"), ("controlPlane", "count"))
+            yield Problem(("controlPlane", "ingress", position, "ports"), message, related_paths=related_paths)
 
 
 def _warn_of_open_to_the_world(cluster: Cluster) -> Iterator[Problem]:

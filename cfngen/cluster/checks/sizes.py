@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import MAX_AWS_PREFIX, POD_CIDR_PATH, size_paths
-from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, subnet_path
+from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, node_groups, subnet_path
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.address_plan import address_demand
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
@@ -62,8 +62,9 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
             f"{range_text(cluster, 'podCidr', pod_cidr)} contains {range_count} ranges of /{prefix}, but up to "
             f"{max_nodes} nodes and {masters} need one each; enlarge it or lower maxSize"
         )
-        max_sizes = tuple((*_NODE_GROUPS_PATH, index, "maxSize") for index in range(len(cluster.node_groups)))
-        yield Problem(POD_CIDR_PATH, message, related_paths=max_sizes)
+        # The greatest size is derived from the least one.
+        related_paths = tuple((*path, key) for path, _ in node_groups(cluster) for key in ("maxSize", "minSize"))
+        yield Problem(POD_CIDR_PATH, message, related_paths=related_paths)
 
 
 def _check_room_in_subnets(cluster: Cluster) -> Iterator[Problem]:

@@ -9,9 +9,9 @@ from itertools import combinations
 from cfngen.cluster.checks.addresses import (
     MAX_AWS_PREFIX,
     MIN_AWS_PREFIX,
+    VPC_RANGE_PATHS,
     no_room,
     size_paths,
-    vpc_range_paths,
     why_not_in_vpc,
 )
 from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, all_instances, subnet_path
@@ -39,7 +39,7 @@ _ENDPOINTS: Path = ("network", "endpoints")
 _VPC_ID: Path = ("network", "vpc", "id")
 _SUBNETS: Path = ("network", "subnets")
 # On what it depends whether there are public subnets, and whether instances have a way out.
-_WHY_PUBLIC_SUBNETS: tuple[Path, ...] = (_TOPOLOGY, _NAT, ("api", "public"), ("bastion",))
+WHY_PUBLIC_SUBNETS: tuple[Path, ...] = (_TOPOLOGY, _NAT, ("api", "public"), ("bastion",))
 _WHY_NO_WAY_OUT: tuple[Path, ...] = (_TOPOLOGY, _NAT)
 
 
@@ -117,7 +117,8 @@ def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
             continue
         path: Path = (*_SUBNETS, index, "public", "cidr")
         vpc_path = ("network", "vpc", "id" if vpc.id else "cidr")
-        related_paths = (*_WHY_PUBLIC_SUBNETS, vpc_path, *size_paths(cluster))
+        id_path = (*path[:-1], "id")
+        related_paths = (*WHY_PUBLIC_SUBNETS, id_path, vpc_path, *size_paths(cluster))
         if vpc.id:
             message = (
                 f"is missing; enter a free range of {vpc.id} for the public subnet in {subnet.zone}, or the id of an "
@@ -148,7 +149,7 @@ def _check_public_ranges(cluster: Cluster) -> Iterator[Problem]:
         if reason:
             container = "one of them" if cluster.network.vpc.additional_cidrs else "it"
             message = f"{reason}; choose a range inside {container}"
-            yield Problem(path, message, related_paths=vpc_range_paths(cluster))
+            yield Problem(path, message, related_paths=VPC_RANGE_PATHS)
         ranges.append((path, cidr))
     for (first_path, first), (second_path, second) in combinations(ranges, 2):
         if first.overlaps(second) and "public" in second_path:
@@ -183,7 +184,7 @@ def _check_services_of_endpoints(cluster: Cluster) -> Iterator[Problem]:
         name = service_name(entry.service, cluster.region)
         if name not in created:
             message = f"no interface endpoint is created for {entry.service}; add it to additional, or remove the entry"
-            yield Problem((*path, "service"), message, related_paths=((*_ENDPOINTS, "additional"), _NAT))
+            yield Problem((*path, "service"), message, related_paths=((*_ENDPOINTS, "additional"), _NAT, _TOPOLOGY))
         elif name in names:
             yield Problem((*path, "service"), f"{entry.service} appears twice; remove one")
         names.append(name)

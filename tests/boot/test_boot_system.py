@@ -202,7 +202,7 @@ def test_file_that_a_server_has_a_moment_later_is_taken() -> None:
 def test_services_start_now_and_the_kubelet_only_once_kubeadm_has_configured_it() -> None:
     machine = ScriptedMachine()
     config = {**CONFIG, "services": ["containerd", "cfngen-masquerade"]}
-    system.services(machine, boot_of(config))
+    assert system.services(machine, boot_of(config)) == "containerd, cfngen-masquerade running"
     assert machine.commands == [
         "systemctl daemon-reload",
         "systemctl enable --now containerd cfngen-masquerade",

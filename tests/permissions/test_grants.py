@@ -214,6 +214,19 @@ def test_actions_are_divided_where_there_is_one_resource() -> None:
     assert all(policy_size(page) <= LIMIT for page in pages)
 
 
+@pytest.mark.parametrize(
+    ("whole", "halves"),
+    [
+        (allow("Zones", "a:B", ["x", "y"]), [allow("ZonesA", "a:B", ["x"]), allow("ZonesB", "a:B", ["y"])]),
+        (allow("Reads", "a:B a:C", ["x"]), [allow("ReadsA", "a:B", ["x"]), allow("ReadsB", "a:C", ["x"])]),
+    ],
+    ids=["two resources", "two actions"],
+)
+def test_the_smallest_statements_that_can_be_divided(whole: Any, halves: list[Any]) -> None:
+    limit = max(policy_size(policy_document([half])) for half in halves)
+    assert split_into_documents([whole], limit) == [policy_document([half]) for half in halves]
+
+
 def test_what_cannot_be_divided_is_a_fault() -> None:
     with pytest.raises(ValueError, match="the statement Long does not fit into a policy of 100 characters"):
         split_into_documents([allow("Long", "ec2:DescribeInstances", ["arn:aws:ec2:" + "x" * 100])], 100)

@@ -315,6 +315,27 @@ def test_existing_parts_of_the_network_are_parameters_and_nothing_of_them_is_cre
     assert _table_of(generated, "SubnetC") == "RouteTableCId"
 
 
+IN_EXISTING_VPC = {"vpc": {"id": "vpc-0123456789abcdef0", "cidr": "172.20.0.0/16"}}
+BASTION = {"ssh": {"keyName": "mine"}, "bastion": {"allowedCidrs": ["203.0.113.0/24"]}}
+
+
+@pytest.mark.parametrize(
+    ("file", "contents"),
+    [
+        ({}, "VPC, internet gateway, route table and subnets"),
+        (
+            {"network": {**IN_EXISTING_VPC, "subnets": [{"cidr": "172.20.8.0/24"}]}},
+            "route table and subnets in an existing VPC",
+        ),
+        (PRIVATE, "private subnets, public subnets, NAT gateways"),
+        (ISOLATED, "private subnets"),
+        ({**ISOLATED, **BASTION}, "private subnets, public subnets"),
+    ],
+)
+def test_the_network_stack_says_what_it_contains(templates: Any, file: dict[str, Any], contents: str) -> None:
+    assert templates(file)["vpc"]["Description"] == f"Network of the Kubernetes cluster kubernetes: {contents}"
+
+
 def test_endpoint_names_in_china_have_the_prefix_that_aws_uses_there(templates: Any) -> None:
     zones = [{"zone": f"cn-north-1{letter}"} for letter in "ab"]
     generated = templates({**ISOLATED, "network": {**ISOLATED["network"], "subnets": zones}})

@@ -70,7 +70,8 @@ def _check_group_actions(cluster: Cluster) -> Iterator[Problem]:
         path: Path = (*group_path, "rebalanceRecommendation")
         if not may_be_spot(group):
             message = "EC2 recommends to rebalance Spot Instances only, and this group has none; remove the key"
-            yield Problem(path, message)
+            related_paths = ((*group_path, "spotPrice"), (*group_path, "instancesDistribution"))
+            yield Problem(path, message, related_paths=related_paths)
         elif group.capacity_rebalance:
             message = (
                 "with capacityRebalance, EC2 Auto Scaling launches a replacement first, and the node is drained when "
@@ -85,7 +86,8 @@ def _check_group_actions(cluster: Cluster) -> Iterator[Problem]:
                 "addons.nodeTerminationHandler acts on rebalance recommendations, too; let only one of the two do so, "
                 "and set the other to ignore"
             )
-            yield Problem(path, message, related_paths=((*_HANDLER, "rebalanceRecommendation"), (*_HANDLER, "values")))
+            keys = ("enabled", "rebalanceRecommendation", "values")
+            yield Problem(path, message, related_paths=tuple((*_HANDLER, key) for key in keys))
 
 
 def _check_handler_action(cluster: Cluster) -> Iterator[Problem]:
@@ -127,7 +129,8 @@ def _check_pod_grace_period(cluster: Cluster) -> Iterator[Problem]:
                 f"Instances two minutes after its notice; set {_SPOT_DRAIN_SECONDS} or less, or set spotInterruptions "
                 "to false, and pods keep their own periods"
             )
-            yield Problem((*_HANDLER, "podGracePeriod"), message, related_paths=(("nodeGroups", index, "spotPrice"),))
+            related_paths = tuple(("nodeGroups", index, key) for key in ("spotPrice", "instancesDistribution"))
+            yield Problem((*_HANDLER, "podGracePeriod"), message, related_paths=related_paths)
             return
 
 

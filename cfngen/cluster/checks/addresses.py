@@ -17,6 +17,7 @@ from cfngen.text import pluralize
 
 VPC_CIDR_PATH: Path = ("network", "vpc", "cidr")
 ADDITIONAL_CIDRS_PATH: Path = ("network", "vpc", "additionalCidrs")
+VPC_RANGE_PATHS: tuple[Path, ...] = (VPC_CIDR_PATH, ADDITIONAL_CIDRS_PATH)
 POD_CIDR_PATH: Path = ("network", "podCidr")
 SERVICE_CIDR_PATH: Path = ("network", "serviceCidr")
 DNS_ADDRESS_PATH: Path = ("network", "dnsServiceIp")
@@ -64,11 +65,6 @@ def vpc_ranges_by_path(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]
         (VPC_CIDR_PATH, cluster.network.vpc.cidr),
         *(((*ADDITIONAL_CIDRS_PATH, index), cidr) for index, cidr in enumerate(additional)),
     )
-
-
-def vpc_range_paths(cluster: Cluster) -> tuple[Path, ...]:
-    """Return the path of each range of the VPC, the primary one first."""
-    return tuple(path for path, _ in vpc_ranges_by_path(cluster))
 
 
 def why_not_in_vpc(cluster: Cluster, cidr: IPv4Network) -> str | None:
@@ -146,7 +142,7 @@ def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
             message = f"{reason}; choose a range inside it, or change network.vpc.cidr"
             if cluster.network.vpc.additional_cidrs:
                 message = f"{reason}; choose a range inside one of them"
-            yield Problem(subnet_path(index), message, related_paths=vpc_range_paths(cluster))
+            yield Problem(subnet_path(index), message, related_paths=VPC_RANGE_PATHS)
 
 
 def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
@@ -238,7 +234,7 @@ def _warn_of_pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
         f"{' and '.join(map(str, ranges))} (peered networks, VPN, "
         f"on premises) there may be no route back to {pods}; remove the key unless those networks have such a route"
     )
-    yield Problem(("network", "nonMasqueradeCidr"), message)
+    yield Problem(("network", "nonMasqueradeCidr"), message, related_paths=VPC_RANGE_PATHS)
 
 
 def no_room(cluster: Cluster) -> str:

@@ -89,7 +89,7 @@ def _check_prioritized_groups(cluster: Cluster) -> Iterator[Problem]:
             index, group = groups[name]
             if name in first_priority:
                 message = f"{name} has the priority {first_priority[name]} already; remove one of them"
-                yield Problem(name_path, message)
+                yield Problem(name_path, message, related_paths=((*path, first_priority[name]),))
             elif not group.autoscaler.enabled:
                 message = f"{name} is left alone by cluster-autoscaler (autoscaler.enabled: false); remove one of them"
                 yield Problem(name_path, message, related_paths=(("nodeGroups", index, "autoscaler", "enabled"),))
@@ -178,6 +178,11 @@ def _may_be_empty(group: NodeGroup) -> bool:
     return group.min_size == 0
 
 
+def _why_told(path: Path) -> tuple[Path, ...]:
+    """Return the paths on which it depends whether cluster-autoscaler has to be told about the nodes of a group."""
+    return (("addons", "clusterAutoscaler", "enabled"), (*path, "autoscaler", "enabled"), (*path, "minSize"))
+
+
 def _warn_of_unknown_nodes(cluster: Cluster) -> Iterator[Problem]:
     if not cluster.addons.cluster_autoscaler.enabled:
         return
@@ -191,7 +196,7 @@ def _warn_of_unknown_nodes(cluster: Cluster) -> Iterator[Problem]:
                 f"cfngen does not know the size of {join_and(unknown)}, and cluster-autoscaler takes the group's first "
                 "type for all while there is no node; set autoscaler.resources to what the smallest type has"
             )
-            yield Problem((*path, "instanceType"), message)
+            yield Problem((*path, "instanceType"), message, related_paths=_why_told(path))
         yield from _warn_of_hidden_taints(path, group)
 
 
@@ -204,7 +209,7 @@ def _warn_of_hidden_taints(path: Path, group: NodeGroup) -> Iterator[Problem]:
                 f"cluster-autoscaler is told only the first taint of {taint.key}, PreferNoSchedule, while there is no "
                 "node, and may add nodes for pods that this one keeps away; put this one first"
             )
-            yield Problem((*path, "taints", position), message)
+            yield Problem((*path, "taints", position), message, related_paths=_why_told(path))
 
 
 def _warn_of_tags_taken_for_labels(cluster: Cluster) -> Iterator[Problem]:
@@ -218,7 +223,8 @@ def _warn_of_tags_taken_for_labels(cluster: Cluster) -> Iterator[Problem]:
                 f"cluster-autoscaler takes a tag with {_EKS_PREFIX} for a label, here {label}, which nodes do not get; "
                 "choose another key"
             )
-            yield Problem(("tags", key), message)
+            related_paths: tuple[Path, ...] = (("addons", "clusterAutoscaler", "enabled"), ("nodeGroups",))
+            yield Problem(("tags", key), message, related_paths=related_paths)
 
 
 def _check_addresses(cluster: Cluster) -> Iterator[Problem]:
@@ -260,7 +266,9 @@ def _warn_of_limit_that_the_autoscaler_does_not_know(cluster: Cluster) -> Iterat
                 f"a node of the type {types[0]} has addresses for {limit} pods, but cluster-autoscaler expects "
                 f"{KUBELET_MAX_PODS} while there is no node; set maxPods: {limit}"
             )
-            yield Problem(("nodeGroups", index, "instanceType"), message, related_paths=(("network", "plugin"),))
+            path: Path = ("nodeGroups", index)
+            related_paths = (*_why_told(path), ("network", "plugin"))
+            yield Problem((*path, "instanceType"), message, related_paths=related_paths)
 
 
 PROBLEM_CHECKS = (
@@ -270,6 +278,7 @@ PROBLEM_CHECKS = (
         "autoscaler.enabled",
         when=lambda cluster, group: not group.autoscaler.enabled and group.autoscaler.model_fields_set - {"enabled"},
         message="cluster-autoscaler leaves this group alone, so the other keys have no effect; remove them",
+        related=(".autoscaler",),
     ),
     _check_tags,
     _check_tag_count,

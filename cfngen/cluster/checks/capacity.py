@@ -73,7 +73,11 @@ def _check_type_lists(cluster: Cluster) -> Iterator[Problem]:
             facts = facts_of(name)
             if may_be_spot(group) and facts and not facts.has_spot:
                 message = f"EC2 has no Spot Instances of {name}; remove it, or set onDemandPercentage to 100"
-                yield Problem((*list_path, position), message, related_paths=((*path, "instancesDistribution"),))
+                yield Problem(
+                    (*list_path, position),
+                    message,
+                    related_paths=((*path, "instancesDistribution"), (*path, "spotPrice")),
+                )
 
 
 def _architecture_problem(path: Path, name: str, first_type: str) -> Iterator[Problem]:
@@ -238,11 +242,13 @@ def _check_price_percentages(cluster: Cluster) -> Iterator[Problem]:
         section_path = (*path, "instanceRequirements")
         if requirements.max_spot_price_percentage is not None and not may_be_spot(group):
             message = f"all nodes are On-Demand Instances; use maxOnDemandPricePercentage, or {_HOW_TO_HAVE_SPOT}"
-            yield Problem((*section_path, "maxSpotPricePercentage"), message)
+            related_paths = ((*path, "instancesDistribution"),)
+            yield Problem((*section_path, "maxSpotPricePercentage"), message, related_paths=related_paths)
         all_are_spot = distribution.on_demand_percentage == 0 and not distribution.on_demand_base
         if requirements.max_on_demand_price_percentage is not None and all_are_spot:
             message = "all nodes are Spot Instances; use maxSpotPricePercentage, or set onDemandBase"
-            yield Problem((*section_path, "maxOnDemandPricePercentage"), message)
+            related_paths = ((*path, "instancesDistribution"),)
+            yield Problem((*section_path, "maxOnDemandPricePercentage"), message, related_paths=related_paths)
 
 
 def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
@@ -259,7 +265,8 @@ def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
                 "Spot Instances cannot run in Capacity Reservations; remove it, or make a group of On-Demand Instances "
                 "for it"
             )
-            yield Problem(reservation_path, message, related_paths=((*path, "spotPrice"),))
+            related_paths = ((*path, "spotPrice"), (*path, "instancesDistribution"))
+            yield Problem(reservation_path, message, related_paths=related_paths)
         if not has_target and reservation.preference is None:
             yield Problem(reservation_path, "is empty; set id, resourceGroup or preference")
         if reservation.id and reservation.resource_group:
@@ -284,19 +291,23 @@ def _warn_of_one_reservation_for_several_zones(cluster: Cluster) -> Iterator[Pro
     They may be the zones of one group, or of several, such as the group for each zone of `oneGroupPerZone`.
     """
     zones_by_reservation: dict[str, set[str]] = {}
-    paths_by_reservation: dict[str, Path] = {}
+    paths_by_reservation: dict[str, list[Path]] = {}
     for path, group in node_groups(cluster):
         reservation = group.capacity_reservation
         if reservation and reservation.id and reservation.preference == "capacity-reservations-only":
             zones_by_reservation.setdefault(reservation.id, set()).update(group.zones)
-            paths_by_reservation.setdefault(reservation.id, (*path, "capacityReservation", "id"))
+            paths_by_reservation.setdefault(reservation.id, []).append(path)
     for reservation_id, zones in zones_by_reservation.items():
         if len(zones) > 1:
             message = (
                 f"a Capacity Reservation is in one zone, so no node starts in the others of {join_and(sorted(zones))}; "
                 "set zones to that one, or use resourceGroup with a reservation in each"
             )
-            yield Problem(paths_by_reservation[reservation_id], message)
+            paths = paths_by_reservation[reservation_id]
+            related_paths = tuple(
+                (*path, *key) for path in paths for key in (("zones",), ("capacityReservation", "preference"))
+            )
+            yield Problem((*paths[0], "capacityReservation", "id"), message, related_paths=related_paths)
 
 
 PROBLEM_CHECKS = (
@@ -309,6 +320,7 @@ PROBLEM_CHECKS = (
         "capacityRebalance",
         when=lambda cluster, group: group.capacity_rebalance and not may_be_spot(group),
         message=f"only Spot Instances are replaced early; remove it, or {_HOW_TO_HAVE_SPOT}",
+        related=(".spotPrice", ".instancesDistribution"),
     ),
     _check_reservations,
 )

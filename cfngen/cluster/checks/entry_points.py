@@ -139,7 +139,8 @@ def _warn_of_direct_ssh(cluster: Cluster) -> Iterator[Problem]:
             "port 22 of every instance is open beside the bastion, which then protects nothing; remove the ranges, or "
             "the bastion"
         )
-        yield Problem(("ssh", "allowedCidrs" if cluster.ssh.allowed_cidrs else "allowedPrefixLists"), message)
+        key = "allowedCidrs" if cluster.ssh.allowed_cidrs else "allowedPrefixLists"
+        yield Problem(("ssh", key), message, related_paths=(("bastion",),))
 
 
 def _warn_of_unknown_route(cluster: Cluster) -> Iterator[Problem]:
@@ -151,7 +152,7 @@ def _warn_of_unknown_route(cluster: Cluster) -> Iterator[Problem]:
                 f"the bastion is in {subnet.id}, which needs a route to an internet gateway; if its instances use a "
                 "NAT gateway, set network.topology to private and name a public subnet (public.id)"
             )
-            yield Problem((*_SUBNETS, index, "id"), message)
+            yield Problem((*_SUBNETS, index, "id"), message, related_paths=(("bastion",), ("api", "public")))
 
 
 PROBLEM_CHECKS = (

@@ -22,6 +22,7 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
         # `cfngen.cluster.defaults.network_defaults` has filled in every CIDR that it can derive, which counts as set.
         if "cidr" in subnet.model_fields_set:
             continue
+        related_paths: tuple[Path, ...] = (subnet_path(index, "id"), *size_paths(cluster))
         if subnet.id:
             message = (
                 f"is missing; enter the range of {subnet.id} (or set KUBE_SUBNET_CIDR): cfngen does not request it "
@@ -34,7 +35,9 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
             )
         else:
             message = no_room(cluster)
-        yield Problem(subnet_path(index), message, related_paths=(subnet_path(index, "id"), *size_paths(cluster)))
+        if not subnet.id:
+            related_paths = (*related_paths, ("network", "vpc", "id" if vpc.id else "cidr"))
+        yield Problem(subnet_path(index), message, related_paths=related_paths)
 
 
 def _check_subnets_have_vpc(cluster: Cluster) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from cfngen.cluster.checks.sections import GroupCheck
+from cfngen.cluster.checks.sections import GroupCheck, type_paths
 from cfngen.cluster.instances import gpu
 from cfngen.cluster.instances.group_types import types_key, types_of
 from cfngen.cluster.model import Cluster
@@ -56,7 +56,8 @@ def _check_types_have_gpus(cluster: Cluster) -> Iterator[Problem]:
                     f"{instance_type} has no NVIDIA GPU; choose an instanceType that has, e.g. g6.xlarge or "
                     "g5g.xlarge (arm64), or remove the key"
                 )
-            yield Problem((*path, "gpu"), message, related_paths=(key,))
+            related_paths = tuple(dict.fromkeys((key, *type_paths(path))))
+            yield Problem((*path, "gpu"), message, related_paths=related_paths)
 
 
 def _check_images_have_driver(cluster: Cluster) -> Iterator[Problem]:
@@ -87,7 +88,9 @@ def _check_images_have_driver(cluster: Cluster) -> Iterator[Problem]:
             f"AWS has no Deep Learning Base AMI of {group.image.distribution}, and the distribution's image has no "
             f"driver; use {' or '.join(gpu.DISTRIBUTIONS_WITH_IMAGE)}, or {_OWN_IMAGE}"
         )
-        yield Problem((*path, "image", "distribution"), message, related_paths=((*path, "gpu"), ("image",)))
+        yield Problem(
+            (*path, "image", "distribution"), message, related_paths=((*path, "gpu"), ("image",), *type_paths(path))
+        )
 
 
 def _warn_of_unused_gpus(cluster: Cluster) -> Iterator[Problem]:
@@ -116,7 +119,7 @@ def _warn_of_inherited_images(cluster: Cluster) -> Iterator[Problem]:
                 f"this is the cluster's image.{inherited_key}: it must have NVIDIA's driver and the NVIDIA Container "
                 "Toolkit, or the nodes fail to boot"
             )
-            yield Problem((*path, "image", inherited_key), message)
+            yield Problem((*path, "image", inherited_key), message, related_paths=((*path, "gpu"),))
 
 
 PROBLEM_CHECKS = (

@@ -62,9 +62,10 @@ def _others(cluster: Cluster, role: SecurityGroupRole) -> tuple[Source, ...]:
     return tuple(source for source in sources(cluster, role) if source.purpose in ("Api", "Ssh"))
 
 
-def _key_of_other(section: _Section, source: Source) -> str:
-    """Return the section of the cluster file that lets another source in."""
-    return "bastion" if section.path[0] == "bastion" else source.purpose.lower()
+def _other_place(section: _Section, source: Source) -> tuple[str, tuple[Path, ...]]:
+    """Return the section of the cluster file that lets another source in, and the paths of its lists of sources."""
+    key = "bastion" if section.path[0] == "bastion" else source.purpose.lower()
+    return key, ((key, "allowedCidrs"), (key, "allowedPrefixLists"))
 
 
 def _ports_fault(rule: IngressRule) -> str:
@@ -90,13 +91,14 @@ def _check_rules(cluster: Cluster) -> Iterator[Problem]:
 def _check_no_repeated_source(cluster: Cluster) -> Iterator[Problem]:
     """Check that no security group gets a rule twice, which EC2 refuses (`InvalidPermission.Duplicate`)."""
     for section in _sections(cluster):
-        keys_by_identity: dict[tuple[str, str], str] = {}
+        first_places: dict[tuple[str, str], tuple[str, tuple[Path, ...]]] = {}
         if not section.is_alone:
-            keys_by_identity = {source.identity: _key_of_other(section, source) for source in section.others}
+            first_places = {source.identity: _other_place(section, source) for source in section.others}
         for path, source in section.sources():
-            key = keys_by_identity.setdefault(source.identity, dotted(path))
+            key, related_paths = first_places.setdefault(source.identity, (dotted(path), (path,)))
             if key != dotted(path):
-                yield Problem(path, f"{_opening(source)} is a rule of {key} already; remove one of the two")
+                message = f"{_opening(source)} is a rule of {key} already; remove one of the two"
+                yield Problem(path, message, related_paths=related_paths)
 
 
 def _check_api_port(cluster: Cluster) -> Iterator[Problem]:
@@ -107,7 +109,8 @@ def _check_api_port(cluster: Cluster) -> Iterator[Problem]:
     for position, rule in enumerate(cluster.control_plane.ingress):
         if (rule.protocol, rule.port_range) == ("tcp", (port, port)):
             message = f"{port} is the port of the API; write who may reach it in api.allowedCidrs, and remove the rule"
-            yield Problem(("controlPlane", "ingress", position, "ports"), message, related_paths=(("api", "port"),))
+            related_paths: tuple[Path, ...] = (("api", "port"), ("controlPlane", "count"))
+            yield Problem(("controlPlane", "ingress", position, "ports"), message, related_paths=related_paths)
 
 
 def _warn_of_open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
@@ -125,14 +128,16 @@ def _warn_of_what_is_open_already(cluster: Cluster) -> Iterator[Problem]:
     for section in _sections(cluster):
         located = list(section.sources())
         for path, source in located:
-            keys = [_key_of_other(section, other) for other in section.others if other.includes(source)]
-            keys += [
-                dotted(other_path)
+            places = [_other_place(section, other) for other in section.others if other.includes(source)]
+            places += [
+                (dotted(other_path), (other_path,))
                 for other_path, other in located
                 if other.includes(source) and other.identity != source.identity
             ]
-            if keys:
-                yield Problem(path, f"{_opening(source)} is open by {keys[0]} already; remove it there or here")
+            if places:
+                key, related_paths = places[0]
+                message = f"{_opening(source)} is open by {key} already; remove it there or here"
+                yield Problem(path, message, related_paths=related_paths)
 
 
 def _warn_of_shared_group(cluster: Cluster) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.sections import all_instances, all_machines
+from cfngen.cluster.checks.sections import all_instances, all_machines, type_paths
 from cfngen.cluster.instances import instance_types
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.topology import is_private
@@ -71,7 +71,8 @@ def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
                 f"the image is for {image_architecture}, but {instances.instance_type} is {type_architecture}; "
                 "change one of them"
             )
-            yield Problem((*path, "image", "architecture"), message, related_paths=((*path, "instanceType"),))
+            related_paths = type_paths(path) if isinstance(instances, NodeGroup) else ((*path, "instanceType"),)
+            yield Problem((*path, "image", "architecture"), message, related_paths=related_paths)
 
 
 def _check_image_sources(cluster: Cluster) -> Iterator[Problem]:
@@ -118,7 +119,8 @@ def _check_private_instances_have_nat(cluster: Cluster) -> Iterator[Problem]:
             "have no NAT gateway; set network.topology to private, list existing subnets with a route to one in "
             "network.subnets, or remove the key"
         )
-        yield Problem(path, message, related_paths=(("network", "subnets"), ("network", "proxy")))
+        keys = ("subnets", "proxy", "topology")
+        yield Problem(path, message, related_paths=tuple(("network", key) for key in keys))
 
 
 def _warn_of_private_instances(cluster: Cluster) -> Iterator[Problem]:

@@ -193,6 +193,7 @@ WARNING_CHECKS = (
         when=lambda cluster: cluster.network.proxy and cluster.addons.fluent_bit.enabled,
         message="Fluent Bit does not use network.proxy; if its outputs need a proxy, set HTTP_PROXY in its values "
         "(env)",
+        related=("network.proxy",),
     ),
     _warn_of_too_few_addresses_for_max_size,
     KeyCheck(

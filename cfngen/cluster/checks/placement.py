@@ -149,7 +149,9 @@ def _warn_of_groups_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
                 f"not every Local Zone has gp3 volumes ({', '.join(local_zones)}), and where there are none, no node "
                 "starts; gp2 is in all of them. Claims of pods there need a StorageClass of that type too"
             )
-            yield Problem(("nodeGroups", index, *path, "type"), message)
+            yield Problem(
+                ("nodeGroups", index, *path, "type"), message, related_paths=(("nodeGroups", index, "zones"),)
+            )
 
 
 def _warn_of_one_nat_gateway(cluster: Cluster) -> Iterator[Problem]:
@@ -165,7 +167,8 @@ def _warn_of_one_nat_gateway(cluster: Cluster) -> Iterator[Problem]:
             "vpc-routes has one route table, so this stays as long as the cluster exists; for a new cluster choose "
             "cilium, calico, flannel or amazon-vpc, and network.nat perZone"
         )
-        yield Problem(("network", "plugin"), message)
+        keys = ("topology", "nat", "subnets", "nonMasqueradeCidr")
+        yield Problem(("network", "plugin"), message, related_paths=tuple(("network", key) for key in keys))
 
 
 LASTING_DEFAULTS: Mapping[str, Callable[[Cluster], Iterator[Problem]]] = {

@@ -76,7 +76,7 @@ def _check_push(cluster: Cluster) -> Iterator[Problem]:
             message = f"is too much like {dotted((*_PUSH, first, 'name'))}; choose another name"
             yield Problem((*path, "name"), message, ((*_PUSH, first, "name"),))
         if not known:
-            yield Problem(path, "there is nothing to push to; add registry.repositories")
+            yield Problem(path, "there is nothing to push to; add registry.repositories", (_REPOSITORIES,))
         for position, name in enumerate(push.repositories):
             if name not in known:
                 message = f"{name} is none of registry.repositories; add it there, with existing: true if it exists"

@@ -48,10 +48,13 @@ def _policies_problems(path: Path, instances: Instances, role_path: Path) -> Ite
         f"{dotted(role_path)} names an existing role, which cfngen leaves as it is; attach the policies to the role "
         f"yourself and remove the key, or remove {dotted(role_path)}"
     )
+    # A group whose own role is refused has the role of all nodes only for want of it.
+    own_path: Path = (*path, "iam")
+    related_paths = (role_path,) if own_path == role_path or path == ("controlPlane",) else (role_path, own_path)
     if instances.additional_policies:
-        yield Problem((*path, "additionalPolicies"), message, related_paths=(role_path,))
+        yield Problem((*path, "additionalPolicies"), message, related_paths=related_paths)
     if instances.policy_statements:
-        yield Problem((*path, "policyStatements"), message, related_paths=(role_path,))
+        yield Problem((*path, "policyStatements"), message, related_paths=related_paths)
 
 
 def _check_boundary_has_role(cluster: Cluster) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import POD_CIDR_PATH, SERVICE_CIDR_PATH, vpc_ranges_by_path
+from cfngen.cluster.checks.topology import WHY_PUBLIC_SUBNETS
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.routes import (
@@ -97,16 +98,17 @@ def _check_distinct(cluster: Cluster) -> Iterator[Problem]:
 
 def _check_only_default_route(cluster: Cluster, route: Route, path: Path) -> Iterator[Problem]:
     tables = tables_of(cluster, route)
+    related_paths = ((*path[:-1], "tables"), *WHY_PUBLIC_SUBNETS)
     if PUBLIC_TABLE in tables:
         instead = "remove the route" if not is_private(cluster) else "set tables to private"
         message = f"the route table of public subnets has a default route to the internet gateway; {instead}"
-        yield Problem(path, message, related_paths=(_TOPOLOGY_PATH,))
+        yield Problem(path, message, related_paths=related_paths)
     elif tables and nat_gateway_zones(cluster):
         message = (
             "the route tables of private subnets have a default route to a NAT gateway; set network.nat to none, or "
             "remove the route"
         )
-        yield Problem(path, message, related_paths=(("network", "nat"),))
+        yield Problem(path, message, related_paths=related_paths)
 
 
 def _check_pods_table(cluster: Cluster) -> Iterator[Problem]:
@@ -124,7 +126,8 @@ def _check_pods_table(cluster: Cluster) -> Iterator[Problem]:
                 "with vpc-routes, cloud controller manager would take the interface for that of a missing node and "
                 f"stop writing the pods' routes; {instead}use a transitGateway, or choose another network.plugin"
             )
-            yield Problem((*_ROUTES_PATH, index, "networkInterface"), message, related_paths=(("network", "plugin"),))
+            related_paths = (("network", "plugin"), _TOPOLOGY_PATH)
+            yield Problem((*_ROUTES_PATH, index, "networkInterface"), message, related_paths=related_paths)
 
 
 def _warn_of_target_before_vpc(cluster: Cluster) -> Iterator[Problem]:

@@ -76,6 +76,11 @@ def subnet_path(index: int, key: str = "cidr") -> Path:
     return ("network", "subnets", index, key)
 
 
+def type_paths(path: Path) -> tuple[Path, ...]:
+    """Return the paths of the keys from which the instance types of the instances at a path follow."""
+    return tuple((*path, key) for key in ("instanceType", "instanceTypes", "instanceRequirements"))
+
+
 def node_groups(cluster: Cluster) -> Iterator[tuple[Path, NodeGroup]]:
     """Yield the path and the settings of each node group."""
     for index, group in enumerate(cluster.node_groups):

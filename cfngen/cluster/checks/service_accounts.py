@@ -42,14 +42,14 @@ def _check_needs_issuer(cluster: Cluster) -> Iterator[Problem]:
     if issuer is None:
         reason = "needs an issuer whose tokens AWS accepts; add serviceAccountIssuer: {}, or remove the key"
         if cluster.iam.service_accounts:
-            yield Problem(_ACCOUNTS, reason)
+            yield Problem(_ACCOUNTS, reason, related_paths=(_ISSUER,))
     else:
         reason = (
             "needs tokens that the issuer signs, and serviceAccountIssuer.signTokens is false; set that to true, or "
             "remove the key"
         )
     if issuer is None or not issuer.sign_tokens:
-        related_paths = ((*_ISSUER, "signTokens"),) if issuer else ()
+        related_paths = ((*_ISSUER, "signTokens") if issuer else _ISSUER,)
         if cluster.iam.addon_roles:
             yield Problem(_ADDON_ROLES, reason, related_paths=related_paths)
         if cluster.addons.pod_identity_webhook.enabled:
@@ -67,7 +67,7 @@ def _check_cert_manager_zones(cluster: Cluster) -> Iterator[Problem]:
     elif not cluster.iam.addon_roles:
         instead = "set serviceAccountIssuer: {}" if cluster.service_account_issuer is None else "set it to true"
         message = f"cert-manager writes records with a role of its own, which iam.addonRoles makes; {instead}"
-        yield Problem(path, message, related_paths=(_ADDON_ROLES,))
+        yield Problem(path, message, related_paths=(_ADDON_ROLES, _ISSUER))
 
 
 def _check_discovery(cluster: Cluster) -> Iterator[Problem]:
@@ -119,7 +119,7 @@ def _check_accounts(cluster: Cluster) -> Iterator[Problem]:
                 f"{entry.namespace}/{entry.name} is the service account of a component that cfngen installs, whose "
                 "role iam.addonRoles makes; remove the entry, or give your own program another service account"
             )
-            yield Problem(path, message, related_paths=(_ADDON_ROLES,))
+            yield Problem(path, message, related_paths=(_ADDON_ROLES, ("addons",)))
 
 
 def _check_number(cluster: Cluster) -> Iterator[Problem]:

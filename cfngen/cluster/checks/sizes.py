@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import MAX_AWS_PREFIX, POD_CIDR_PATH, size_paths
-from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, subnet_path
+from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, node_groups, subnet_path
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.address_plan import address_demand
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
@@ -15,6 +15,14 @@ from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize
 
 _NODE_GROUPS_PATH: Path = ("nodeGroups",)
+# What takes addresses of subnets.
+_NEEDING_ADDRESSES: tuple[Path, ...] = (
+    _NODE_GROUPS_PATH,
+    ("controlPlane", "count"),
+    ("api",),
+    ("network", "nat"),
+    ("network", "endpoints"),
+)
 # The quota "Routes per route table" of older accounts, which kube-up's users ran into (kubernetes/kubernetes#40307);
 # new accounts have more: https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html
 _DEFAULT_ROUTE_QUOTA = 50
@@ -54,13 +62,13 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
             f"{range_text(cluster, 'podCidr', pod_cidr)} contains {range_count} ranges of /{prefix}, but up to "
             f"{max_nodes} nodes and {masters} need one each; enlarge it or lower maxSize"
         )
-        max_sizes = tuple((*_NODE_GROUPS_PATH, index, "maxSize") for index in range(len(cluster.node_groups)))
-        yield Problem(POD_CIDR_PATH, message, related_paths=max_sizes)
+        # The greatest size is derived from the least one.
+        related_paths = tuple((*path, key) for path, _ in node_groups(cluster) for key in ("maxSize", "minSize"))
+        yield Problem(POD_CIDR_PATH, message, related_paths=related_paths)
 
 
 def _check_room_in_subnets(cluster: Cluster) -> Iterator[Problem]:
     """Check that the subnets have room when the cluster is created; existing ones may have less than they could."""
-    needing: tuple[Path, ...] = (_NODE_GROUPS_PATH, ("controlPlane", "count"), ("api",), ("network", "endpoints"))
     for index, subnet in enumerate(cluster.network.subnets):
         public = public_subnets(cluster).get(subnet.zone)
         ranges = [(subnet_path(index), subnet.cidr, False)] if "cidr" in subnet.model_fields_set else []
@@ -73,7 +81,8 @@ def _check_room_in_subnets(cluster: Cluster) -> Iterator[Problem]:
             if usable < demand.at_first and cidr.prefixlen <= MAX_AWS_PREFIX:
                 message = f"{cidr} has {pluralize(usable, 'usable address')}, and the cluster needs {demand.at_first}"
                 remedy = "use a larger range" + (", or fewer nodes" if "nodes" in demand.parts else "")
-                yield Problem(path, f"{message} ({demand}); {remedy}", related_paths=(*needing, *size_paths(cluster)))
+                related_paths = (*_NEEDING_ADDRESSES, *size_paths(cluster))
+                yield Problem(path, f"{message} ({demand}); {remedy}", related_paths=related_paths)
 
 
 def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
@@ -85,7 +94,7 @@ def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Proble
                 f"{subnet.cidr} has {pluralize(usable, 'usable address')}, and the cluster needs {at_maximum} when its "
                 "groups have their greatest size; use a larger range, or reduce maxSize"
             )
-            yield Problem(subnet_path(index), message)
+            yield Problem(subnet_path(index), message, related_paths=_NEEDING_ADDRESSES)
 
 
 def _warn_of_route_quota(cluster: Cluster) -> Iterator[Problem]:

@@ -9,9 +9,9 @@ from itertools import combinations
 from cfngen.cluster.checks.addresses import (
     MAX_AWS_PREFIX,
     MIN_AWS_PREFIX,
+    VPC_RANGE_PATHS,
     no_room,
     size_paths,
-    vpc_range_paths,
     why_not_in_vpc,
 )
 from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, all_instances, subnet_path
@@ -38,6 +38,9 @@ _NAT: Path = ("network", "nat")
 _ENDPOINTS: Path = ("network", "endpoints")
 _VPC_ID: Path = ("network", "vpc", "id")
 _SUBNETS: Path = ("network", "subnets")
+# On what it depends whether there are public subnets, and whether instances have a way out.
+WHY_PUBLIC_SUBNETS: tuple[Path, ...] = (_TOPOLOGY, _NAT, ("api", "public"), ("bastion",))
+_WHY_NO_WAY_OUT: tuple[Path, ...] = (_TOPOLOGY, _NAT)
 
 
 def _check_private_keys(cluster: Cluster) -> Iterator[Problem]:
@@ -113,6 +116,9 @@ def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
         if public is None or public.id or public.cidr:
             continue
         path: Path = (*_SUBNETS, index, "public", "cidr")
+        vpc_path = ("network", "vpc", "id" if vpc.id else "cidr")
+        id_path = (*path[:-1], "id")
+        related_paths = (*WHY_PUBLIC_SUBNETS, id_path, vpc_path, *size_paths(cluster))
         if vpc.id:
             message = (
                 f"is missing; enter a free range of {vpc.id} for the public subnet in {subnet.zone}, or the id of an "
@@ -120,7 +126,7 @@ def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
             )
         else:
             message = no_room(cluster)
-        yield Problem(path, message, related_paths=(_TOPOLOGY, _NAT, ("api", "public"), *size_paths(cluster)))
+        yield Problem(path, message, related_paths=related_paths)
 
 
 def _public_ranges(cluster: Cluster) -> Iterator[tuple[Path, IPv4Network]]:
@@ -143,7 +149,7 @@ def _check_public_ranges(cluster: Cluster) -> Iterator[Problem]:
         if reason:
             container = "one of them" if cluster.network.vpc.additional_cidrs else "it"
             message = f"{reason}; choose a range inside {container}"
-            yield Problem(path, message, related_paths=vpc_range_paths(cluster))
+            yield Problem(path, message, related_paths=VPC_RANGE_PATHS)
         ranges.append((path, cidr))
     for (first_path, first), (second_path, second) in combinations(ranges, 2):
         if first.overlaps(second) and "public" in second_path:
@@ -178,7 +184,7 @@ def _check_services_of_endpoints(cluster: Cluster) -> Iterator[Problem]:
         name = service_name(entry.service, cluster.region)
         if name not in created:
             message = f"no interface endpoint is created for {entry.service}; add it to additional, or remove the entry"
-            yield Problem((*path, "service"), message, related_paths=((*_ENDPOINTS, "additional"), _NAT))
+            yield Problem((*path, "service"), message, related_paths=((*_ENDPOINTS, "additional"), _NAT, _TOPOLOGY))
         elif name in names:
             yield Problem((*path, "service"), f"{entry.service} appears twice; remove one")
         names.append(name)
@@ -204,7 +210,7 @@ def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:
             "with nat: none instances cannot reach dl.k8s.io and github.com; set network.proxy, or assets.mirror to a "
             "server that they reach, or use images that contain the files"
         )
-        yield Problem(("assets", "mirror"), message)
+        yield Problem(("assets", "mirror"), message, related_paths=_WHY_NO_WAY_OUT)
     for path, instances in all_instances(cluster):
         yield from _warn_of_packages_and_images(cluster, path, instances)
     for path, is_enabled, need in (
@@ -212,7 +218,8 @@ def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:
         (("addons", "certManager"), cluster.addons.cert_manager.enabled, "an ACME server such as Let's Encrypt"),
     ):
         if is_enabled:
-            yield Problem(path, f"with nat: none it does not reach {need}; set network.proxy, or disable it")
+            message = f"with nat: none it does not reach {need}; set network.proxy, or disable it"
+            yield Problem(path, message, related_paths=_WHY_NO_WAY_OUT)
 
 
 def _warn_of_packages_and_images(cluster: Cluster, path: Path, instances: Instances) -> Iterator[Problem]:
@@ -225,13 +232,13 @@ def _warn_of_packages_and_images(cluster: Cluster, path: Path, instances: Instan
             "packages are in Amazon S3, an image that contains them (image.id), or preBootCommands that name a mirror "
             "of packages"
         )
-        yield Problem((*path, "image", "distribution"), message)
+        yield Problem((*path, "image", "distribution"), message, related_paths=_WHY_NO_WAY_OUT)
     if not instances.containerd.registry_mirrors and "imageRepository" not in cluster.kubernetes.cluster_configuration:
         message = (
             "with nat: none instances cannot reach registry.k8s.io; name mirrors of it and of the registries of your "
             "pods' images"
         )
-        yield Problem((*path, "containerd", "registryMirrors"), message)
+        yield Problem((*path, "containerd", "registryMirrors"), message, related_paths=_WHY_NO_WAY_OUT)
 
 
 def _warn_of_unhelpful_local_zone(cluster: Cluster) -> Iterator[Problem]:
@@ -240,7 +247,7 @@ def _warn_of_unhelpful_local_zone(cluster: Cluster) -> Iterator[Problem]:
     for index, subnet in enumerate(cluster.network.subnets):
         if is_local_zone(subnet.zone) and not subnet.id and not subnet.route_table:
             message = f"instances in {subnet.zone} use the NAT gateway in {availability_zones(cluster)[0]}"
-            yield Problem(subnet_path(index, "zone"), message)
+            yield Problem(subnet_path(index, "zone"), message, related_paths=(_TOPOLOGY, _NAT))
 
 
 PROBLEM_CHECKS = (

@@ -134,7 +134,7 @@ def _check_throughput(cluster: Cluster) -> Iterator[Problem]:
                 f"{volume.throughput} MiB/s need {needed_iops} IOPS "
                 f"({_IOPS_PER_MIB_PER_SECOND} for each MiB/s), not {iops}; raise iops or lower throughput"
             )
-            yield Problem(throughput_path, message, related_paths=((*path, "iops"),))
+            yield Problem(throughput_path, message, related_paths=((*path, "iops"), (*path, "type")))
 
 
 def _check_device_names(cluster: Cluster) -> Iterator[Problem]:

@@ -66,8 +66,15 @@ class WrittenGroups:
         group = self._group(problem.path)
         if group and group.name and problem.path[2:] == ("name",):
             message = f"with oneGroupPerZone, the group of {group.zone} is named {group.name}: {message}"
-        related_paths = tuple(map(self.path, problem.related_paths))
-        return replace(problem, path=self.path(problem.path), message=message, related_paths=related_paths)
+        related_paths = [self.path(path) for path in problem.related_paths]
+        for path in (problem.path, *problem.related_paths):
+            named_group = self._group(path)
+            if named_group and named_group.name and path[2:] == ("name",):
+                group_path = (*_NODE_GROUPS, named_group.index)
+                related_paths += [(*group_path, "oneGroupPerZone"), (*group_path, "zones")]
+        return replace(
+            problem, path=self.path(problem.path), message=message, related_paths=tuple(dict.fromkeys(related_paths))
+        )
 
     def reason(self, path: Path) -> str:
         """Return what a value of an expanded group follows from: its name and its zone; "" for other values."""
@@ -102,11 +109,11 @@ class Derivation:
 
     Attributes:
         reason: what the value is derived from, as `cfngen config` shows it, e.g. `from region`.
-        source: path of the key that the value is derived from; empty if there are several.
+        source: path of the key that the value is derived from; None if there are several.
     """
 
     reason: str
-    source: Path = ()
+    source: Path | None = None
 
 
 @dataclass

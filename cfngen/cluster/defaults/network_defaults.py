@@ -200,12 +200,13 @@ def _fill_public_subnet_cidrs(completed: CompletedData, instance_cidrs: Sequence
         return
     block_size = 1 << (IPV4_BITS - prefix)
     derivation = Derivation(reason="by its position, at the end of network.vpc.cidr", source=("network", "vpc", "cidr"))
+    has_existing_vpc = lookup(completed.data, ("network", "vpc", "id")) is not None
     for position, (path, subnet) in enumerate(subnets, start=1):
         if _needs_public_subnet(completed, subnet):
             completed.fill((*path, "public"), {})
         public = subnet.get("public")
         # In an existing VPC the free ranges are not known.
-        if not isinstance(public, dict) or "id" in public or "id" in network.get("vpc", {}):
+        if not isinstance(public, dict) or "id" in public or has_existing_vpc:
             continue
         if position * block_size > vpc.num_addresses:
             return

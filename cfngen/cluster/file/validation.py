@@ -126,29 +126,32 @@ class ValidationResult:
         """Return whether the value at a path was derived from one that was refused, in this round or before."""
         source = self._derivation_source(path)
         all_refused = self._refused | refused_in_round
-        return bool(source) and any(_overlaps(source, refused_path) for refused_path in all_refused)
+        return source is not None and any(_overlaps(source, refused_path) for refused_path in all_refused)
 
     def _root_causes(self, problems: Iterable[Problem]) -> list[Problem]:
         """Return the problems that do not follow from a refused value or from a problem before them."""
         causes: list[Problem] = []
         for problem in problems:
             wrong_paths = {*self._refused, *(cause.path for cause in causes)}
-            sources = [self._derivation_source(path) for path in (problem.path, *problem.related_paths)]
-            # The values on which the problem depends, besides the one that it is reported for.
-            needed_paths = [*problem.related_paths, *filter(None, sources)]
+            needed_paths = self._needed_paths(problem)
             is_consequence = any(_overlaps(path, wrong_path) for path in needed_paths for wrong_path in wrong_paths)
             is_refused = any(_overlaps(problem.path, refused_path) for refused_path in self._refused)
             if not is_consequence and not is_refused:
                 causes.append(problem)
         return causes
 
-    def _derivation_source(self, path: Path) -> Path:
-        """Return the path that the value at `path`, or a section around it, is derived from; empty if there is none."""
+    def _needed_paths(self, problem: Problem) -> list[Path]:
+        """Return the paths of the values on which a problem depends, besides the one that it is reported for."""
+        sources = [self._derivation_source(path) for path in (problem.path, *problem.related_paths)]
+        return [*problem.related_paths, *filter(None, sources)]
+
+    def _derivation_source(self, path: Path) -> Path | None:
+        """Return the path that the value at `path`, or a section around it, is derived from; None if there is none."""
         for length in range(len(path), 0, -1):
             derivation = self._completed.derived.get(path[:length])
             if derivation:
                 return derivation.source
-        return ()
+        return None
 
     def with_source(self, problem: Problem) -> Problem:
         """Return the problem with the place where its value, or the value it is derived from, was written.
@@ -159,7 +162,7 @@ class ValidationResult:
             return problem
         source = self._source_of(problem.path)
         if source is None or source.kind != "flag":
-            flags = (flag for path in problem.related_paths if (flag := self._flag_at(path)))
+            flags = (flag for path in self._needed_paths(problem) if (flag := self._flag_at(path)))
             source = next(flags, source)
         return replace(problem, source=source)
 

@@ -142,7 +142,9 @@ def parse_value(text: str, path: Path) -> object:
             return None
         builder = DataBuilder()
         data = builder.build(node, path)
-    except yaml.YAMLError as error:
+    except yaml.reader.ReaderError:
+        raise ValueError("it has a control character, which YAML does not allow; remove it") from None
+    except yaml.MarkedYAMLError as error:
         raise ValueError(_describe_yaml_error(error, text)) from None
     except SizeLimitError as error:
         raise ValueError(str(error)) from None
@@ -219,11 +221,11 @@ def root_node(text: str, file_name: str) -> yaml.Node | None:
         line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 0
         message = "a control character stands in the file, which YAML does not allow; remove it"
         raise _file_error(message, file_name, line) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
         if "is not closed" in _describe_yaml_error(error, text):
             # The context is where the bracket or brace was opened; the error is noticed later.
-            mark = getattr(error, "context_mark", None) or mark
+            mark = error.context_mark or mark
         line = mark.line + 1 if mark else 0
         raise _file_error(_describe_yaml_error(error, text), file_name, line) from None
     if len(nodes) > 1:
@@ -251,17 +253,16 @@ def _check_size_limits(text: str) -> None:
         raise SizeLimitError(TOO_DEEP_MESSAGE, error.line) from None
 
 
-def _describe_yaml_error(error: yaml.YAMLError, text: str) -> str:
+def _describe_yaml_error(error: yaml.MarkedYAMLError, text: str) -> str:
     """Return a message about a syntax error: its usual cause and what to do, or else PyYAML's own words."""
-    mark = getattr(error, "problem_mark", None)
+    mark = error.problem_mark
     lines = text.split("\n")
     line = lines[mark.line] if mark and mark.line < len(lines) else ""
     indentation = line[: len(line) - len(line.lstrip())]
     if "\t" in indentation or (mark and line[mark.column : mark.column + 1] == "\t"):
         return "there is a tab here, and YAML allows only spaces; write spaces in its place"
-    problem = str(getattr(error, "problem", None) or error)
+    problem = str(error.problem)
     for message_part, likely_cause in _LIKELY_CAUSES.items():
         if message_part in problem:
             return likely_cause
-    context = getattr(error, "context", None)
-    return "not valid YAML: " + (f"{context}: {problem}" if context else problem)
+    return "not valid YAML: " + (f"{error.context}: {problem}" if error.context else problem)

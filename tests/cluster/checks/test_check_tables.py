@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+import yaml
 
 from cfngen.cluster.checks import warnings
 from cfngen.cluster.load import parse
+from cfngen.cluster.paths import dotted, leaves
 from cfngen.cluster.problems import ClusterFileError
 
 DIGEST = "0" * 64
@@ -269,3 +272,59 @@ def test_flags_of_every_component_are_names_and_texts(component: str) -> None:
         f"{where}[1].value: the value of a flag must be text; put it in quotes"
     ]
     assert refusals(of([])) == []
+
+
+OWN_STACK = yaml.safe_load("""
+  name: blue
+  network:
+    topology: private
+    plugin: cilium
+    vpc: {id: stack:blue.A, cidr: 10.20.0.0/16}
+    serviceCidr: 10.250.0.0/16
+    subnets:
+      - {zone: us-west-2a, id: stack:blue.B, cidr: 10.20.0.0/20, public: {id: stack:blue.C}}
+      - {zone: us-west-2b, cidr: 10.20.16.0/20, natGateway: stack:blue.D, public: {id: stack:blue.E}}
+      - {zone: us-west-2c, cidr: 10.20.32.0/20, routeTable: stack:blue.F, public: {cidr: 10.20.48.0/26}}
+    internetGateway: stack:blue.G
+    securityGroups:
+      masters: stack:blue.H
+      nodes: stack:blue.I
+      apiLoadBalancer: stack:blue.J
+      internalApiLoadBalancer: stack:blue.K
+      endpoints: stack:blue.L
+    routes:
+      - {destination: 10.64.0.0/16, transitGateway: stack:blue.M}
+      - {destination: 10.65.0.0/16, peeringConnection: stack:blue.N}
+      - {destination: 10.66.0.0/16, vpnGateway: stack:blue.O}
+      - {destination: 10.67.0.0/16, networkInterface: stack:blue.P}
+  api:
+    internal: true
+    dns: {name: api.example.com, publicZone: {id: stack:blue.Q}, privateZone: {id: stack:blue.R}}
+  controlPlane: {count: 3, additionalSecurityGroups: [stack:blue.S]}
+  nodeGroups: [{name: a}, {name: b, additionalSecurityGroups: [stack:blue.T, stack:blue.U]}]
+""")
+
+
+def test_every_reference_is_told_by_its_key_and_what_it_stands_for() -> None:
+    own = r"(.+): (stack:blue\..) is an output of this cluster's own stack.* if cfngen creates the (.+)"
+    said = [match.groups() for line in refusals(OWN_STACK) if (match := re.fullmatch(own, line))]
+    assert {key: reference for key, reference, _ in said} == {
+        dotted(path): value for path, value in leaves(OWN_STACK) if str(value).startswith("stack:")
+    }
+    assert [noun for *_, noun in said] == [
+        "VPC",
+        "internet gateway",
+        "subnet",
+        "subnet",
+        "NAT gateway",
+        "subnet",
+        "route table",
+        *["security group"] * 5,
+        "transit gateway",
+        "VPC peering connection",
+        "virtual private gateway",
+        "network interface",
+        *["security group"] * 3,
+        "hosted zone",
+        "hosted zone",
+    ]

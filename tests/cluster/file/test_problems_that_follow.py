@@ -52,12 +52,16 @@ ROWS = [
         ["network.serviceCidr"],
     ),
     # Parts that exist.
-    (f"network: {{{VPC}, subnets: [{{id: subnet-01234567}}]}}", "network.subnets[0].cidr", ["network.subnets[0].id"]),
+    (
+        f"network: {{{VPC}, subnets: [{{id: subnet-01234567}}]}}",
+        "network.subnets[0].cidr",
+        ["network.subnets[0].id"],
+    ),
     (f"network: {{subnets: [{SUBNET}]}}", "network.subnets[0].id", ["network.vpc.id"]),
     (
         f"network: {{{VPC}, subnets: [{SUBNET}, {{zone: us-west-2b}}]}}",
         "network.subnets[1].cidr",
-        ["network.subnets[1].id"],
+        ["network.subnets[1].id", "network.vpc.id"],
     ),
     ("network: {routeTable: rtb-01234567}", "network.routeTable", ["network.subnets"]),
     # The topology.
@@ -91,7 +95,11 @@ ROWS = [
     ),
     (f"network: {{{VPC}, subnets: [{SUBNET}], dhcpOptions: default}}", "network.dhcpOptions", ["network.vpc.id"]),
     # Address ranges.
-    ("network: {subnets: [{cidr: 172.21.0.0/24}]}", "network.subnets[0].cidr", ["network.vpc.cidr"]),
+    (
+        "network: {subnets: [{cidr: 172.21.0.0/24}]}",
+        "network.subnets[0].cidr",
+        ["network.vpc.cidr", "network.vpc.additionalCidrs"],
+    ),
     (
         (
             "network: {subnets: [{zone: us-west-2a, cidr: 172.20.9.0/24}, {zone: us-west-2b, cidr: 172.20.0.0/23}, "
@@ -157,7 +165,7 @@ ROWS = [
     (
         "nodeGroups: [{image: {architecture: arm64}}]",
         "nodeGroups[0].image.architecture",
-        ["nodeGroups[0].instanceType"],
+        ["nodeGroups[0].instanceType", "nodeGroups[0].instanceTypes", "nodeGroups[0].instanceRequirements"],
     ),
     ("image: {id: ami-01234567, ssmParameter: /a}", "image.ssmParameter", ["image.id"]),
     (
@@ -165,8 +173,12 @@ ROWS = [
         "controlPlane.image.rootDevice",
         ["controlPlane.image.id", "controlPlane.image.ssmParameter"],
     ),
-    ("api: {public: false}", "api.public", ["network.subnets", "network.proxy"]),
-    ("nodeGroups: [{publicIp: false}]", "nodeGroups[0].publicIp", ["network.subnets", "network.proxy"]),
+    ("api: {public: false}", "api.public", ["network.subnets", "network.proxy", "network.topology"]),
+    (
+        "nodeGroups: [{publicIp: false}]",
+        "nodeGroups[0].publicIp",
+        ["network.subnets", "network.proxy", "network.topology"],
+    ),
     # Volumes.
     (
         "controlPlane: {volume: {type: gp2, size: 20000}}",
@@ -182,7 +194,11 @@ ROWS = [
         )
         for volume in ("{type: gp2, iops: 3000}", "{type: io2}", "{iops: 1000}", "{type: io1, size: 20, iops: 5000}")
     ),
-    ("controlPlane: {volume: {throughput: 1000}}", "controlPlane.volume.throughput", ["controlPlane.volume.iops"]),
+    (
+        "controlPlane: {volume: {throughput: 1000}}",
+        "controlPlane.volume.throughput",
+        ["controlPlane.volume.iops", "controlPlane.volume.type"],
+    ),
     (
         "controlPlane: {volume: {type: io2, iops: 1000, throughput: 500}}",
         "controlPlane.volume.throughput",
@@ -198,12 +214,12 @@ ROWS = [
     (
         "network: {podCidr: 10.244.0.0/22}\nnodeGroups: [{minSize: 2}, {name: b, minSize: 2}]",
         "network.podCidr",
-        ["nodeGroups[0].maxSize", "nodeGroups[1].maxSize"],
+        ["nodeGroups[0].maxSize", "nodeGroups[0].minSize", "nodeGroups[1].maxSize", "nodeGroups[1].minSize"],
     ),
     (
         "network: {subnets: [{cidr: 172.20.0.0/28}]}\nnodeGroups: [{minSize: 12}]",
         "network.subnets[0].cidr",
-        ["nodeGroups", "controlPlane.count", "api", "network.endpoints"],
+        ["nodeGroups", "controlPlane.count", "api", "network.nat", "network.endpoints"],
     ),
     (
         f"nodeGroups: [{{labels: {{{MANY}}}}}]",
@@ -241,6 +257,16 @@ def test_what_a_problem_depends_on(text: str, key: str, depends_on: list[str]) -
         ({"controlPlane": {"volume": {"type": "io3", "iops": 200}}}, ["controlPlane.volume.type"]),
         ({"nodeGroups": [{"minSize": "1", "maxSize": 2, "desiredSize": 1}]}, ["nodeGroups[0].minSize"]),
         ({"nodeGroups": [{"instanceType": 4, "image": {"architecture": "arm64"}}]}, ["nodeGroups[0].instanceType"]),
+        ({"nodeGroups": [{"instanceTypes": 4, "image": {"architecture": "arm64"}}]}, ["nodeGroups[0].instanceTypes"]),
+        ({"nodeGroups": [{"instanceTypes": 4, "gpu": "nvidia"}]}, ["nodeGroups[0].instanceTypes"]),
+        ({"nodeGroups": [{"spotPrice": "low", "capacityRebalance": True}]}, ["nodeGroups[0].spotPrice"]),
+        ({"controlPlane": {"volume": {"type": "io3", "throughput": 1000}}}, ["controlPlane.volume.type"]),
+        ({"network": {"topology": "hidden"}, "api": {"public": False}}, ["network.topology"]),
+        ({"network": {"topology": "private", "vpc": 5, "subnets": [{"public": {}}]}}, ["network.vpc"]),
+        (
+            {"serviceAccountIssuer": "ours", "iam": {"serviceAccounts": [{"namespace": "shop", "name": "web"}]}},
+            ["serviceAccountIssuer"],
+        ),
     ],
 )
 def test_nothing_is_said_that_follows_from_a_refused_value(data: dict[str, Any], said: list[str]) -> None:

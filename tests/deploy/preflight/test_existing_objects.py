@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from existing_network import is_key
 from moto.ec2.models import ec2_backends
 from moto.ec2.models.vpcs import VPCBackend
 from pydantic import BaseModel
@@ -864,9 +865,10 @@ def test_what_only_the_account_shows_is_refused_before_anything_changes(
     SCENARIOS[scenario](here)
     with pytest.raises(ForeignObjectsError) as raised:
         here.check()
-    [problem] = map(str, raised.value.problems)
-    assert says in problem
-    assert problem.startswith(key.replace("[]", "[0]").replace("allocationId", "").rstrip("."))
+    [problem] = raised.value.problems
+    assert is_key(problem.key)
+    assert says in str(problem)
+    assert problem.key.startswith(key.replace("[]", "[0]").replace("allocationId", "").rstrip("."))
 
 
 @pytest.mark.parametrize("section", ["iam.masters", "iam.nodes", "nodeGroups[].iam"])

@@ -871,6 +871,27 @@ def test_what_only_the_account_shows_is_refused_before_anything_changes(
     assert problem.key.startswith(key.replace("[]", "[0]").replace("allocationId", "").rstrip("."))
 
 
+def test_an_elastic_ip_is_named_by_its_id_and_by_its_address(account: Account) -> None:
+    here = Landlord(account, "")
+    made = here.ec2.allocate_address(Domain="vpc")
+    allocation, address = made["AllocationId"], made["PublicIp"]
+    gone = "eipalloc-00000001"
+    for key, use, parameter in (
+        ("api.elasticIp", elastic, "ApiElasticIp"),
+        ("bastion.elasticIp", elastic_of_bastion, "BastionElasticIpAddress"),
+    ):
+        for allocation_id, refused in (
+            (gone, (f"{key}.allocationId", f"there is no Elastic IP {gone} in {REGION}")),
+            (allocation, (f"{key}.address", f"{allocation} is {address} and not 203.0.113.1; correct one of the two")),
+        ):
+            use(here, allocation_id)
+            with pytest.raises(ForeignObjectsError) as raised:
+                here.check()
+            assert [(problem.key, problem.text) for problem in raised.value.problems] == [refused]
+        here.parameters[parameter] = address
+        here.check()
+
+
 @pytest.mark.parametrize("section", ["iam.masters", "iam.nodes", "nodeGroups[].iam"])
 def test_a_role_that_ec2_may_assume_and_the_profile_that_holds_it_are_fine(account: Account, section: str) -> None:
     here = Landlord(account, f"{section}.role")

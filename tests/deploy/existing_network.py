@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ sys.path.append(str(Path(__file__).parents[1] / "cli"))
 
 from aws_cli import parsed
 
+from cfngen.cluster.file.keys import fields, section_at
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.preflight.findings import Finding, NetworkCheck
@@ -17,6 +19,13 @@ from cfngen.deploy.preflight.network.checks import check_network
 
 REGION = "us-west-2"
 EVERYWHERE = "0.0.0.0/0"
+
+
+def is_key(text: str) -> bool:
+    """Whether a finding's key is one of the cluster file, e.g. `network.subnets[0].id`."""
+    *section, key = re.sub(r"\[\d+\]", "", text).split(".")
+    model = section_at(tuple(section))
+    return model is not None and key in fields(model)
 
 
 class ExistingNetwork:
@@ -125,6 +134,7 @@ class ExistingNetwork:
         """Check the network, as `cfngen check network` does."""
         cluster = parse({**self.file, "network": self.network})
         result = check_network(self.account, cluster, lambda message: None)
+        assert [finding.key for finding in result.findings if finding.key and not is_key(finding.key)] == []
         for finding in result.findings:
             for command in finding.commands:
                 parsed(command.split())  # there is such a command of the AWS CLI

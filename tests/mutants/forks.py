@@ -181,7 +181,9 @@ def put_in(mutation: Mutation, root: Path) -> None:
         _code_of(compile(text, mutation.path, "exec", dont_inherit=True), mutation.function)
         for text in (source, mutated(source, mutation))
     )
-    function: Any = importlib.import_module(mutation.path.removesuffix(".py").replace("/", "."))
+    # By another name, `__init__` would be a second module beside the package.
+    module = mutation.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    function: Any = importlib.import_module(module)
     for name in original[0]:
         function = inspect.getattr_static(function, name, None)
     function = _plain(function)

@@ -145,6 +145,18 @@ def test_a_fork_gives_functions_the_code_of_a_mutant(tmp_path: Path, monkeypatch
         put_in(faults["<module>"], tmp_path)
 
 
+def test_a_fault_of_a_package_is_put_into_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "mutated_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("def size():\n    return len('one')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import mutated_package  # type: ignore[import-not-found]
+
+    [fault] = [each for each in mutations(package / "__init__.py", tmp_path) if each.kind == "returns None"]
+    put_in(fault, tmp_path)
+    assert mutated_package.size() is None
+
+
 def test_places_of_the_program_are_the_same_each_time() -> None:
     path = ROOT / "cfngen/boot/node/drain.py"
     assert list(modules(ROOT, ["cfngen/boot/node/drain.py"])) == [path]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import boto3
 import pytest
 from answers import REGION, Answers
 
-from cfngen.deploy.aws.account import Account
+from cfngen import __version__
+from cfngen.deploy.aws.account import MAX_ATTEMPTS, Account
 from cfngen.deploy.aws.checked_answers import read_document
 from cfngen.deploy.aws.errors import IncompleteAnswerError
 
@@ -55,3 +58,16 @@ def test_clients_of_an_account_are_checked() -> None:
     [vpc] = client.describe_vpcs()["Vpcs"]
     with pytest.raises(IncompleteAnswerError, match="ec2:DescribeVpcs has no VpcId"):
         vpc["VpcId"]
+
+
+@pytest.mark.parametrize("attempts", [MAX_ATTEMPTS, 1])
+def test_a_client_is_patient_and_says_whose_it_is(attempts: int) -> None:
+    session = boto3.Session("AKIDEXAMPLE", "secret", region_name="us-east-1")
+    account = replace(Answers({}).account, session=session, attempts=attempts, _clients={})
+    client = account.client("sts")
+    assert account.client("sts") is client
+    config = client.meta.config
+    assert client.meta.region_name == REGION
+    assert config.retries == {"mode": "standard", "total_max_attempts": attempts}
+    assert (config.connect_timeout, config.read_timeout) == (10, 60)
+    assert config.user_agent_extra == f"cfngen/{__version__}"

@@ -10,7 +10,7 @@ from recorded_stack import NAME, End, RecordedStack, Told, event
 
 from cfngen.deploy.aws.operation_origin import followed_by
 from cfngen.deploy.aws.stacks import NoStackError
-from cfngen.deploy.messages.message import Event, Finished
+from cfngen.deploy.messages.message import Event, Finished, Notice
 from cfngen.deploy.operations.deployment.attaching import EmptyStackError, attach, cancel_creation
 from cfngen.deploy.preflight.stack_checks import ForeignStackError
 from cfngen.deploy.watching.watch import InterruptChoice, watch
@@ -111,16 +111,24 @@ def test_what_a_failed_creation_has_left_is_looked_for() -> None:
     assert api.named("ListStackResources")
 
 
-def test_protection_that_is_not_allowed_is_told_and_no_failure() -> None:
+@pytest.mark.parametrize(
+    ("code", "says", "hint"),
+    [
+        ("AccessDenied", "not allowed to call SetStackPolicy", "docs/deploy/deploy.md lists what an operator"),
+        ("InternalFailure", "SetStackPolicy: no (InternalFailure)", "the next deployment tries again."),
+    ],
+)
+def test_protection_that_is_refused_is_told_with_what_to_do_and_no_failure(code: str, says: str, hint: str) -> None:
     api, told = stack("CREATE_IN_PROGRESS", "CREATE_COMPLETE"), Told()
 
     def refused(_: dict[str, Any]) -> dict[str, Any]:
-        raise RefusedError("AccessDenied", "no", 403)
+        raise RefusedError(code, "no", 403)
 
     api.answers["SetStackPolicy"] = refused
     assert come_back(api, told).succeeded
-    [notice] = told.notices
-    assert notice.startswith(f"{NAME} is up to date, but not protected: not allowed to call SetStackPolicy")
+    [notice] = [message for message in told.messages if isinstance(message, Notice)]
+    assert notice.text.startswith(f"{NAME} is up to date, but not protected: {says}")
+    assert str(notice.hint).startswith(hint)
 
 
 @pytest.mark.parametrize(

@@ -169,15 +169,24 @@ def test_protection_that_may_not_be_given_up_is_told() -> None:
     assert api.switched()[-1] is True
 
 
-@pytest.mark.parametrize("operation", ["UpdateTerminationProtection", "SetStackPolicy"])
-def test_protection_that_could_not_be_set_does_not_fail_the_deployment_and_is_told(operation: str) -> None:
+@pytest.mark.parametrize(
+    ("operation", "refusal", "says", "hint"),
+    [
+        ("UpdateTerminationProtection", DENIED, "not allowed to call UpdateTerminationProtection", "docs/deploy/"),
+        ("SetStackPolicy", DENIED, "not allowed to call SetStackPolicy", "docs/deploy/deploy.md lists"),
+        ("SetStackPolicy", RefusedError("InternalFailure"), "SetStackPolicy: no", "the next deployment tries again."),
+    ],
+)
+def test_protection_that_could_not_be_set_does_not_fail_the_deployment_and_is_told(
+    operation: str, refusal: RefusedError, says: str, hint: str
+) -> None:
     api, said = Protected(), list[Message]()
-    api.given[f"cloudformation:{operation}"] = DENIED
+    api.given[f"cloudformation:{operation}"] = refusal
     stack_protection.protect_deployed_stack(api.account, root(), True, report=said.append)
     [notice] = said
     assert isinstance(notice, Notice)
-    assert notice.text.startswith(f"{NAME} is up to date, but not protected: not allowed to call {operation}")
-    assert notice.hint
+    assert notice.text.startswith(f"{NAME} is up to date, but not protected: {says}")
+    assert str(notice.hint).startswith(hint)
 
 
 @pytest.mark.parametrize("fails", [False, True])

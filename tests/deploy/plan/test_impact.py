@@ -389,6 +389,10 @@ MEANINGS: list[tuple[Changed, Danger, str]] = [
     (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceType", "g5.12xlarge", "g5.xlarge")), DISRUPTIVE,
      ("new instances have type g5.xlarge; node group `nodes`: GPUs: 1 A10G instead of 4 A10G; node group `nodes`: "
       "local disks of 250 GB instead of 3800 GB")),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceType", "g5.12xlarge", "g5.24xlarge")), NONE,
+     "new instances have type g5.24xlarge"),
+    (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceType", "g5.8xlarge", "g4dn.16xlarge")), DISRUPTIVE,
+     "new instances have type g4dn.16xlarge; node group `nodes`: GPUs: 1 T4 instead of 1 A10G"),
     (of(NODES_TEMPLATE, TEMPLATE, ("LaunchTemplateData/InstanceType", "m6i.large", "t3.medium"), cluster=AMAZON_VPC),
      DISRUPTIVE,
      ("new instances have type t3.medium; node group `nodes`: 17 pods at most on an instance instead of 29; others "

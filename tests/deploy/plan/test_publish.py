@@ -165,12 +165,21 @@ def test_a_template_over_the_limit_is_refused_before_anything_is_done(account, c
     assert calls.names == []
 
 
-def test_a_refused_upload_says_which_template_and_that_nothing_was_deployed(account, calls, documents, said):
-    calls.refuse("s3:PutObject")
+@pytest.mark.parametrize(
+    ("code", "then"),
+    [
+        ("AccessDenied", "docs/deploy/deploy.md lists what an operator must be allowed to do"),
+        ("MalformedXML", "repeat the command: only missing templates are uploaded."),
+    ],
+)
+def test_a_refused_upload_says_which_template_and_that_nothing_was_deployed(
+    account, calls, documents, said, code, then
+):
+    calls.refuse("s3:PutObject", code=code)
     with pytest.raises(UploadError, match=r"the template [a-z-]+ could not be uploaded to s3://cfngen-") as failed:
         publish(account, documents, cluster="kubernetes", report=said.append)
-    assert str(failed.value.hint).startswith("nothing was deployed")
-    assert failed.value.aws_code == "AccessDenied"
+    assert str(failed.value.hint).startswith(f"nothing was deployed; {then}")
+    assert failed.value.aws_code == code
 
 
 def test_a_lost_connection_says_that_nothing_was_deployed(account, documents, said):

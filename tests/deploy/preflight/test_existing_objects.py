@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from answers import Answers, filtered
+from existing_network import is_key
 from moto.ec2.models import ec2_backends
 from moto.ec2.models.vpcs import VPCBackend
 from pydantic import BaseModel
@@ -864,9 +866,42 @@ def test_what_only_the_account_shows_is_refused_before_anything_changes(
     SCENARIOS[scenario](here)
     with pytest.raises(ForeignObjectsError) as raised:
         here.check()
-    [problem] = map(str, raised.value.problems)
-    assert says in problem
-    assert problem.startswith(key.replace("[]", "[0]").replace("allocationId", "").rstrip("."))
+    [problem] = raised.value.problems
+    assert is_key(problem.key)
+    assert says in str(problem)
+    assert problem.key.startswith(key.replace("[]", "[0]").replace("allocationId", "").rstrip("."))
+
+
+@pytest.mark.parametrize(
+    ("key", "id_parameter", "address_parameter"),
+    [
+        ("api.elasticIp", "ApiElasticIpAllocationId", "ApiElasticIp"),
+        ("bastion.elasticIp", "BastionElasticIpAllocationId", "BastionElasticIpAddress"),
+    ],
+)
+def test_an_elastic_ip_is_there_and_has_its_address(
+    aws: Answers, key: str, id_parameter: str, address_parameter: str
+) -> None:
+    def problems(address: str) -> list[tuple[str, str]]:
+        try:
+            objects.check(
+                aws.account,
+                parse({}),
+                {id_parameter: "eipalloc-1", address_parameter: address},
+                None,
+                lambda message: None,
+            )
+        except ForeignObjectsError as error:
+            return [(problem.key, problem.text) for problem in error.problems]
+        return []
+
+    assert problems("203.0.113.1") == [(f"{key}.allocationId", f"there is no Elastic IP eipalloc-1 in {REGION}")]
+    aws.given["ec2:DescribeAddresses"] = lambda arguments: {
+        "Addresses": [{"PublicIp": "203.0.113.1"}] if filtered(arguments, "allocation-id") == ["eipalloc-1"] else []
+    }
+    other = "eipalloc-1 is 203.0.113.1 and not 203.0.113.2; correct one of the two"
+    assert problems("203.0.113.2") == [(f"{key}.address", other)]
+    assert problems("203.0.113.1") == []
 
 
 @pytest.mark.parametrize("section", ["iam.masters", "iam.nodes", "nodeGroups[].iam"])

@@ -283,6 +283,8 @@ def test_an_endpoint_that_is_gone_is_named_with_its_service(isolated: Network) -
         ("pending", "it is available within a few minutes."),
         ("pendingacceptance", "ask the owner of the service"),
         ("rejected", "ask the owner of the service"),
+        ("expired", "ask the owner of the service"),
+        ("modifying", "it is available within a few minutes."),
         ("", "create-vpc-endpoint"),
     ],
 )
@@ -296,6 +298,22 @@ def test_an_endpoint_that_is_not_available_says_why(state: str, hint: str) -> No
     assert problem.text == f"for sts is {state}" if state else problem.text == "for sts does not exist any more"
     assert (problem.area, problem.detail) == ("endpoint", "no more addresses")
     assert hint in str(problem.hint)
+
+
+def test_an_endpoint_is_created_again_as_one_of_its_kind() -> None:
+    _, network = as_made("private-no-way-out")
+    gateway = next(replace(endpoint, state="") for endpoint in network.endpoints if endpoint.is_gateway)
+    interface = next(replace(endpoint, state="") for endpoint in network.endpoints if not endpoint.is_gateway)
+    unknown = replace(interface, service="", service_name="")
+    problems = find_network_problems(replace(network, endpoints=(gateway, interface, unknown)))
+    create = "aws ec2 create-vpc-endpoint --region us-west-2 --vpc-id vpc-…"
+    privately = "--vpc-endpoint-type Interface --subnet-ids … --security-group-ids … --private-dns-enabled"
+    assert [str(problem.hint).partition("another one: ")[2] for problem in problems] == [
+        f"{create} --service-name {gateway.service_name} --vpc-endpoint-type Gateway --route-table-ids rtb-…",
+        f"{create} --service-name {interface.service_name} {privately}",
+        f"{create} --service-name … {privately}",
+    ]
+    assert problems[2].text == "does not exist any more"
 
 
 def test_an_endpoint_without_the_services_name_is_not_used() -> None:

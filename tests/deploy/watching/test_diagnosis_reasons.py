@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cfngen.deploy.watching.reasons import KNOWN_REASONS, explain_reason
+from cfngen.deploy.watching.reasons import KNOWN_REASONS, explain_reason, is_lack_of_capacity
 
 REASONS = {
     "Failed to receive 3 resource signal(s) within the specified duration": (
@@ -145,6 +145,9 @@ REASONS = {
     ),
     "The following hook(s) failed: [Acme::Tags::Hook]": ("hook", "--verbose"),
     "Internal Failure": ("internal error of AWS", "repeat"),
+    # AWS writes the same reason in upper and in lower case, and over several lines.
+    "internal failure": ("internal error of AWS", "repeat"),
+    "S3 error: for the template of a stack\nAccess Denied": ("cannot read a template", "s3:GetObject"),
     "You are not subscribed to this service: OptInRequired. In order to use this AWS Marketplace product you need to "
     "accept terms and subscribe.": ("Marketplace", "subscribe"),
     "Parameter validation failed: parameter value us-west-2x for parameter name ZoneA does not exist": (
@@ -160,6 +163,21 @@ def test_a_known_reason(reason: str, expected: tuple[str, str]):
     found = explain_reason(reason, "us-west-2", "vol-1")
     assert meaning in found.meaning
     assert hint in str(found.hint)
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_lack"),
+    [
+        ("We currently do not have sufficient m5.large capacity in the zone", True),
+        ("INSUFFICIENT instance\ncapacity", True),
+        ("insufficientinstancecapacity", True),
+        ("UnfulfillableCapacity: no", True),
+        ("The requested Reservation does not have sufficient compatible and available capacity", False),
+        ("The maximum number of VPCs has been reached.", False),
+    ],
+)
+def test_a_lack_of_capacity_is_told_from_other_reasons(reason: str, is_lack: bool):
+    assert is_lack_of_capacity(reason) is is_lack
 
 
 def test_an_unknown_reason_is_left_as_it_is():

@@ -34,7 +34,7 @@ def _role_impact(context: ChangeContext) -> Impact | None:
         return Impact(f"pods of the service account can use the role {name} once they are created anew")
     if context.touches("AssumeRolePolicyDocument"):
         return Impact(f"permissions: which service account may assume the role {name} changes", Danger.DISRUPTIVE)
-    if context.touches("Policies", "ManagedPolicyArns", "PermissionsBoundary", "Tags"):
+    if context.touches("Policies", "ManagedPolicyArns", "PermissionsBoundary"):
         return Impact(f"permissions of the pods with the role {name} change at once; nothing is restarted")
     return None
 

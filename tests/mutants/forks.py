@@ -94,6 +94,8 @@ class _Forks:
             self.failed = report.nodeid
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:  # a file could not be collected, which pytest's exit code says
+            return True
         items = {item.nodeid: item for item in session.items}
         _forget(session)
         pending, running = list(enumerate(self.trials)), {}

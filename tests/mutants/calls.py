@@ -165,10 +165,7 @@ def _notes_of(target: Path, file: str) -> Path:
 
 
 def _record_one(root: Path, file: str, target: Path, marked: str) -> None:
-    quiet()
-    os.chdir(root)
-    os.environ["PYTHONPATH"] = str(root)
-    sys.path[0:0] = [str(root)]
+    enter(root)
     watch(root)
     notes = Notes()
     ended = pytest.main(["-q", "-n", "0", "-m", marked, "-p", "no:cacheprovider", file], plugins=[notes])
@@ -179,8 +176,11 @@ def _record_one(root: Path, file: str, target: Path, marked: str) -> None:
     os._exit(0)
 
 
-def quiet() -> None:
-    """Send what this process says nowhere."""
+def enter(root: Path) -> None:
+    """Let this process, and those that it starts, import from a copy of the checkout, and say nothing."""
+    os.chdir(root)
+    os.environ["PYTHONPATH"] = str(root)
+    sys.path[0:0] = [str(root)]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)

@@ -69,10 +69,7 @@ def run_forks(root: Path, trials: list[Trial], marked: str, processes: int) -> I
 
 
 def _serve(root: Path, trials: list[Trial], marked: str, processes: int, answers: Any) -> None:
-    calls.quiet()
-    os.chdir(root)
-    os.environ["PYTHONPATH"] = str(root)
-    sys.path[0:0] = [str(root)]
+    calls.enter(root)
     files = sorted({name.partition("::")[0] for trial in trials for name in trial.tests})
     forks = _Forks(root, trials, processes, answers.send)
     code = pytest.main(["-q", "-n", "0", "-m", marked, "-p", "no:cacheprovider", "--tb=no", *files], plugins=[forks])
@@ -116,9 +113,7 @@ class _Forks:
         """Run the tests in a fork, which ends with it."""
         answer = UNFIT
         try:
-            os.setsid()
-            resource.setrlimit(resource.RLIMIT_CPU, (trial.patience, trial.patience))
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            confine(trial.patience)
             put_in(trial.mutation, self.root)
             chosen = [items[name] for name in trial.tests if name in items]
             for item, following in zip_longest(chosen, chosen[1:]):
@@ -131,6 +126,13 @@ class _Forks:
         finally:
             os.write(writer, answer.encode() or b"-")
             os._exit(0)
+
+
+def confine(patience: int) -> None:
+    """Give this process, which can be ended with those that it starts, so many seconds of the processor's time."""
+    os.setsid()
+    resource.setrlimit(resource.RLIMIT_CPU, (patience, patience))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 class _Fork:

@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -25,7 +24,7 @@ from typing import Any
 
 import calls
 import pytest
-from forks import MEMORY, UNFIT, UNNOTICED, Trial, run_forks
+from forks import UNFIT, UNNOTICED, Trial, confine, run_forks
 from mutations import Mutation, modules, mutated, mutations
 
 ROOT = Path(__file__).parents[2]
@@ -304,13 +303,8 @@ def patience_of(tests: list[str], known: dict[str, dict[str, Any]]) -> int:
 
 
 def _run(root: Path, tests: list[str], answer: Any, patience: int, marked: str) -> None:
-    os.setsid()
-    resource.setrlimit(resource.RLIMIT_CPU, (patience, patience))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    calls.quiet()
-    os.chdir(root)
-    os.environ["PYTHONPATH"] = str(root)
-    sys.path[0:0] = [str(root)]
+    confine(patience)
+    calls.enter(root)
     chosen = Chosen(tests)
     files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
     arguments = ["-q", "-x", "-n", "0", "-m", marked, "-p", "no:cacheprovider", "--tb=no", *files]

@@ -282,13 +282,19 @@ def trusts(trust_policy: AwsObject, principal: str) -> bool:
     Conditions are taken for met.
     """
     return any(
-        statement.get("Effect") == "Allow"
-        and _names(statement.get("Principal"), principal)
-        and any(
-            fnmatch.fnmatchcase("sts:assumerole", action.lower()) for action in as_list(statement.get("Action", ()))
-        )
-        for statement in as_list(trust_policy.get("Statement", ()))
+        _names(statement.get("Principal"), principal)
+        for statement in statements_that_allow(trust_policy, "sts:assumerole")
     )
+
+
+def statements_that_allow(policy: AwsObject, action: str) -> Iterator[AwsObject]:
+    """Yield the statements of a resource's policy that allow an action, in lower case; conditions are taken for met."""
+    for statement in as_list(policy.get("Statement", ())):
+        patterns = as_list(statement.get("Action", ()))
+        if statement.get("Effect") == "Allow" and any(
+            fnmatch.fnmatchcase(action, pattern.lower()) for pattern in patterns
+        ):
+            yield statement
 
 
 def _names(principals: Any, service: str) -> bool:

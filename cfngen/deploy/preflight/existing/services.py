@@ -7,7 +7,6 @@ symmetric encryption KMS keys", AWS Secrets Manager User Guide, "Secret encrypti
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -43,7 +42,7 @@ from cfngen.deploy.aws.services import (
 from cfngen.deploy.aws.stacks import StackTree
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.preflight.existing.roles import as_list
+from cfngen.deploy.preflight.existing.roles import as_list, statements_that_allow
 from cfngen.deploy.preflight.findings import Finding, judge, refusal
 from cfngen.text import join_and
 
@@ -107,13 +106,9 @@ def notices(account: Account, cluster: Cluster) -> Iterator[Notice]:
 def _principals_that_may_decrypt(policy: AwsObject) -> set[str]:
     """Return the AWS principals that a key policy lets decrypt; conditions are taken for met."""
     principals: set[str] = set()
-    for statement in as_list(policy.get("Statement", ())):
-        actions = as_list(statement.get("Action", ()))
-        if statement.get("Effect") == "Allow" and any(
-            fnmatch.fnmatchcase("kms:decrypt", action.lower()) for action in actions
-        ):
-            named = statement.get("Principal", {})
-            principals.update(as_list(named.get("AWS", ()) if isinstance(named, Mapping) else named))
+    for statement in statements_that_allow(policy, "kms:decrypt"):
+        named = statement.get("Principal", {})
+        principals.update(as_list(named.get("AWS", ()) if isinstance(named, Mapping) else named))
     return principals
 
 

@@ -26,7 +26,7 @@ import yaml
 from lab_account import Account, account
 from lab_balancer import Balancer
 from lab_disks import Disks
-from lab_instance import Instance, waited
+from lab_instance import Instance
 from lab_leftovers import sweep
 from lab_metadata import Identity, Metadata
 from lab_mirror import Mirror, library
@@ -36,6 +36,8 @@ from cfngen.cluster.load import load
 from cfngen.sandbox.cloudformation import LaunchedInstance, Stack
 
 LOOK = 0.1  # seconds between two looks at the account
+# Seconds that anything may take: that the machine is busy is no failure. A stack that hears nothing waits 20 minutes.
+PATIENCE = 600
 
 
 class Lab:
@@ -235,23 +237,25 @@ class Lab:
         with self.mirror.overlaid():
             return self.account.update(self.cluster.name, self.cluster)
 
-    def until(self, what: str, condition: Callable[[], Any], seconds: float = 60) -> Any:
-        """Wait until a condition holds, at most so many seconds; a fault of the lab ends the wait.
+    def until(self, what: str, condition: Callable[[], Any]) -> Any:
+        """Return what a condition returns once it holds; a fault of the lab ends the wait.
 
         Raises:
             AssertionError: it does not hold.
         """
 
-        def probe() -> Any:
-            faults = [self.fault, *(each.fault for each in self.instances.values())]
+        end = time.monotonic() + PATIENCE
+        while True:
+            faults = [self.fault, *(instance.fault for instance in self.instances.values())]
             assert not any(faults), faults
-            return condition()
+            if value := condition():
+                return value
+            assert time.monotonic() < end, f"waited {PATIENCE} s in vain for {what}\n{self.story()}"
+            time.sleep(LOOK)
 
-        return waited(what, probe, seconds, self.story)
-
-    def settled(self, stack: Stack, seconds: float = 120) -> str:
+    def settled(self, stack: Stack) -> str:
         """Wait for the end of what a stack is doing; return its status."""
-        self.until("the stack", lambda: not stack.status.endswith("IN_PROGRESS"), seconds)
+        self.until("the stack", lambda: not stack.status.endswith("IN_PROGRESS"))
         return str(stack.status)
 
     def story(self) -> str:
@@ -266,7 +270,7 @@ class Lab:
                 )
         return "\n".join([*parts, "--- errors of the account", *self.account.refusals[-20:]])
 
-    def operator(self, *arguments: str, seconds: float = 120) -> str:
+    def operator(self, *arguments: str) -> str:
         """Run `cfngen` as an operator's machine would, and return what it printed.
 
         It reaches AWS at the account's address and the Kubernetes API by the name or address of the stack's outputs.
@@ -295,7 +299,7 @@ class Lab:
         words = (*enter, sys.executable, "-m", "cfngen", *arguments, "--cluster", str(self.file))
         try:
             done = subprocess.run(
-                words, capture_output=True, text=True, env=environment, timeout=seconds, check=False, cwd=self.folder
+                words, capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False, cwd=self.folder
             )
         finally:
             balancer.close()

@@ -250,21 +250,3 @@ class Instance:
         """Remove its file system."""
         subprocess.run(["umount", "--lazy", self.path], check=False, capture_output=True)
         subprocess.run(["rm", "-rf", "--one-file-system", self._folder], check=False)
-
-
-def waited(what: str, condition: Callable[[], object], seconds: float, told: Callable[[], str] = lambda: "") -> object:
-    """Return what a condition returns once it holds.
-
-    Args:
-        what: what is waited for.
-        condition: looked at again and again.
-        seconds: how long at most.
-        told: what to say when it does not come.
-    """
-    end = time.monotonic() + seconds
-    while True:
-        if found := condition():
-            return found
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {seconds:.0f} s in vain for {what}\n{told()}")
-        time.sleep(0.1)

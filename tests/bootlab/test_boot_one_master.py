@@ -201,7 +201,7 @@ def test_a_node_becomes_neither_a_master_nor_another_node(lab, master, node, spo
         journal = master.run("journalctl", "-u", "cfngen-approve", "-o", "cat", "--no-pager")
         return all(line in journal for line in refused)
 
-    lab.until("the refusals", said, 120)
+    lab.until("the refusals", said)
     for name in ("claim-master", "claim-node"):
         assert not lab.kubectl(master, "get", "certificatesigningrequest", name).get("status", {}).get("certificate")
 
@@ -265,7 +265,7 @@ def test_an_update_that_replaces_a_node_pauses_before_the_node_counts(lab, spot)
             group["labels"]["example.com/version"] = "second"
     lab.stack = lab.update(nodeGroups=groups)
     new = lab.until("the new node", lambda: next((each for each in lab.members(SPOT) if each is not spot), None))
-    lab.until("the end of its other steps", lambda: "recommends to rebalance" in " ".join(new.lines), 90)
+    lab.until("the end of its other steps", lambda: "recommends to rebalance" in " ".join(new.lines))
     assert lab.stack.status == "UPDATE_IN_PROGRESS"
     assert new.id not in " ".join(lab.signals(lab.stack))
 
@@ -368,7 +368,7 @@ def test_a_blank_volume_never_becomes_a_second_cluster(lab, master):
 
 def test_the_command_of_that_refusal_brings_the_cluster_back(lab, master):
     former = master.id
-    lab.operator("etcd", "restore", "latest", "--yes", seconds=180)
+    lab.operator("etcd", "restore", "latest", "--yes")
     heir = lab.newest(MASTER)
     assert heir.id != former
     lab.until("the end of its boot", lambda: booted(heir))

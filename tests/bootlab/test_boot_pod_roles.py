@@ -18,7 +18,7 @@ def updated(lab: Lab, **more: object) -> Instance:
     """Update the cluster; return its new master."""
     before = lab.newest(MASTER)
     stack = lab.update(**more)
-    assert lab.settled(stack, 240) == "UPDATE_COMPLETE", lab.story()
+    assert lab.settled(stack) == "UPDATE_COMPLETE", lab.story()
     master = lab.newest(MASTER)
     assert master is not before
     return master

@@ -26,7 +26,7 @@ OLD, NEW = "1.36.2", "1.36.3"
 @pytest.fixture(scope="module")
 def lab(three_masters: Lab) -> Lab:
     three_masters.stack = three_masters.create()
-    assert three_masters.settled(three_masters.stack, 240) == "CREATE_COMPLETE", three_masters.story()
+    assert three_masters.settled(three_masters.stack) == "CREATE_COMPLETE", three_masters.story()
     return three_masters
 
 
@@ -56,7 +56,7 @@ def put(lab: Lab, master: Instance, name: str) -> None:
         master.run(*KUBECTL, server, "apply", "--server-side", "-f", "-", stdin=json.dumps(made), check=False)
         return name in master.run(*KUBECTL, server, "get", "configmaps", check=False)
 
-    lab.until(f"{name} to be written", written, 30)
+    lab.until(f"{name} to be written", written)
 
 
 def names(lab: Lab, master: Instance, kind: str) -> set[str]:
@@ -66,7 +66,7 @@ def names(lab: Lab, master: Instance, kind: str) -> set[str]:
 def heir(lab: Lab, group: str, former: Instance) -> Instance:
     """The next instance of a slot, booted."""
     found = lab.until("the heir", lambda: next((each for each in lab.members(group) if each is not former), None))
-    lab.until("the heir's boot", lambda: booted(found), 120)
+    lab.until("the heir's boot", lambda: booted(found))
     return found
 
 
@@ -191,7 +191,7 @@ def test_the_cluster_is_set_back_to_a_snapshot_by_one_command(lab):
         master.run("systemctl", "start", "cfngen-backup.service")
     put(lab, lab.newest("MasterA"), "after-the-snapshot")
     old = {each.id for each in masters(lab)}
-    lab.operator("etcd", "restore", "--yes", seconds=240)
+    lab.operator("etcd", "restore", "--yes")
     assert not old & {each.id for each in masters(lab)}
     for master in masters(lab):
         assert len(etcd(master)) == len(MASTERS)
@@ -204,7 +204,7 @@ def test_an_update_rolls_one_master_after_another_and_the_api_answers_all_the_ti
     old = {each.id for each in masters(lab)}
     with Watch(lab) as watch:
         stack = lab.update(kubernetesVersion=NEW)
-        assert lab.settled(stack, 300) == "UPDATE_COMPLETE", lab.story()
+        assert lab.settled(stack) == "UPDATE_COMPLETE", lab.story()
     assert watch.successes
     assert watch.failures == []
     new = masters(lab)
@@ -238,9 +238,9 @@ def test_a_master_waits_while_etcd_needs_it_and_then_leaves_the_other_one_a_quor
     def told() -> str:
         return " ".join(first.task_lines("termination"))
 
-    lab.until("the first master to wait", lambda: f"{said}; it waits up to 1 min" in told(), 60)
+    lab.until("the first master to wait", lambda: f"{said}; it waits up to 1 min" in told())
     put(lab, survivor, "while-one-waits")
-    lab.until("the first master to go", lambda: "the lifecycle action was completed" in told(), 120)
+    lab.until("the first master to go", lambda: "the lifecycle action was completed" in told())
     put(lab, survivor, "while-one-is-left")
     found = heir(lab, "MasterA", first)
     assert any("joined the cluster" in line for line in found.lines)

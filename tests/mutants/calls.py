@@ -6,6 +6,7 @@ Each file of tests is run by a process of its own, so that nothing that an earli
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib.machinery
 import json
 import multiprocessing
@@ -13,10 +14,11 @@ import os
 import sys
 import time
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import pytest
-from mutations import block_names
+from mutations import block_names, modules
 
 NOTE = "__cfngen_called__"
 called: set[str] = set()
@@ -57,39 +59,30 @@ class _Noting(ast.NodeTransformer):
         return ast.parse(f"{NOTE}({f'{self.path}::{name}'!r})").body[0]
 
 
-def watch(root: Path) -> None:
-    """Let the functions of cfngen note their calls from now on; what is imported already does not."""
-    import builtins
-
-    setattr(builtins, NOTE, called.add)
-    original = importlib.machinery.SourceFileLoader.source_to_code
-
-    def source_to_code(self: Any, data: Any, path: Any, **more: Any) -> Any:
-        name = os.path.relpath(os.fsdecode(path), root)
-        if not name.startswith("cfngen" + os.sep) or not isinstance(data, (bytes, str)):
-            return original(self, data, path, **more)
-        tree = _Noting(name).visit(ast.parse(data, path))
+def noting(root: Path) -> dict[str, CodeType]:
+    """Return the code of each module of cfngen, by its path from the top, in which functions and blocks note calls."""
+    codes = {}
+    for path in modules(root, ["cfngen"]):
+        name = str(path.relative_to(root))
+        tree = _Noting(name).visit(ast.parse(path.read_bytes(), path))
         # A module notes itself when it is imported.
         note = ast.parse(f"{NOTE}({name + '::<module>'!r})").body[0]
         places = [place for place, node in enumerate(tree.body) if not _must_be_first(node)]
         tree.body.insert(places[0] if places else len(tree.body), note)
-        return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
-
-    importlib.machinery.SourceFileLoader.source_to_code = source_to_code  # type: ignore[method-assign]
-    # A compiled file, of an earlier run, would be taken as it is.
-    importlib.machinery.SourceFileLoader.get_code = _compiled_anew(importlib.machinery.SourceFileLoader)
+        codes[name] = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+    return codes
 
 
-def _compiled_anew(loader: Any) -> Any:
-    original = loader.get_code
+def watch(root: Path, codes: dict[str, CodeType]) -> None:
+    """Let the functions of cfngen note their calls from now on; what is imported already does not."""
+    setattr(builtins, NOTE, called.add)
+    original = importlib.machinery.SourceFileLoader.get_code
 
     def get_code(self: Any, name: str) -> Any:
-        if name.partition(".")[0] != "cfngen":
-            return original(self, name)
-        path = self.get_filename(name)
-        return self.source_to_code(self.get_data(path), path)
+        path = os.path.relpath(self.get_filename(name), root)
+        return codes[path] if path in codes else original(self, name)
 
-    return get_code
+    importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
 
 
 def _must_be_first(node: ast.stmt) -> bool:
@@ -143,6 +136,7 @@ def record(root: Path, files: list[str], target: Path, marked: str, processes: i
     pending = [file for file in files if not _notes_of(target, file).exists()]
     running: list[Any] = []
     context = multiprocessing.get_context("fork")
+    codes = noting(root) if pending else {}
     begin, total = time.monotonic(), len(pending)
     while pending or running:
         for process in [process for process in running if not process.is_alive()]:
@@ -151,7 +145,8 @@ def record(root: Path, files: list[str], target: Path, marked: str, processes: i
                 sys.exit(f"{process.name}: pytest cannot run it")
         if pending and len(running) < processes:
             file = pending.pop(0)
-            process = context.Process(target=_record_one, name=file, args=(root, file, _notes_of(target, file), marked))
+            arguments = (root, file, codes, _notes_of(target, file), marked)
+            process = context.Process(target=_record_one, name=file, args=arguments)
             process.start()
             running.append(process)
             done = total - len(pending)
@@ -164,9 +159,9 @@ def _notes_of(target: Path, file: str) -> Path:
     return target / (file.replace("/", "+") + ".json")
 
 
-def _record_one(root: Path, file: str, target: Path, marked: str) -> None:
+def _record_one(root: Path, file: str, codes: dict[str, CodeType], target: Path, marked: str) -> None:
     enter(root)
-    watch(root)
+    watch(root, codes)
     notes = Notes()
     ended = pytest.main(["-q", "-n", "0", "-m", marked, "-p", "no:cacheprovider", file], plugins=[notes])
     if ended not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):

@@ -41,6 +41,31 @@ def test_each_part_of_a_cluster_is_a_stack_with_its_own_template(templates: Any)
         assert "Kubernetes cluster prod" in body["Description"]
 
 
+def test_the_registry_stack_makes_what_does_not_exist_yet(templates: Any) -> None:
+    push = [
+        {"name": "web", "provider": "github", "project": "example/web", "createProvider": True},
+        {"name": "mobile", "provider": "gitlab", "project": "example/mobile"},
+    ]
+    repositories = [{"name": "web"}, {"name": "old", "existing": True}]
+    registry = templates({"registry": {"repositories": repositories, "push": push}})["registry"]
+    by_type: dict[str, dict[str, Any]] = {}
+    for logical_id, resource in registry["Resources"].items():
+        by_type.setdefault(resource["Type"], {})[logical_id] = resource["Properties"]
+    assert [made["RepositoryName"] for made in by_type["AWS::ECR::Repository"].values()] == ["web"]
+    [(provider, properties)] = by_type["AWS::IAM::OIDCProvider"].items()
+    assert properties["Url"] == "https://token.actions.githubusercontent.com"
+    trusted = {
+        name: role["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]["Federated"]
+        for name, role in by_type["AWS::IAM::Role"].items()
+    }
+    existing = "arn:${AWS::Partition}:iam::${AWS::AccountId}:oidc-provider/gitlab.com"
+    assert trusted == {
+        "PushWebRole": {"Fn::GetAtt": [provider, "Arn"]},
+        "PushMobileRole": {"Fn::Sub": existing},
+    }
+    assert set(registry["Outputs"]) == {"PushWebRoleArn", "PushMobileRoleArn"}
+
+
 def tags_of(generated: Any) -> dict[str, dict[str, str]]:
     """The tags of each resource of the flat template that has tags."""
     return {
@@ -56,6 +81,20 @@ def test_every_taggable_resource_bears_both_cluster_tags(templates: Any) -> None
     # Of an instance's security groups one has it; that of its node group is another one.
     without = {name for name, pairs in tags.items() if pairs.get("kubernetes.io/cluster/prod") != "owned"}
     assert without == {"NodeGroupNodesSecurityGroup"}
+    assert tags["NodeGroupNodesSecurityGroup"]["Name"] == "prod-nodes-nodes"
+
+
+def test_instances_get_the_clusters_tags_and_groups_those_of_the_autoscaler(templates: Any) -> None:
+    """cluster-autoscaler finds groups by these two (`--node-group-auto-discovery`); no instance needs them."""
+    tags = templates({"name": "prod"}).properties("NodeGroupNodesAutoScalingGroup")["Tags"]
+    by_propagation = {
+        propagated: {tag["Key"]: tag["Value"] for tag in tags if tag["PropagateAtLaunch"] is propagated}
+        for propagated in (True, False)
+    }
+    assert by_propagation == {
+        True: {"KubernetesCluster": "prod", "kubernetes.io/cluster/prod": "owned", "Name": "prod-nodes-nodes"},
+        False: {"k8s.io/cluster-autoscaler/enabled": "true", "k8s.io/cluster-autoscaler/prod": "owned"},
+    }
 
 
 def test_the_network_plugin_knows_security_groups_by_the_role_of_their_instances(templates: Any) -> None:

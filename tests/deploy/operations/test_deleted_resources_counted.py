@@ -52,7 +52,9 @@ DESCRIBED = [
 # What Auto Scaling says of every group.
 OF_EACH_GROUP = {
     **dict.fromkeys(("MinSize", "MaxSize", "DesiredCapacity", "DefaultCooldown"), 1),
-    "AvailabilityZones": [], "HealthCheckType": "EC2", "CreatedTime": NOW,
+    "AvailabilityZones": [],
+    "HealthCheckType": "EC2",
+    "CreatedTime": NOW,
 }
 
 

@@ -18,6 +18,7 @@ sys.path.append(str(Path(__file__).parents[2] / "cli"))
 from aws_cli import parsed
 
 from cfngen.deploy.aws.drift_commands import AUTO_SCALING_GROUP, ROUTE, SECURITY_GROUP, revert_commands
+from cfngen.deploy.aws.groups import GroupView, find_resized_groups
 
 REGION = "us-west-2"
 INGRESS, EGRESS = "AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress"
@@ -106,3 +107,34 @@ def test_tags_are_put_back_and_others_are_taken_away() -> None:
     again, away = revert_commands(AUTO_SCALING_GROUP, "nodes", expected, actual, REGION)
     assert sent(again, "CreateOrUpdateTags") == {"Tags": [{**OF_GROUP, **TAG}]}
     assert sent(away, "DeleteTags") == {"Tags": [{**OF_GROUP, "Key": "mine"}]}
+
+
+VALUES = {"NodeGroupWebMinSize": "2", "NodeGroupWebMaxSize": "5"}
+
+
+@pytest.mark.parametrize(
+    ("minimum", "desired", "maximum", "restored"), [(1, 3, 5, 3), (2, 7, 9, 5), (0, 0, 0, 2), (2, 5, 5, None)]
+)
+def test_a_group_gets_the_sizes_of_the_stack_back(
+    minimum: int, desired: int, maximum: int, restored: int | None
+) -> None:
+    group = GroupView(
+        *("node", "web", "group-1"),
+        logical_id="NodeGroupWebAutoScalingGroup",
+        minimum=minimum,
+        maximum=maximum,
+        desired=desired,
+    )
+    commands = [resized.command for resized in find_resized_groups(REGION, [group], VALUES)]
+    expected = {"AutoScalingGroupName": "group-1", "MinSize": 2, "MaxSize": 5, "DesiredCapacity": restored}
+    assert [sent(command, "UpdateAutoScalingGroup") for command in commands] == ([] if restored is None else [expected])
+    for unknown in VALUES:
+        assert not list(find_resized_groups(REGION, [group], {**VALUES, unknown: ""}))
+
+
+def test_a_master_and_the_bastion_get_their_one_instance_back() -> None:
+    for role in ("master", "bastion"):
+        group = GroupView(role, "A", "group-1", minimum=0, maximum=0, desired=0)  # type: ignore[arg-type]
+        [resized] = find_resized_groups(REGION, [group], {})
+        sizes = {"MinSize": 1, "MaxSize": 1, "DesiredCapacity": 1}
+        assert sent(resized.command, "UpdateAutoScalingGroup") == {"AutoScalingGroupName": "group-1", **sizes}

@@ -100,5 +100,5 @@ def test_every_kind_can_be_asked_for_after_the_deletion(account: Account) -> Non
     views = [ResourceView(kind.rpartition(":")[2], ids.get(kind, "gone-1"), kind, "DELETE_COMPLETE") for kind in kinds]
     scope = Inventory("one", tuple(StackResource("arn", (), view) for view in views))
     counts = report.count_deleted_resources(account, scope)
-    assert {(each.gone, each.left, each.unknown) for each in counts} == {(1, (), ())}
+    assert {(count.gone, count.left, count.unknown) for count in counts} == {(1, (), ())}
     assert len(counts) == len(kinds)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import re
+import runpy
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -191,6 +195,69 @@ def test_name_in_ec2_is_read_from_what_the_disk_says(name: bytes, padding: bytes
     answer = bytes(offset) + name.ljust(32, padding) + b"\1" * (4096 - offset - 32)
     assert nvme.device_name(answer, structure) == "/dev/sdf"
     assert nvme.device_name(bytes(4096), structure) == ""
+
+
+class AdminCommand(ctypes.Structure):
+    """`struct nvme_admin_cmd` of linux/nvme_ioctl.h."""
+
+    _fields_ = (
+        *(("opcode", ctypes.c_uint8), ("flags", ctypes.c_uint8), ("rsvd1", ctypes.c_uint16)),
+        *((name, ctypes.c_uint32) for name in ("nsid", "cdw2", "cdw3")),
+        *((name, ctypes.c_uint64) for name in ("metadata", "addr")),
+        *((name, ctypes.c_uint32) for name in ("metadata_len", "data_len", "cdw10", "cdw11", "cdw12")),
+        *((name, ctypes.c_uint32) for name in ("cdw13", "cdw14", "cdw15", "timeout_ms", "result")),
+    )
+
+
+# Where the vendor-specific part of a structure is, by opcode (06h is Identify), CNS (00h: of a namespace, 01h: of the
+# controller) and number of the namespace, for the second namespace of a disk (NVM Express Base Specification).
+STRUCTURES = {(0x06, 0x00, 2): (384, "namespace"), (0x06, 0x01, 0): (3072, "controller")}
+USED = {"opcode", "nsid", "addr", "data_len", "cdw10"}
+
+
+def identified(names: dict[str, bytes], _descriptor: int, request: int, argument: bytearray) -> int:
+    """Answer as the kernel does for a disk whose structures have these names, and return the status."""
+    command = AdminCommand.from_buffer(argument)
+    assert request == nvme.ADMIN_COMMAND
+    assert {name for name, _ in AdminCommand._fields_ if getattr(command, name)} <= USED
+    offset, structure = STRUCTURES[command.opcode, command.cdw10, command.nsid]
+    if structure not in names:
+        return 0x4002
+    answer = bytes(offset) + names[structure].ljust(32, b" ")
+    assert command.data_len == 4096
+    ctypes.memmove(command.addr, answer.ljust(4096, b"\1"), 4096)
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("names", "printed"),
+    [
+        ({"namespace": b"/dev/sdf", "controller": b"/dev/sdg"}, "/dev/sdf\n"),
+        ({"namespace": b"", "controller": b"sdg"}, "/dev/sdg\n"),
+        ({"namespace": b"", "controller": b""}, "\n"),
+    ],
+)
+def test_disk_is_asked_for_its_name_in_its_namespace_and_then_in_its_controller(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    names: dict[str, bytes],
+    printed: str,
+) -> None:
+    (tmp_path / "nvme1n2").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fcntl.ioctl", functools.partial(identified, names))
+    monkeypatch.setattr("sys.argv", ["nvme.py", "nvme1n2"])
+    runpy.run_path(nvme.__file__, run_name="__main__")
+    assert capsys.readouterr().out == printed
+
+
+def test_disk_that_refuses_to_be_identified_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nvme1n2").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fcntl.ioctl", functools.partial(identified, {}))
+    with pytest.raises(OSError, match="nvme1n2 refused the NVMe command Identify with status 0x4002"):
+        nvme.main("nvme1n2")
 
 
 def test_command_is_the_one_that_the_kernel_takes() -> None:

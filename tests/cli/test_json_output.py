@@ -12,7 +12,7 @@ from json_lines import lines
 
 from cfngen.cli.display import json_reference
 from cfngen.cli.display.json_output import camel_case, print_json, to_json_value
-from cfngen.deploy.messages.message import Step
+from cfngen.deploy.messages.message import Danger, Step
 
 DOCS = Path(__file__).parents[2] / "docs/reference"
 
@@ -30,6 +30,13 @@ def test_every_attribute_is_described() -> None:
         if key != "type" and not each.get("description")
     ]
     assert bare == []
+
+
+def test_programs_are_told_how_dangerous_a_change_is_in_these_words() -> None:
+    """They are compared with, so they stay; each is worse than the one before it."""
+    words = [to_json_value(danger) for danger in sorted(Danger, key=lambda danger: danger.rank)]
+    assert words == ["none", "disruptive", "dangerous"]
+    assert [Danger.NONE.rank, Danger.DISRUPTIVE.rank, Danger.DANGEROUS.rank] == [0, 1, 2]
 
 
 def test_types_are_told_apart_by_their_type() -> None:

@@ -282,19 +282,6 @@ def test_exactly_one_security_group_of_an_instance_carries_the_clusters_tag(temp
     assert len(generated.of_type("AWS::EC2::RouteTable")) <= 1
 
 
-def test_every_taggable_resource_bears_both_cluster_tags(templates: Any) -> None:
-    generated = templates({"name": "prod", "tags": {"team": "platform"}})
-    for logical_id, resource in generated["standalone"]["Resources"].items():
-        tags = resource.get("Properties", {}).get("Tags")
-        if tags:
-            pairs = {tag["Key"]: tag["Value"] for tag in tags}
-            assert pairs["KubernetesCluster"] == "prod", logical_id
-            # Of an instance's security groups one has it; that of its node group is another one.
-            is_second_group = logical_id == "NodeGroupNodesSecurityGroup"
-            assert pairs.get("kubernetes.io/cluster/prod") == (None if is_second_group else "owned")
-            assert pairs["team"] == "platform"
-
-
 def test_stacks_are_bound_to_their_region(templates: Any) -> None:
     for name, body in templates({"region": "eu-west-1"}).bodies.items():
         rule = body["Rules"]["Region"]["Assertions"][0]

@@ -239,6 +239,8 @@ def test_what_holds_where_nothing_is_said() -> None:
     assert {key for key, value in values.items() if value in (None, [], {})} == set(EMPTY)
 
 
+TYPES = ["m7i.large", "m6i.large"]
+REQUIREMENTS = {"vcpus": {"min": 2, "max": 4}, "memory": {"min": 4}}
 # A section of which only what is needed is said.
 ITEMS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     (
@@ -284,6 +286,43 @@ ITEMS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
         {"nodeGroups": [{"rootVolume": {"type": "gp2"}}]},
         "nodeGroups[0].rootVolume",
         {"size": 32, "type": "gp2", "iops": None, "throughput": None, "kmsKey": None},
+    ),
+    *(
+        (
+            {"nodeGroups": [group]},
+            "nodeGroups[0].instancesDistribution",
+            {
+                "onDemandBase": 0,
+                "onDemandPercentage": percentage,
+                "onDemandAllocationStrategy": on_demand,
+                "spotAllocationStrategy": spot,
+                "spotInstancePools": None,
+            },
+        )
+        # EC2 Auto Scaling takes no order of types ("prioritized") where requirements choose the types.
+        for group, percentage, on_demand, spot in [
+            ({"instanceTypes": TYPES}, 100, "prioritized", None),
+            ({"instancesDistribution": {}}, 100, "prioritized", None),
+            ({"instanceTypes": TYPES, "spotPrice": "0.05"}, 0, "prioritized", "price-capacity-optimized"),
+            ({"instancesDistribution": {"onDemandPercentage": 99}}, 99, "prioritized", "price-capacity-optimized"),
+            ({"instancesDistribution": {"onDemandPercentage": 0}}, 0, "prioritized", "price-capacity-optimized"),
+            ({"instanceRequirements": REQUIREMENTS}, 100, "lowest-price", None),
+            (
+                {"instanceRequirements": REQUIREMENTS, "instancesDistribution": {"onDemandPercentage": 50}},
+                *(50, "lowest-price", "price-capacity-optimized"),
+            ),
+            (
+                {
+                    "instanceTypes": TYPES,
+                    "instancesDistribution": {
+                        "onDemandPercentage": 20,
+                        "spotAllocationStrategy": "capacity-optimized",
+                        "onDemandAllocationStrategy": "lowest-price",
+                    },
+                },
+                *(20, "lowest-price", "capacity-optimized"),
+            ),
+        ]
     ),
     (
         {"registry": {"repositories": [{"name": "web"}]}},

@@ -110,16 +110,77 @@ def every(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def advice_on_keys() -> list[tuple[tuple[str | int, ...], str]]:
-    return [(path, key) for path, keys in error_messages._ADVICE_ON_KEYS.items() for key in keys]
+# Keys of kops, eksctl and others, by section, and the advice that whoever writes them is given.
+KEYS_OF_OTHER_TOOLS: dict[str, dict[str, str]] = {
+    "": {
+        "allowedCidrs access": "write api.allowedCidrs, or ssh.allowedCidrs",
+        "availabilityZones zones": "`network: {subnets: [{zone: us-west-2a}]}`",
+        "cidr networkCIDR vpcCidr": "write network.vpc.cidr",
+        "cni networking": "write network.plugin",
+        "count desiredCapacity max min replicas size": "write nodeGroups[].minSize and maxSize, or controlPlane.count",
+        "instanceGroups managedNodeGroups nodePools nodes workers": "write nodeGroups",
+        "instanceType": "write nodeGroups[].instanceType, or controlPlane.instanceType",
+        "kubernetesApiAccess": "write api.allowedCidrs",
+        "master masters": "write controlPlane",
+        "ports": "`ingress: [{ports: 30080, cidrs: [203.0.113.0/24]}]` in controlPlane or in a node group",
+        "spot": "`instancesDistribution: {onDemandPercentage: 0}` in the node group",
+        "sshAccess": "write ssh.allowedCidrs",
+        "sshKeyName": "write ssh.keyName",
+        "version": "write kubernetesVersion",
+    },
+    "api": {"access cidr cidrs sourceRanges": "write allowedCidrs"},
+    "controlPlane": {
+        "max maxSize min minSize nodes replicas size": "write count: 1, 3 or 5 masters",
+        "machineType type": "write instanceType",
+        "ports": "`ingress: [{ports: 30080, cidrs: [203.0.113.0/24]}]`",
+        "spot": "masters are On-Demand Instances; remove the key",
+        "availabilityZones subnets zones": "masters are in the first subnets; write a subnet for each zone",
+    },
+    "network": {
+        "availabilityZones zones": "`network: {subnets: [{zone: us-west-2a}]}`",
+        "cidr networkCIDR": "write vpc.cidr",
+        "cni networking": "write plugin",
+        "natGateway natGateways": "write nat, with topology: private",
+        "private privateSubnets": "write topology: private",
+    },
+    "nodeGroups": {
+        "ami": "write `image: {id: …}`",
+        "amiFamily": "write `image: {distribution: …}`",
+        "availabilityZones subnets": "write zones",
+        "count replicas size": "write minSize and maxSize",
+        "desired desiredCapacity": "write desiredSize",
+        "diskSize rootVolumeSize volumeSize": "write `rootVolume: {size: …}`",
+        "machineType type": "write instanceType",
+        "max maxCount": "write maxSize",
+        "maxPrice": "write spotPrice",
+        "min minCount": "write minSize",
+        "nodeLabels": "write labels",
+        "ports": "`ingress: [{ports: 30080, cidrs: [203.0.113.0/24]}]`",
+        "privateNetworking": "write network.topology: private",
+        "spot": "`instancesDistribution: {onDemandPercentage: 0}`",
+        "rootVolumeType volumeType": "write `rootVolume: {type: …}`",
+        "userData": "write cloudConfig, files, units or preBootCommands",
+    },
+}
 
 
-@pytest.mark.parametrize(("path", "key"), advice_on_keys(), ids=str)
-def test_a_key_of_another_tool_is_answered_with_one_that_exists(path: tuple[str | int, ...], key: str) -> None:
-    section = section_at(path)
-    assert section is not None
-    assert key not in fields(section)
-    message = error_messages.unknown_key((*path, 0, key) if path == ("nodeGroups",) else (*path, key))
+@pytest.mark.parametrize(
+    ("section", "key", "advice"),
+    [
+        (section, key, advice)
+        for section, rows in KEYS_OF_OTHER_TOOLS.items()
+        for keys, advice in rows.items()
+        for key in keys.split()
+    ],
+)
+def test_a_key_of_another_tool_is_answered_with_one_that_exists(section: str, key: str, advice: str) -> None:
+    path: KeyPath = (section,) if section else ()
+    model = section_at(path)
+    assert model is not None
+    assert key not in fields(model)
+    message = error_messages.unknown_key((*path, 0, key) if section == "nodeGroups" else (*path, key))
+    assert message.startswith("there is no such key; ")
+    assert advice in message
     words = set(re.findall(r"[A-Za-z]+", message))
     assert [word for word in words if sections_with(word)] or "remove the key" in message
     assert [word for word in words if re.search(r"[a-z][A-Z]", word) and not sections_with(word)] == []

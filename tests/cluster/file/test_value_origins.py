@@ -28,6 +28,8 @@ nodeGroups:
   - name: first
     minSize: 2
   - {name: second, instanceType: t4g.medium}
+  - {name: third, instanceTypes: [m7i.large, m6i.large], spotPrice: 0.05}
+  - {name: fourth, instanceTypes: [m7i.large, m6i.large]}
 kubernetes:
   kubeletConfiguration: {maxPods: 50}
 """
@@ -51,7 +53,7 @@ def origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Origin
         ("ssh.allowedCidrs[0]", "file", "cluster.yaml:9"),
         ("nodeGroups[0].minSize", "file", "cluster.yaml:12"),
         ("nodeGroups[1].instanceType", "file", "cluster.yaml:13"),
-        ("kubernetes.kubeletConfiguration.maxPods", "file", "cluster.yaml:15"),
+        ("kubernetes.kubeletConfiguration.maxPods", "file", "cluster.yaml:17"),
         ("controlPlane.instanceType", "environment", "MASTER_SIZE"),
         ("kubernetes.clusterConfiguration.apiServer.extraArgs[0].value", "environment", "KUBE_RUNTIME_CONFIG"),
         ("api.port", "flag", "--set api.port=6443"),
@@ -63,6 +65,10 @@ def origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Origin
         ("nodeGroups[0].maxSize", "derived", "from minSize"),
         ("nodeGroups[0].image.distribution", "derived", "from image.distribution"),
         ("nodeGroups[1].image.architecture", "derived", "from instanceType"),
+        ("nodeGroups[2].instancesDistribution.onDemandPercentage", "derived", "from spotPrice"),
+        ("nodeGroups[2].instancesDistribution.spotAllocationStrategy", "default", ""),
+        ("nodeGroups[3].instancesDistribution.onDemandPercentage", "default", ""),
+        ("nodeGroups[3].instancesDistribution.onDemandAllocationStrategy", "default", ""),
         ("region", "default", ""),
         ("network.subnets[0].zone", "default", ""),
         ("network.podCidr", "default", ""),

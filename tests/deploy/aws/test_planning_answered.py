@@ -112,6 +112,13 @@ def test_other_services_are_only_asked(service: str, method: str, arguments: dic
         getattr(planning(Answers({})).client(service), method)(**arguments)
 
 
+def test_permissions_may_be_simulated() -> None:
+    api = Answers({})
+    api.answer = lambda model, params: (type("R", (), {"status_code": 200})(), {"of": model.name})  # type: ignore[method-assign]
+    arguments = {"PolicySourceArn": "arn:aws:iam::123456789012:role/deploys", "ActionNames": ["ec2:RunInstances"]}
+    assert planning(api).client("iam").simulate_principal_policy(**arguments) == {"of": "SimulatePrincipalPolicy"}
+
+
 def test_the_same_account_is_planned_in() -> None:
     api = Answers({})
     account = PlanningAccount.of(api.account)

@@ -9,11 +9,9 @@ import pytest
 from botocore.exceptions import ClientError
 from in_moto import Calls, in_moto
 
-from cfngen.deploy.aws import existing_resources, templates
+from cfngen.deploy.aws import templates
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.inventory import Inventory
-from cfngen.deploy.aws.stacks import ResourceView, StackResource
-from cfngen.deploy.operations.deletion import report, template_bucket
+from cfngen.deploy.operations.deletion import template_bucket
 from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs
 
 BUCKET = "templates"
@@ -82,14 +80,3 @@ def test_log_groups_named_after_the_cluster_are_reported(where: Where) -> None:
     assert found.command.startswith(
         "aws logs delete-log-group --log-group-name /aws/containerinsights/one/application "
     )
-
-
-def test_every_kind_can_be_asked_for_after_the_deletion(where: Where) -> None:
-    """EC2's calls do not all call their filters alike."""
-    ids = {"AWS::EC2::EIP": "198.51.100.7", "AWS::SecretsManager::Secret": f"arn:aws:secretsmanager:::secret:{BUCKET}"}
-    kinds = [resource_kind.type for resource_kind in existing_resources.RESOURCE_KINDS]
-    views = [ResourceView(kind.rpartition(":")[2], ids.get(kind, "gone-1"), kind, "DELETE_COMPLETE") for kind in kinds]
-    scope = Inventory("one", tuple(StackResource("arn", (), view) for view in views))
-    counted = report.count_deleted_resources(where[0], scope)
-    assert {(each.gone, each.left, each.unknown) for each in counted} == {(1, (), ())}
-    assert len(counted) == len(kinds)

@@ -7,6 +7,7 @@ from clusters import golden
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.plan.publishing.publish import capabilities
+from cfngen.sandbox.cloudformation.property_schemas import schema
 from cfngen.templates import Document, generate
 
 
@@ -32,6 +33,25 @@ def document(body):
 )
 def test_what_a_template_needs(body, needed):
     assert capabilities([document(body)]) == needed
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("Group", "GroupName"),
+        ("InstanceProfile", "InstanceProfileName"),
+        ("ManagedPolicy", "ManagedPolicyName"),
+        ("Role", "RoleName"),
+        ("User", "UserName"),
+    ],
+)
+def test_an_iam_resource_with_a_name_of_its_own_needs_more(kind, name):
+    """Those that can be given a custom name ("CreateChangeSet", CloudFormation API Reference)."""
+    resource = {"Type": f"AWS::IAM::{kind}", "Properties": {"Path": "/"}}
+    assert name in schema("us-west-2", resource["Type"])["properties"]
+    assert capabilities([document({"Resources": {"A": resource}})]) == ("CAPABILITY_IAM",)
+    resource["Properties"][name] = "mine"
+    assert capabilities([document({"Resources": {"A": resource}})]) == ("CAPABILITY_NAMED_IAM",)
 
 
 def test_templates_need_what_any_of_them_needs():

@@ -10,10 +10,42 @@ from cfngen.deploy.plan.publishing.publish import assign_template_urls
 from cfngen.deploy.preflight.quotas import checks
 from cfngen.deploy.preflight.quotas.demand import count_demand
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount
+from cfngen.deploy.preflight.quotas.vcpus import family_of
 from cfngen.templates import generate
 
 STANDARD = "vCPUs of on-demand standard (A, C, D, H, I, M, R, T, Z) instances"
 SPOT = "vCPUs of spot standard (A, C, D, H, I, M, R, T, Z) instances"
+
+
+# "Amazon EC2 instance type quotas" of Amazon EC2's instance types: types, name and codes of the quotas of vCPUs.
+VCPU_QUOTAS = [
+    (
+        "a1 c7g d3 h1 i4i im4gn is4gen m7i r7a t3 z1d",
+        "standard (A, C, D, H, I, M, R, T, Z)",
+        "L-1216C47A",
+        "L-34B43A08",
+    ),
+    ("g5 gr6 vt1", "G and VT", "L-DB2E81BA", "L-3819A6DF"),
+    ("p5", "P", "L-417A185B", "L-7212CCBC"),
+    ("f2", "F", "L-74FC7D96", "L-88CF9481"),
+    ("x2idn", "X", "L-7295265B", "L-E3A00192"),
+    ("inf2", "Inf", "L-1945791B", "L-B5D1601B"),
+    ("trn1n", "Trn", "L-2C3B7624", "L-6B0D517C"),
+    ("dl1 dl2q", "DL", "L-6E869C2A", "L-85EED4F7"),
+    ("hpc7a", "HPC", "L-F7808C92", ""),
+    ("u-6tb1 u7i-12tb", "high memory", "L-43DA4232", ""),
+]
+
+
+@pytest.mark.parametrize(("types", "name", "on_demand", "spot"), VCPU_QUOTAS)
+def test_a_family_of_instance_types_has_its_quotas_of_processors(types, name, on_demand, spot):
+    for family in types.split():
+        quotas = family_of(f"{family}.large")
+        assert (quotas.name, quotas.on_demand_quota_code, quotas.spot_quota_code) == (name, on_demand, spot)
+
+
+def test_of_an_unknown_family_no_quota_is_known():
+    assert [family_of(f"{family}.large") for family in ("mac2", "q1", "gg1", "xm1", "")] == [None] * 5
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable
 
 import pytest
+from answers import Answers
 from botocore.exceptions import ClientError
 from cloud import Cloud
 from deleting import Operator as Remover
 from deployments import ALLOWED, Operator
 from existing_network import REGION, ExistingNetwork
+from recorded import RefusedError
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
@@ -18,7 +20,7 @@ from cfngen.cluster.naming.tag_keys import INTERNAL_SUBNET_ROLE, PUBLIC_SUBNET_R
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.tags import tag_map
-from cfngen.deploy.messages.message import Message, Step
+from cfngen.deploy.messages.message import Message, Notice, Step
 from cfngen.deploy.operations.deletion import removal
 from cfngen.deploy.operations.deployment import execution
 from cfngen.deploy.plan.deletion import remaining_resources
@@ -296,3 +298,15 @@ def test_a_plan_adds_no_tag(public: Subnets, cloud: Cloud) -> None:
     plan = Operator(cloud).plan({"network": public.network.network}, flags=ALLOWED)
     assert [tag.subnet for tag in plan.subnet_tags] == public.network.subnets
     assert public.tags(public.network.subnets[0]) == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "is_reported"), [("InvalidID", False), ("InvalidSubnetID.NotFound", False), ("x", True)]
+)
+def test_a_subnet_that_is_gone_needs_no_tags_removed(code: str, is_reported: bool) -> None:
+    """Codes of DeleteTags ("Error codes for the Amazon EC2 API")."""
+    said: list[Message] = []
+    aws = Answers({"ec2:DeleteTags": RefusedError(code)})
+    tag = SubnetTag("subnet-1", PUBLIC_SUBNET_ROLE, "1")
+    assert removal.remove_subnet_tags(aws.account, "kubernetes", [tag], said.append) == ()
+    assert [type(message) for message in said] == [Step, *([Notice] if is_reported else [])]

@@ -21,7 +21,7 @@ from moto.ec2.models.vpcs import VPCEndPoint
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws.account import Account
-from cfngen.deploy.aws.private_network import PrivateNetwork, read_private_network
+from cfngen.deploy.aws.private_network import EndpointView, PrivateNetwork, read_private_network
 from cfngen.deploy.aws.stacks import ResourceView, StackView
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.status.cluster_problems import Problem
@@ -298,6 +298,48 @@ def test_an_endpoint_that_is_not_available_says_why(state: str, hint: str) -> No
     assert problem.text == f"for sts is {state}" if state else problem.text == "for sts does not exist any more"
     assert (problem.area, problem.detail) == ("endpoint", "no more addresses")
     assert hint in str(problem.hint)
+
+
+STS, S3 = "com.amazonaws.us-west-2.sts", "com.amazonaws.us-west-2.s3"
+
+
+@pytest.mark.parametrize(
+    ("logical_id", "described", "expected"),
+    [
+        # Those that EC2 does not describe any more: what the cluster file says of them.
+        ("EndpointSts", None, EndpointView("vpce-1", "sts", STS, "", has_private_dns=False)),
+        ("EndpointS3", None, EndpointView("vpce-1", "s3", S3, "", is_gateway=True)),
+        ("EndpointOther", None, EndpointView("vpce-1", "", "", "", has_private_dns=False)),
+        # The API Reference writes states with a capital, EC2 answers without.
+        (
+            "EndpointSts",
+            {"State": "Failed", "LastError": {"Code": "x", "Message": "no room"}, "PrivateDnsEnabled": False},
+            EndpointView("vpce-1", "sts", STS, "failed", "no room", has_private_dns=False),
+        ),
+        (
+            "EndpointSts",
+            {"State": "failed", "FailureReason": "full", "LastError": {"Message": "x"}, "PrivateDnsEnabled": True},
+            EndpointView("vpce-1", "sts", STS, "failed", "full"),
+        ),
+        (
+            "EndpointS3",
+            {"State": "available", "VpcEndpointType": "Gateway", "RouteTableIds": ["rtb-1", "rtb-2"]},
+            EndpointView("vpce-1", "s3", S3, "available", is_gateway=True, tables=("rtb-1", "rtb-2")),
+        ),
+        (
+            "EndpointOther",
+            {"State": "available", "VpcEndpointType": "Interface", "ServiceName": "com.example.other"},
+            EndpointView("vpce-1", "com.example.other", "com.example.other", "available", has_private_dns=False),
+        ),
+    ],
+)
+def test_an_endpoint_is_read_as_ec2_and_the_cluster_file_describe_it(
+    logical_id: str, described: dict[str, Any] | None, expected: EndpointView
+) -> None:
+    endpoints = [] if described is None else [{"VpcEndpointId": "vpce-1", **described}]
+    aws = Answers({"ec2:DescribeVpcEndpoints": {"VpcEndpoints": endpoints}}, otherwise=None)
+    views = [ResourceView(logical_id, "vpce-1", "AWS::EC2::VPCEndpoint", "CREATE_COMPLETE")]
+    assert read_private_network(aws.account, case("private-no-way-out"), STACK, views).endpoints == (expected,)
 
 
 def test_an_endpoint_is_created_again_as_one_of_its_kind() -> None:

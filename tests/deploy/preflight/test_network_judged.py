@@ -165,10 +165,12 @@ def test_the_table_of_pods_routes_is_asked_for_where_there_is_one(situation: Sit
 
 
 def both_ways(other: str, *, udp: bool = True) -> list[str]:
-    """What is needed between a subnet and another one."""
-    ports = ["TCP 443", "TCP 1024-65535", *(["UDP 8472"] if udp else [])]
-    return [*(f"outbound {port} to {RANGES[other]}" for port in ports),
-            *(f"inbound {port} from {RANGES[other]}" for port in ports)]  # fmt: skip
+    """What is needed between a subnet and another one, with Cilium."""
+    return to_and_from(RANGES[other], ["TCP 443", "TCP 1024-65535", *(["UDP 8472"] if udp else [])])
+
+
+def to_and_from(peer: str, ports: list[str]) -> list[str]:
+    return [*(f"outbound {port} to {peer}" for port in ports), *(f"inbound {port} from {peer}" for port in ports)]
 
 
 def out_and_back(peer: str) -> list[str]:
@@ -206,11 +208,60 @@ FURTHER = (("10.21.0.0/16", "associated"),)
 )  # fmt: skip
 def test_what_a_network_acl_has_to_let_through(situation: Situation, needed: list[str]) -> None:
     found = list(find_blocked_traffic(situation))
-    traffic = [finding.text.partition(" blocks ")[2].partition(" (")[0] for finding in found]
-    assert traffic == needed
+    assert blocked_in(situation) == needed
     assert {finding.text.rpartition(": ")[2] for finding in found} == {"the last rule (*)"}
     directions = {"outbound": "--egress", "inbound": "--ingress"}
     assert [command_of(finding).split()[0] for finding in found] == [directions[each.split()[0]] for each in needed]
+
+
+def blocked_in(situation: Situation) -> list[str]:
+    return [finding.text.partition(" blocks ")[2].partition(" (")[0] for finding in find_blocked_traffic(situation)]
+
+
+BETWEEN_INSTANCES = ["TCP 443", "TCP 1024-65535"]
+DNS = ["TCP 53", "UDP 53", "UDP 1024-65535"]
+PODS = "10.244.0.0/16"
+ROUTED = {"podCidr": PODS, "routeTable": TABLE, "plugin": "vpc-routes"}
+
+
+@pytest.mark.parametrize(
+    ("network", "needed"),
+    [
+        ({"plugin": "calico"}, to_and_from(RANGES[B], [*BETWEEN_INSTANCES, "UDP 4789"])),
+        ({"plugin": "flannel"}, to_and_from(RANGES[B], [*BETWEEN_INSTANCES, "UDP 8472"])),
+        ({"plugin": "none"}, to_and_from(RANGES[B], BETWEEN_INSTANCES)),
+        # Without a tunnel, questions to the cluster's DNS and their answers are seen as they are,
+        ({"plugin": "amazon-vpc"}, to_and_from(RANGES[B], [*BETWEEN_INSTANCES, *DNS])),
+        # and on VPC routes the addresses of pods.
+        (ROUTED, [*to_and_from(RANGES[B], [*BETWEEN_INSTANCES, *DNS]),
+                  *to_and_from(PODS, ["TCP 1024-65535", *DNS])]),
+        ({**ROUTED, "subnets": [IN_A]}, []),
+    ],
+    ids=["calico", "flannel", "none", "amazon-vpc", "vpc-routes", "vpc-routes in one subnet"],
+)  # fmt: skip
+def test_what_pods_of_each_plug_in_send_to_another_subnet(network: dict[str, Any], needed: list[str]) -> None:
+    assert blocked_in(given({"subnets": [IN_A, IN_B], **network}, A)) == [*out_and_back(EVERYWHERE), *needed]
+
+
+def test_public_subnets_have_no_pods() -> None:
+    private = {**PRIVATE, **ROUTED, "subnets": PRIVATE["subnets"][:1]}
+    of_public, of_private = (blocked_in(given(private, subnet, route=TO_NAT)) for subnet in (PUBLIC_A, A))
+    assert of_public == [*out_and_back(EVERYWHERE), *to_and_from(RANGES[A], BETWEEN_INSTANCES)]
+    assert of_private == [*out_and_back(EVERYWHERE), *to_and_from(RANGES[PUBLIC_A], BETWEEN_INSTANCES)]
+
+
+def test_each_subnet_is_judged_by_its_own_network_acl() -> None:
+    """Lists of other subnets do not count, and a subnet of which no list could be read keeps no other back."""
+    closed, opened = (
+        {"NetworkAclId": id_, "Associations": [{"SubnetId": name} for name in subnets], "Entries": entries}
+        for id_, subnets, entries in (
+            ("acl-00000002", (PUBLIC_A, B), []),
+            ("acl-00000003", (PUBLIC_B,), [rule(100, "allow", Egress=egress) for egress in (True, False)]),
+        )
+    )
+    found = list(find_blocked_traffic(given({"subnets": [IN_A, IN_B]}, A, B, network_acls=(opened, closed))))
+    assert {finding.text.partition(" blocks ")[0] for finding in found} == {f"the network ACL acl-00000002 of {B}"}
+    assert {finding.key for finding in found} == {"network.subnets[1].id"}
 
 
 def rule(number: int, action: str, ports: tuple[int, int] | None = None, **more: Any) -> dict[str, Any]:

@@ -400,11 +400,8 @@ CREATES = (
     f"--service-name com.amazonaws.{REGION}.ec2 --subnet-ids {A} --security-group-ids SECURITY_GROUP "
     "--private-dns-enabled"
 )
-MISSING = (
-    f"{A}, {B} cannot reach ec2 (volumes, addresses, routes, and the cloud controller manager): "
-    + "there is neither a default route nor an interface endpoint",
-    CREATES,
-)
+UNREACHED = f"{A}, {B} cannot reach ec2 (volumes, addresses, routes, and the cloud controller manager)"
+MISSING = (f"{UNREACHED}: there is neither a default route nor an interface endpoint", CREATES)
 WITHOUT_NAME = (
     "the endpoint vpce-ec2 for ec2 has no private DNS name, so instances do not find it",
     f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id vpce-ec2 --region {REGION} --private-dns-enabled",
@@ -662,3 +659,29 @@ def test_a_route_table_that_is_created_leads_to_s3_unless_the_file_says_no(
     endpoints = tuple(endpoint(service, PrivateDnsEnabled=not create) for service in SERVICES)
     found = find_endpoint_problems(given({**network, "endpoints": {"create": create}}, B, endpoints=endpoints))
     assert [(finding.key, finding.text) for finding in found] == says
+
+
+WITH_GATEWAYS: dict[str, Any] = {
+    "internet_gateways": ({"InternetGatewayId": "igw-1"},),
+    "nat_gateways": ({"NatGatewayId": NAT, "State": "available"},),
+}
+TO_INTERNET = {"DestinationCidrBlock": EVERYWHERE, "GatewayId": "igw-1"}
+
+
+@pytest.mark.parametrize(
+    "situation",
+    [
+        given({"subnets": [IN_A]}, A, route=TO_INTERNET, api={"public": True}, **WITH_GATEWAYS),
+        given(ISOLATED, A, B, route=TO_NAT, **WITH_GATEWAYS),
+        isolated(endpoint("ec2")),
+    ],
+    ids=["public", "behind a NAT gateway", "without a way out"],
+)
+@pytest.mark.parametrize("name", ["endpoints", "internet_gateways", "nat_gateways", "route_tables", "security_groups"])
+def test_what_could_not_be_read_is_not_taken_for_missing(situation: Situation, name: str) -> None:
+    def problems(judged: Situation) -> list[str]:
+        finders = (find_endpoint_problems, routes.find_unrouted_subnets, routes.find_unusable_nat_gateways)
+        return [finding.text for find in finders for finding in find(judged)]
+
+    emptied = replace(situation, facts=replace(situation.facts, **{name: ()}))
+    assert (problems(situation), problems(replace(emptied, unread=((name, "no"),)))) == ([], [])

@@ -33,7 +33,7 @@ def subnets_without_way_out(situation: Situation) -> tuple[NamedSubnet, ...]:
 def find_endpoint_problems(situation: Situation) -> Iterator[Finding]:
     """Yield a problem for each service that instances without a way out would not reach."""
     subnets = subnets_without_way_out(situation)
-    if not subnets:
+    if not subnets or situation.is_unread("endpoints"):
         return
     created = {endpoint.service for endpoint in interface_endpoints(situation.cluster)}
     for service in created:

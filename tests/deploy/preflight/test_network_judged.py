@@ -262,9 +262,9 @@ def test_each_subnet_is_judged_by_its_own_network_acl() -> None:
             ("acl-00000003", (PUBLIC_B,), [rule(100, "allow", Egress=egress) for egress in (True, False)]),
         )
     )
-    found = list(find_blocked_traffic(given({"subnets": [IN_A, IN_B]}, A, B, network_acls=(opened, closed))))
-    assert {finding.text.partition(" blocks ")[0] for finding in found} == {f"the network ACL acl-00000002 of {B}"}
-    assert {finding.key for finding in found} == {"network.subnets[1].id"}
+    findings = list(find_blocked_traffic(given({"subnets": [IN_A, IN_B]}, A, B, network_acls=(opened, closed))))
+    assert {finding.text.partition(" blocks ")[0] for finding in findings} == {f"the network ACL acl-00000002 of {B}"}
+    assert {finding.key for finding in findings} == {"network.subnets[1].id"}
 
 
 def rule(number: int, action: str, ports: tuple[int, int] | None = None, **more: Any) -> dict[str, Any]:
@@ -377,7 +377,7 @@ def permission(protocol: str = "tcp", ports: tuple[int, int] = (443, 443), **pee
     }
 
 
-SERVICES = [each.service for each in required_services(parse({}))]
+SERVICES = [needed.service for needed in required_services(parse({}))]
 
 
 def isolated(
@@ -434,9 +434,9 @@ PENDING = ("the endpoint vpce-ec2 for ec2 is pending, not available", ASKS)
 def test_an_endpoint_has_to_be_there_and_available_and_found_by_its_name(
     of_ec2: list[dict[str, Any]], says: tuple[str, str] | None
 ) -> None:
-    found = list(find_endpoint_problems(isolated(*(endpoint("ec2", **more) for more in of_ec2))))
-    assert [(finding.text, *finding.commands) for finding in found] == ([says] if says else [])
-    assert {finding.key for finding in found} <= {"network.subnets[0].id"}
+    findings = list(find_endpoint_problems(isolated(*(endpoint("ec2", **more) for more in of_ec2))))
+    assert [(finding.text, *finding.commands) for finding in findings] == ([says] if says else [])
+    assert {finding.key for finding in findings} <= {"network.subnets[0].id"}
 
 
 OF_MASTERS, OF_NODES = (permission(group=OF_INSTANCES[role]) for role in ("masters", "nodes"))
@@ -478,11 +478,11 @@ def test_the_security_groups_of_an_endpoint_have_to_admit_instances(
     situation = isolated(endpoint("ec2", Groups=[{"GroupId": "sg-000000ec"}]), network=network)
     of_ec2 = {"GroupId": "sg-000000ec", "GroupName": "ec2", "IpPermissions": list(permissions)}
     facts = replace(situation.facts, security_groups=(*situation.facts.security_groups, of_ec2))
-    found = list(find_endpoint_problems(replace(situation, facts=facts)))
-    assert [finding.text for finding in found] == [
+    findings = list(find_endpoint_problems(replace(situation, facts=facts)))
+    assert [finding.text for finding in findings] == [
         f"the security group of vpce-ec2 (ec2) does not admit {RANGES[subnet]} on TCP port 443" for subnet in refused
     ]
-    assert [finding.commands for finding in found] == [
+    assert [finding.commands for finding in findings] == [
         (
             (
                 f"aws ec2 authorize-security-group-ingress --region {REGION} --group-id sg-000000ec "
@@ -502,11 +502,11 @@ def test_security_groups_of_an_endpoint_add_up_and_are_trusted_unread() -> None:
     whole = isolated(two)
     for groups, count in (((), 0), ((closed,), 2), ((closed, opened), 0)):
         facts = replace(whole.facts, security_groups=(*whole.facts.security_groups, *groups))
-        found = list(find_endpoint_problems(replace(whole, facts=facts)))
-        texts = [finding.text.partition(" on TCP")[0] for finding in found]
+        findings = list(find_endpoint_problems(replace(whole, facts=facts)))
+        texts = [finding.text.partition(" on TCP")[0] for finding in findings]
         said = "the security groups of vpce-ec2 (ec2) do not admit"
         assert texts == [f"{said} {RANGES[A]}", f"{said} {RANGES[B]}"][:count]
-        assert {finding.commands[0].partition(" --group-id ")[2].split()[0] for finding in found} == (
+        assert {finding.commands[0].partition(" --group-id ")[2].split()[0] for finding in findings} == (
             {"sg-000000e1"} if count else set()
         )
 
@@ -594,8 +594,8 @@ def test_a_name_that_an_endpoint_has_already_is_not_given_to_a_second(
 ) -> None:
     network = {**NEW, "endpoints": {"additional": ["kms"], **create}}
     situation = given(network, endpoints=(endpoint("kms", **more),))
-    found = list(find_endpoint_problems(situation))
-    assert [(finding.key, finding.text, finding.remedy, *finding.commands) for finding in found] == [
+    findings = list(find_endpoint_problems(situation))
+    assert [(finding.key, finding.text, finding.remedy, *finding.commands) for finding in findings] == [
         (
             "network.endpoints.create",
             f"{VPC} has an endpoint for kms with a private DNS name already (vpce-kms), and EC2 refuses a second one",
@@ -632,10 +632,10 @@ CREATE_GATEWAY = (
 )  # fmt: skip
 def test_each_route_table_has_to_lead_to_s3(s3: tuple[dict[str, Any], ...], commands: tuple[str, ...]) -> None:
     of_a = {**WITH_ROUTE, "Routes": []}
-    found = list(find_endpoint_problems(isolated(endpoint("ec2"), s3=s3, route_tables=(MAIN, of_a))))
-    assert tuple(command for finding in found for command in finding.commands) == commands
+    findings = list(find_endpoint_problems(isolated(endpoint("ec2"), s3=s3, route_tables=(MAIN, of_a))))
+    assert tuple(command for finding in findings for command in finding.commands) == commands
     subnets = {TABLE: (B, "network.subnets[1].id"), "rtb-00000002": (A, "network.subnets[0].id")}
-    for finding, command in zip(found, commands, strict=True):
+    for finding, command in zip(findings, commands, strict=True):
         subnet, key = subnets[command.split()[-1]]
         assert (finding.key, finding.text.partition(" S3: ")[0]) == (key, f"{subnet} cannot reach")
 
@@ -657,8 +657,8 @@ def test_a_route_table_that_is_created_leads_to_s3_unless_the_file_says_no(
     network: dict[str, Any], create: bool, says: list[tuple[str, str]]
 ) -> None:
     endpoints = tuple(endpoint(service, PrivateDnsEnabled=not create) for service in SERVICES)
-    found = find_endpoint_problems(given({**network, "endpoints": {"create": create}}, B, endpoints=endpoints))
-    assert [(finding.key, finding.text) for finding in found] == says
+    findings = find_endpoint_problems(given({**network, "endpoints": {"create": create}}, B, endpoints=endpoints))
+    assert [(finding.key, finding.text) for finding in findings] == says
 
 
 WITH_GATEWAYS: dict[str, Any] = {

@@ -345,7 +345,7 @@ FILE = {
     "name": "one",
     "controlPlane": {"creationTimeout": 40},
     "nodeGroups": [
-        {"name": "gpu", "creationTimeout": 20, "drainTimeout": 10},
+        {"name": "gpu", "creationTimeout": 20, "drainTimeout": 7},
         {"name": "general", "creationTimeout": 25, "drainTimeout": 5},
     ],
 }
@@ -355,11 +355,11 @@ FILE = {
     ("group", "file", "name", "timeout", "minutes"),
     [
         # Beside the boot, a quarter of an hour is for the old instance, and the time that its drain may take.
-        ("MasterA", FILE, "a", None, 55),
+        ("MasterA", {**FILE, "controlPlane": {"creationTimeout": 20}}, "a", None, 35),
         ("NodeGroupGeneral", FILE, "i-1", None, 45),
-        ("NodeGroupGpu", FILE, "i-1", None, 45),
-        ("NodeGroupGone", FILE, "i-1", None, 50),
-        ("Bastion", FILE, "i-1", None, 50),
+        ("NodeGroupGpu", FILE, "i-1", None, 42),
+        ("NodeGroupGone", FILE, "i-1", None, 47),
+        ("Bastion", FILE, "i-1", None, 47),
         ("Bastion", {**FILE, "nodeGroups": []}, "i-1", None, 55),
         ("NodeGroupGone", {**FILE, "nodeGroups": []}, "i-1", None, 55),
         ("NodeGroupGeneral", FILE, "i-1", timedelta(minutes=1), 1),
@@ -374,7 +374,8 @@ def test_a_new_instance_is_waited_for_as_long_as_its_group_may_take(
     timeout: timedelta | None,
     minutes: int,
 ) -> None:
-    grouped(aws, **{group: [launched("i-1")]})
+    # Only of a master is it asked whether it may still be booting.
+    grouped(aws, age=OLD if group == "MasterA" else YOUNG, **{group: [launched("i-1")]})
     monkeypatch.setattr("cfngen.deploy.operations.replacing.replace.try_read_kubernetes", lambda *_: SILENT)
     cluster = parse(file)
     counted = "1 minute" if minutes == 1 else f"{minutes} minutes"

@@ -251,6 +251,8 @@ def test_public_subnets_have_no_pods() -> None:
     of_public, of_private = (blocked_in(given(private, subnet, route=TO_NAT)) for subnet in (PUBLIC_A, A))
     assert of_public == [*out_and_back(EVERYWHERE), *to_and_from(RANGES[A], BETWEEN_INSTANCES)]
     assert of_private == [*out_and_back(EVERYWHERE), *to_and_from(RANGES[PUBLIC_A], BETWEEN_INSTANCES)]
+    with_another = blocked_in(given({**PRIVATE, **ROUTED}, A, route=TO_NAT))
+    assert with_another[-8:] == to_and_from(PODS, ["TCP 1024-65535", *DNS])
 
 
 def test_each_subnet_is_judged_by_its_own_network_acl() -> None:

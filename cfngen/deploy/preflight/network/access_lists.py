@@ -91,12 +91,15 @@ def _needed_traffic(situation: Situation, subnet: NamedSubnet) -> Iterator[_Traf
         yield _Traffic("AWS services and registries", True, "tcp", _HTTPS, _HTTPS, peer)
         yield _Traffic("answers to instances", False, "tcp", _FIRST_EPHEMERAL, _LAST_PORT, peer)
     port = cluster.api.port
-    others = [other for other in situation.subnets if other.cidr is not None and other.path != subnet.path]
-    for other in others:
+    is_among_pods = False
+    for other in situation.subnets:
+        if other.cidr is None or other.path == subnet.path:
+            continue
+        has_pods = not (subnet.is_public or other.is_public)
+        is_among_pods = is_among_pods or has_pods
         for is_egress in (True, False):
             yield _Traffic("the Kubernetes API", is_egress, "tcp", port, port, other.cidr)
-            yield from _of_pods(cluster, other.cidr, is_egress, has_pods=not (subnet.is_public or other.is_public))
-    is_among_pods = not subnet.is_public and not all(other.is_public for other in others)
+            yield from _of_pods(cluster, other.cidr, is_egress, has_pods=has_pods)
     if network_plugin(cluster).uses_vpc_routes and is_among_pods:
         # On VPC routes, packets between subnets bear the addresses of pods.
         for is_egress in (True, False):

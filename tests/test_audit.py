@@ -115,6 +115,45 @@ def test_a_wildcard_is_acknowledged_for_its_reason(statement: dict[str, Any], re
     assert [found.startswith(reason) for found in reasons] == [True] * bool(reason)
 
 
+APPENDED = "CloudFormation appends random characters to the name."
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(("resource", "reason"), [
+    # One statement has no reason, and cdk-nag has one finding for both.
+    ("arn:aws:s3:::other/*", ""),
+    # That of the statement without a condition says more.
+    (STACK, APPENDED),
+])  # fmt: skip
+def test_all_statements_with_the_same_wildcard_need_a_reason(resource: str, reason: str, order: int) -> None:
+    resources_of = [{"Fn::Sub": resource}]
+    both = policy(resources_of)
+    (statement,) = both["Properties"]["PolicyDocument"]["Statement"]
+    both["Properties"]["PolicyDocument"]["Statement"] = [statement, {**statement, **CONDITION}][::order]
+    acknowledge({"Policy": both}, is_backed_up=True)
+    reasons = {text for finding, text in acknowledged(both).items() if finding.startswith("Resource::")}
+    assert reasons == ({reason} if reason else set())
+
+
+def test_a_reference_to_an_attribute_is_written_as_cdk_nag_does() -> None:
+    made = policy({"Fn::Join": ["", [{"Fn::GetAtt": ["Bucket", "Arn"]}, "/*"]]}, **CONDITION)
+    acknowledge({"Policy": made}, is_backed_up=True)
+    assert "Resource::<Bucket.Arn>/*" in acknowledged(made)
+
+
+def test_each_checker_has_its_own_acknowledgements_beside_other_metadata() -> None:
+    balancer = resources(controlPlane={"count": 3})["ApiLoadBalancer"]
+    bare = {"Type": balancer["Type"], "Properties": balancer["Properties"], "Metadata": {"Other": {"a": "b"}}}
+    acknowledge({"ApiLoadBalancer": bare}, is_backed_up=True)
+    assert bare["Metadata"] == {**balancer["Metadata"], "Other": {"a": "b"}}
+    of_checkov = {skipped["id"].partition("_")[0] for skipped in bare["Metadata"]["checkov"]["skip"]}
+    of_nag = {rule["id"].partition("-")[0] for rule in bare["Metadata"]["cdk_nag"]["rules_to_suppress"]}
+    assert (of_checkov, of_nag) == ({"CKV"}, {"AwsSolutions", "NIST.800.53.R5"})
+    plain = {"Type": "AWS::EC2::InternetGateway", "Properties": {}}
+    acknowledge({"Gateway": plain}, is_backed_up=True)
+    assert "Metadata" not in plain
+
+
 def test_what_was_decided_stands_where_a_checker_would_find_something() -> None:
     made = resources(controlPlane={"count": 3}, serviceAccountIssuer={})
     assert "TLS listeners only" in acknowledged(made["ApiLoadBalancer"])["CKV_AWS_91"]

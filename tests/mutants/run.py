@@ -45,7 +45,7 @@ GOLDEN = {
 }
 # Tests that boot containers, read the project's own files, or are about the emulator and other programs.
 NOT_RUN = re.compile(
-    "tests/(bootlab|mutants|lint|sandbox)/|tests/test_|tests/cli/test_pages.py|tests/aws/test_(?!templ)"
+    "tests/(bootlab|mutants|lint|sandbox)/|tests/test_(?!audit)|tests/cli/test_pages.py|tests/aws/test_(?!templ)"
 )
 # Tests of whole lives, as `make drills` runs them, and what is run elsewhere.
 DRILL = "drill"

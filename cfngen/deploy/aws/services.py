@@ -48,7 +48,7 @@ def find_key(account: Account, arn: str) -> KeyView | None:
 def read_key_policy(account: Account, arn: str) -> AwsObject:
     """Return the policy of a key of KMS, decoded."""
     # "default" is the name of every key policy (GetKeyPolicy, AWS KMS API Reference).
-    response = account.read("kms.get_key_policy", KeyId=arn, PolicyName="default") or {}
+    response = account.client("kms").get_key_policy(KeyId=arn, PolicyName="default")
     return read_document(response.get("Policy", "{}"), "kms:GetKeyPolicy", "Policy")
 
 

@@ -175,9 +175,9 @@ def test_what_the_api_says_is_told(watched: Watched, ready: Any, words: str) -> 
     assert watched.progress[0][1] == words
 
 
-@pytest.mark.parametrize(("minutes", "looks"), [(1, 7), (0, 1)])
-def test_patience_has_an_end(watched: Watched, minutes: int, looks: int) -> None:
-    with pytest.raises(RestoreFailedError, match=f"not every master is ready after {minutes} minutes") as failed:
+@pytest.mark.parametrize(("minutes", "time", "looks"), [(1, "1 minute:", 7), (0, "0 minutes:", 1)])
+def test_patience_has_an_end(watched: Watched, minutes: int, time: str, looks: int) -> None:
+    with pytest.raises(RestoreFailedError, match=f"not every master is ready after {time}") as failed:
         watched.wait((slot("a", machine("i-new")),), minutes=minutes)
     assert (watched.passed, watched.api.opened) == (60 * minutes, looks)
     assert "aws ec2 get-console-output --latest --region us-west-2" in str(failed.value.hint)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from answers import Answers
-from aws_descriptions import arn, resource, scaling_group, stack, stacked
+from aws_descriptions import Asked, arn, resource, scaling_group, stack, stacked
 from deployed import place
 from replaced import MASTERS, NAME, NODES, ONE, Cluster
 
 from cfngen.cluster.load import parse
+from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
 from cfngen.deploy.aws.groups import GroupView, InstanceView, Role, find_groups
-from cfngen.deploy.aws.stacks import NoStackError, StackView
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NoStackError, StackView
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.operations.interaction import DeclinedError
@@ -23,10 +25,12 @@ from cfngen.deploy.operations.replacing.members import Member, UnknownInstanceEr
 from cfngen.deploy.operations.replacing.messages import (
     ReplacementDetachedError,
     ReplacementFailedError,
+    ReplacementPlan,
     consequences_of,
 )
 from cfngen.deploy.operations.replacing.replace import GroupStoppedError, replace
 from cfngen.deploy.preflight.stack_checks import BusyError
+from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem
 from cfngen.deploy.status.derived_status import read_status
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.services import capacity
@@ -225,17 +229,163 @@ def test_a_group_of_nodes_that_was_reduced_to_nothing(
     parameters = {f"NodeGroupGeneral{part}Size": value for part, value in values.items()}
     group = resource("group-1", name=NODES)
     stacked(aws, stack(parameters=parameters), resources={"one": (group,)})
-    leaving = {
-        "InstanceId": NODE, "AvailabilityZone": "us-west-2a", "LifecycleState": "InService", "HealthStatus": "Healthy",
-        "ProtectedFromScaleIn": False,
-    }  # fmt: skip
     aws.given["autoscaling:DescribeAutoScalingGroups"] = {
-        "AutoScalingGroups": [scaling_group("group-1", (0, maximum, 0), Instances=[leaving])]
+        "AutoScalingGroups": [scaling_group("group-1", (0, maximum, 0), Instances=[launched(NODE)])]
     }
     with pytest.raises(GroupStoppedError, match=f"its sizes are 0 to {maximum}") as refused:
         replace(aws.account, NAME, parse(dict(ONE)), NODE, consent=lambda _: True, report=lambda _: None)
     assert str(refused.value.hint).startswith(advice)
     assert not aws.writes
+
+
+def launched(instance_id: str, lifecycle: str = "InService") -> dict[str, Any]:
+    """An instance as Auto Scaling describes it."""
+    return {
+        "InstanceId": instance_id, "AvailabilityZone": "us-west-2a", "LifecycleState": lifecycle,
+        "HealthStatus": "Healthy", "ProtectedFromScaleIn": False,
+    }  # fmt: skip
+
+
+def grouped(aws: Answers, *, age: timedelta | None = None, **instances: list[dict[str, Any]]) -> None:
+    """The stack `one` with Auto Scaling groups by logical id without its end, and what EC2 says of their instances."""
+    members = tuple(resource(name, name=f"{name}AutoScalingGroup", type_name=AUTO_SCALING_GROUP) for name in instances)
+    stacked(aws, stack(), resources={"one": members})
+
+    def groups(sent: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "AutoScalingGroups": [
+                scaling_group(
+                    name,
+                    (1, 1, 1),
+                    Instances=instances[name],
+                    LaunchTemplate={"LaunchTemplateId": "lt-1", "Version": "1"},
+                )
+                for name in sent.get("AutoScalingGroupNames", instances)
+            ]
+        }
+
+    at = {} if age is None else {"LaunchTime": aws.clock.now() - age}
+    described = [{"InstanceId": of["InstanceId"], **at} for members_of in instances.values() for of in members_of]
+    aws.given["autoscaling:DescribeAutoScalingGroups"] = groups
+    aws.given["ec2:DescribeInstances"] = {"Reservations": [{"Instances": described}]}
+    template = {"LaunchTemplateId": "lt-1", "VersionNumber": 1, "LaunchTemplateData": {"InstanceType": "t3.medium"}}
+    aws.given["ec2:DescribeLaunchTemplateVersions"] = {"LaunchTemplateVersions": [template]}
+    aws.given["autoscaling:TerminateInstanceInAutoScalingGroup"] = {}
+    aws.given["autoscaling:DescribeScalingActivities"] = {"Activities": []}
+
+
+def reading(*working: str) -> KubernetesReading:
+    """What the API says of a cluster in which some masters work."""
+    return KubernetesReading(
+        "1.36.3",
+        Readiness(ready=True),
+        tuple(Node(name, name, ready=True, master=True) for name in working),
+        tuple(Pod(f"etcd-{name}", name, "Running", ready=True) for name in working),
+    )
+
+
+SILENT = Problem("api", "the API server", "cannot be queried: no connection")
+YOUNG, OLD = timedelta(minutes=19, seconds=59), timedelta(minutes=20)  # the default of creationTimeout
+FAILED = "[7/14] downloads FAILED after 2.0 s: no route to dl.k8s.io"
+THREE = {"MasterB": [launched("i-b")], "MasterC": [launched("i-c")]}
+REPLACED, AWAITED = True, False
+
+
+@pytest.mark.parametrize(
+    ("instances", "others", "age", "says", "console", "outcome"),
+    [
+        ([launched("i-a")], {}, OLD, SILENT, FAILED, REPLACED),
+        ([launched("i-a")], {}, None, SILENT, FAILED, REPLACED),
+        ([launched("i-a")], {}, YOUNG, reading("i-a"), "", REPLACED),
+        # A master that may still be booting is waited for, unless its boot has failed.
+        ([launched("i-a")], {}, YOUNG, SILENT, "", AWAITED),
+        ([launched("i-a")], {}, YOUNG, reading(), "", AWAITED),
+        ([launched("i-a")], {}, YOUNG, SILENT, FAILED, REPLACED),
+        ([launched("i-a")], {}, YOUNG, reading(), FAILED, REPLACED),
+        # Of three, it is replaced only where it is known that the others work.
+        ([launched("i-a")], THREE, YOUNG, SILENT, FAILED, AWAITED),
+        ([launched("i-a")], THREE, YOUNG, reading("i-b", "i-c"), FAILED, REPLACED),
+        ([launched("i-a")], THREE, YOUNG, reading("i-b", "i-c"), "", AWAITED),
+        # An instance that goes, or is gone, does so whatever its console says.
+        ([launched("i-a", "Terminating")], {}, YOUNG, reading(), FAILED, AWAITED),
+        ([launched("i-a", "Terminating")], {}, OLD, reading("i-a"), FAILED, AWAITED),
+        ([], {}, None, SILENT, FAILED, AWAITED),
+    ],
+)
+def test_a_master_that_boots_is_waited_for_unless_its_boot_has_failed(
+    aws: Answers,
+    monkeypatch: pytest.MonkeyPatch,
+    instances: list[dict[str, Any]],
+    others: dict[str, list[dict[str, Any]]],
+    age: timedelta | None,
+    says: KubernetesReading | Problem,
+    console: str,
+    outcome: bool,
+) -> None:
+    grouped(aws, age=age, MasterA=instances, **others)
+    output = base64.b64encode(f"cfngen: {console}\n".encode()).decode()
+    aws.given["ec2:GetConsoleOutput"] = {"Output": output if console else ""}
+    monkeypatch.setattr("cfngen.deploy.operations.replacing.replace.try_read_kubernetes", lambda *_: says)
+    asked = Asked(agrees=False)
+    # Who is asked declines, and who only waits is not asked.
+    with pytest.raises(DeclinedError if outcome is REPLACED else ReplacementFailedError):
+        replace(
+            aws.account, NAME, parse(dict(ONE)), "a", consent=asked.consent, report=asked.told.append,
+            timeout=timedelta(seconds=1),
+        )  # fmt: skip
+    [plan] = (message for message in asked.told if isinstance(message, ReplacementPlan))
+    assert plan.pending is (outcome is AWAITED)
+    assert [question.text for question in asked.questions] == ["Replace master a of one?"] * outcome
+    has_failed = outcome is REPLACED and age == YOUNG and console == FAILED
+    assert (f"its boot has failed: {FAILED}" in plan.consequences) == has_failed
+    assert aws.writes == []
+
+
+FILE = {
+    "name": "one",
+    "controlPlane": {"creationTimeout": 40},
+    "nodeGroups": [
+        {"name": "gpu", "creationTimeout": 20, "drainTimeout": 7},
+        {"name": "general", "creationTimeout": 25, "drainTimeout": 5},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("group", "file", "name", "timeout", "minutes"),
+    [
+        # Beside the boot, a quarter of an hour is for the old instance, and the time that its drain may take.
+        ("MasterA", {**FILE, "controlPlane": {"creationTimeout": 20}}, "a", None, 35),
+        ("NodeGroupGeneral", FILE, "i-1", None, 45),
+        ("NodeGroupGpu", FILE, "i-1", None, 42),
+        ("NodeGroupGone", FILE, "i-1", None, 47),
+        ("Bastion", FILE, "i-1", None, 47),
+        ("Bastion", {**FILE, "nodeGroups": []}, "i-1", None, 55),
+        ("NodeGroupGone", {**FILE, "nodeGroups": []}, "i-1", None, 55),
+        ("NodeGroupGeneral", FILE, "i-1", timedelta(minutes=1), 1),
+    ],
+)
+def test_a_new_instance_is_waited_for_as_long_as_its_group_may_take(
+    aws: Answers,
+    monkeypatch: pytest.MonkeyPatch,
+    group: str,
+    file: dict[str, Any],
+    name: str,
+    timeout: timedelta | None,
+    minutes: int,
+) -> None:
+    # Only of a master is it asked whether it may still be booting.
+    grouped(aws, age=OLD if group == "MasterA" else YOUNG, **{group: [launched("i-1")]})
+    monkeypatch.setattr("cfngen.deploy.operations.replacing.replace.try_read_kubernetes", lambda *_: SILENT)
+    cluster = parse(file)
+    counted = "1 minute" if minutes == 1 else f"{minutes} minutes"
+    with pytest.raises(ReplacementFailedError, match=f"is terminating after {counted}$"):
+        replace(
+            aws.account, NAME, cluster, name, consent=lambda _: True, report=lambda _: None, timeout=timeout
+        )  # fmt: skip
+    assert aws.named("autoscaling:TerminateInstanceInAutoScalingGroup") == [
+        {"InstanceId": "i-1", "ShouldDecrementDesiredCapacity": False}
+    ]
 
 
 def consequences(role: Role, *, has_instance: bool = True, masters: int = 1, **more: Any) -> str:

@@ -20,6 +20,23 @@ KIND = "AWS::AutoScaling::AutoScalingGroup"
     [
         ({}, 4, "one at a time"),
         ({}, None, "one at a time"),
+        # Without an answer about its instances, the group has as many as it begins with.
+        (
+            {"minSize": 2, "maxSize": 9, "update": {"pause": 15}},
+            None,
+            "one at a time, in 2 batches of at most 60 minutes each (120 minutes in all)",
+        ),
+        # Of a usual update it is said only where it takes long.
+        ({}, 9, "one at a time"),
+        ({}, 10, "one at a time, in 10 batches of at most 45 minutes each (8 hours in all)"),
+        ({"update": {"pause": 15}}, 2, "one at a time, in 2 batches of at most 60 minutes each (120 minutes in all)"),
+        ({"update": {"pause": 1}}, 3, "one at a time, in 3 batches of at most 46 minutes each (3 hours in all)"),
+        ({"update": {"pause": 15}}, 1, "one at a time"),
+        (
+            {"minSize": 0, "maxSize": 1, "update": {"maxSurge": 1}},
+            1,
+            "one at a time, without a surge: it has 1 node already, and its maximum is 1",
+        ),
         ({"minSize": 100}, 100, "one at a time, in 100 batches of at most 45 minutes each (75 hours in all)"),
         (
             {"update": {"maxUnavailable": 2}},
@@ -36,6 +53,14 @@ KIND = "AWS::AutoScaling::AutoScalingGroup"
             {"minSize": 2, "maxSize": 90, "update": {"maxSurge": 1, "pause": 10}},
             2,
             "2 at a time, after 1 more has been launched, in 2 batches of at most 55 minutes each (110 minutes in all)",
+        ),
+        (
+            {"minSize": 2, "maxSize": 9, "update": {"maxUnavailable": 0, "maxSurge": 1}},
+            2,
+            (
+                "one at a time, after 1 more has been launched, in 2 batches of at most 45 minutes each (90 minutes "
+                "in all)"
+            ),
         ),
         # None has to stay in service, so those that are there are replaced first.
         (

@@ -13,13 +13,19 @@ from test_phase_documents import DEPLOYED, WANTED
 from test_phase_parts import GROWS, MASTERS, ROLE, group, hurting, stack
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.deploy.messages.message import Danger, Impact, Notice, Question, Step
+from cfngen.deploy.messages.message import Danger, Finished, Impact, Notice, Question, Step, UnplannedChange
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.operations.deployment.execution import execute
-from cfngen.deploy.operations.deployment.update_series import UnfinishedError, carry_out_phases
-from cfngen.deploy.operations.interaction import Interaction
+from cfngen.deploy.operations.deployment.preparation import DeploymentRequest
+from cfngen.deploy.operations.deployment.update_series import (
+    Deployment,
+    UnfinishedError,
+    carry_out_phases,
+    carry_out_series,
+)
+from cfngen.deploy.operations.interaction import DeclinedError, Interaction
 from cfngen.deploy.plan.phases.phases import PartPlanner, PhasedUpdate, UpdatePart, plan_phases
-from cfngen.deploy.plan.plan import Plan, StackPlan
+from cfngen.deploy.plan.plan import Plan, PlannedUpdate, StackPlan
 from cfngen.deploy.plan.publishing.publish import PublishedTemplates
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError
@@ -364,3 +370,112 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
     assert said == [Step(f"creating a change set: {UpdatePart(kind, ()).title}")]
     # What was planned and not executed goes at the end.
     assert CHANGE_SET not in api.change_sets
+
+
+UNPLANNED = UnplannedChange((), "Other", "AWS::X::Y", "update")
+UPDATES = tuple(PlannedUpdate(f"step {number}", "") for number in (1, 2, 3))
+
+
+def ended(
+    *,
+    succeeded: bool = True,
+    in_progress: bool = False,
+    action: str = "update",
+    updates: tuple[PlannedUpdate, ...] = (),
+) -> Deployment:
+    status = "UPDATE_COMPLETE" if succeeded else "UPDATE_ROLLBACK_COMPLETE"
+    finished = Finished(
+        action, "one", STACK_ID, status, succeeded, 10.0, in_progress=in_progress, unplanned=(UNPLANNED,)
+    )
+    return Deployment(finished, plan(updates=updates))
+
+
+def series(operator: Operator, *outcomes: Any) -> tuple[Finished, list[tuple[str, bool]]]:
+    """What comes of a series whose deployments end in some ways, and which were made."""
+    left, made = list(outcomes), []
+
+    def deploy_once(wanted: DeploymentRequest, is_agreed: bool) -> Deployment:
+        made.append((wanted.token, is_agreed))
+        now = left.pop(0)
+        if isinstance(now, BaseException):
+            raise now
+        deployment: Deployment = now
+        return deployment
+
+    waiting = Interaction(operator.done.append, operator.consent, lambda: pytest.fail("nobody pressed Ctrl-C"))
+    return carry_out_series(DeploymentRequest(request().cluster, (), "one", "t"), waiting, deploy_once), made
+
+
+def test_a_cluster_that_one_update_leads_to_is_deployed_once() -> None:
+    for single in (ended(), ended(succeeded=False), ended(in_progress=True, succeeded=False)):
+        operator = Operator()
+        assert series(operator, single) == (single.finished, [("t", False)])
+        assert operator.done == []
+
+
+def test_updates_that_follow_each_other_are_one_deployment_for_whom_agreed() -> None:
+    operator = Operator()
+    finished, made = series(operator, ended(updates=UPDATES), ended(updates=UPDATES[1:]), ended())
+    assert made == [("t", False), ("t-u2", True), ("t-u3", True)]
+    assert (finished.seconds, len(finished.unplanned), finished.succeeded) == (30.0, 3, True)
+    assert [step.text for step in operator.said(Step)] == ["update 2 of 3: step 2", "update 3 of 3: step 3"]
+    assert operator.said(Notice) == []
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "says", "seconds"),
+    [
+        ([ended(updates=UPDATES, succeeded=False)], "update 1 of 3 did not succeed; {}step 1, step 2, step 3", 10.0),
+        ([ended(updates=UPDATES, succeeded=False, in_progress=True)],
+         "update 1 of 3 has not ended; {}step 2, step 3", 10.0),
+        ([ended(updates=UPDATES), ended(succeeded=False)], "update 2 of 3 did not succeed; {}step 2, step 3", 20.0),
+        ([ended(updates=UPDATES), ended(succeeded=False, in_progress=True)],
+         "update 2 of 3 has not ended; {}step 3", 20.0),
+        ([ended(updates=UPDATES), ended(), ended(succeeded=False)], "update 3 of 3 did not succeed; {}step 3", 30.0),
+    ],
+)  # fmt: skip
+def test_an_update_that_does_not_succeed_is_the_last_and_what_remains_is_told(
+    outcomes: list[Deployment], says: str, seconds: float
+) -> None:
+    operator = Operator()
+    finished, made = series(operator, *outcomes)
+    assert (finished.seconds, len(finished.unplanned), len(made)) == (seconds, len(outcomes), len(outcomes))
+    [notice] = operator.said(Notice)
+    kept = "the updates before are kept, and the cluster works in this state. Remaining: "
+    assert notice.text == says.format(kept)
+    assert "`cfngen deploy` continues with the remaining updates" in str(notice.hint)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "error", "says", "told_of"),
+    [
+        ([DeclinedError()], UnfinishedError, "you did not agree to update 2; not started: step 2, step 3", ""),
+        ([ended(action="none", updates=UPDATES[1:])], UnfinishedError,
+         "update 2 found nothing to change; not started: step 2, step 3", ""),
+        ([CfngenError("refused")], CfngenError, "refused", "update 1 of 3 is complete"),
+        ([KeyboardInterrupt()], KeyboardInterrupt, "", "update 1 of 3 is complete"),
+        ([ended(), CfngenError("refused")], CfngenError, "refused", "update 2 of 3 is complete"),
+    ],
+)  # fmt: skip
+def test_an_update_that_is_not_begun_says_what_is_complete(
+    outcomes: list[Any], error: type[BaseException], says: str, told_of: str
+) -> None:
+    operator = Operator()
+    with pytest.raises(error) as stopped:
+        series(operator, ended(updates=UPDATES), *outcomes)
+    assert str(stopped.value) == says
+    remaining = ", ".join(update.title for update in UPDATES[len(outcomes) :])
+    assert [notice.text.partition(";")[0] for notice in operator.said(Notice)] == [told_of] * bool(told_of)
+    assert [notice.text.rpartition(": ")[2] for notice in operator.said(Notice)] == [remaining] * bool(told_of)
+
+
+def test_of_the_last_update_nothing_remains_while_it_goes_on_by_itself() -> None:
+    operator = Operator()
+    left_alone = ended(succeeded=False, in_progress=True)
+    finished, _ = series(operator, ended(updates=UPDATES[:2]), left_alone)
+    assert (finished.in_progress, finished.seconds, operator.said(Notice)) == (True, 20.0, [])
+
+
+def test_an_update_that_had_nothing_left_to_do_is_no_obstacle() -> None:
+    finished, made = series(Operator(), ended(updates=UPDATES[:2]), ended(action="none"))
+    assert (finished.action, len(made)) == ("none", 2)

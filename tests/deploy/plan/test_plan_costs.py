@@ -1,14 +1,24 @@
-"""What a plan says costs money, and what a new cluster consists of, counted from its templates."""
+"""What costs money, by a plan and while a cluster is paused, and what a new cluster consists of."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from answers import Answers
+from aws_descriptions import resource as held
+from aws_descriptions import stack, stacked
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.plan.costs.costs import ComponentCount, Cost, CreationSummary, cost_differences
+from cfngen.deploy.aws.stacks import find_stack
+from cfngen.deploy.plan.costs.costs import (
+    ComponentCount,
+    Cost,
+    CreationSummary,
+    cost_differences,
+    read_remaining_costs,
+)
 from cfngen.deploy.plan.costs.creation import summarize_creation
 from cfngen.deploy.preflight.quotas.demand import Demand
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount
@@ -305,3 +315,63 @@ def test_further_volumes_of_nodes_are_billed_with_the_other_storage() -> None:
         Cost(20 + 20 + 2 * (32 + 100), "GiB", "gp3 volumes", users),
         Cost(2 * 50, "GiB", "gp2 volumes", users),
     ]
+
+
+BALANCER_ARN = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/net/{0}/{0}"
+
+
+def described(name: str, scheme: str = "internet-facing", zones: int = 2, **more: Any) -> dict[str, Any]:
+    return {
+        "LoadBalancerArn": BALANCER_ARN.format(name),
+        "LoadBalancerName": name,
+        "VpcId": "vpc-1",
+        "Scheme": scheme,
+        "AvailabilityZones": [{"ZoneName": f"us-west-2{'abc'[zone]}", **more} for zone in range(zones)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("balancers", "classic", "costs"),
+    [
+        ([], [], []),
+        ([described("others")], [], []),
+        ([described("own", "internal")], [], [Cost(1, "load balancer", "Elastic Load Balancing")]),
+        ([described("own", LoadBalancerAddresses=[{"AllocationId": "eipalloc-1"}])], [],
+         [Cost(1, "load balancer", "Elastic Load Balancing")]),
+        ([described("own", zones=3)], [],
+         [Cost(3, "address", "public IPv4", "3 of load balancers"),
+          Cost(1, "load balancer", "Elastic Load Balancing")]),
+        ([described("own"), described("others"), described("made", zones=1)], ["made-classic"],
+         [Cost(4, "address", "public IPv4", "4 of load balancers"),
+          Cost(3, "load balancer", "Elastic Load Balancing", "2 made by Kubernetes")]),
+    ],
+)  # fmt: skip
+def test_while_a_cluster_is_paused_its_load_balancers_cost_money(
+    aws: Answers, balancers: list[dict[str, Any]], classic: list[str], costs: list[Cost]
+) -> None:
+    """Those of its stacks and those that Kubernetes made: each once, with the public addresses that are their own."""
+
+    def tags(names: list[str], key: str) -> dict[str, Any]:
+        others = [{"Key": "Name", "Value": "others"}]
+        owned = [{"Key": "kubernetes.io/cluster/one", "Value": "owned"}]
+        return {"TagDescriptions": [{key: name, "Tags": owned if "made" in name else others} for name in names]}
+
+    vpc = held("vpc-1")
+    own = held(BALANCER_ARN.format("own"), type_name="AWS::ElasticLoadBalancingV2::LoadBalancer")
+    has_own = any(of["LoadBalancerName"] == "own" for of in balancers)
+    stacked(aws, stack(), resources={"one": (vpc, own) if has_own else (vpc,)})
+    aws.otherwise = None
+    aws.given |= {
+        "elbv2:DescribeLoadBalancers": {"LoadBalancers": balancers},
+        "elbv2:DescribeTags": lambda sent: tags(sent["ResourceArns"], "ResourceArn"),
+        "elb:DescribeLoadBalancers": {
+            "LoadBalancerDescriptions": [
+                {"LoadBalancerName": name, "VPCId": "vpc-1", "Scheme": "internet-facing",
+                 "AvailabilityZones": ["us-west-2a"]} for name in classic
+            ]
+        },
+        "elb:DescribeTags": lambda sent: tags(sent["LoadBalancerNames"], "LoadBalancerName"),
+    }  # fmt: skip
+    root = find_stack(aws.account, "one")
+    assert root
+    assert read_remaining_costs(aws.account, root, parse({"name": "one"}), lambda _: None) == tuple(costs)

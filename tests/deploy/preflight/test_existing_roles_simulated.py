@@ -1,13 +1,15 @@
-"""What IAM's policy simulator is asked about existing roles, and what is said of its answers."""
+"""What IAM's policy simulator is asked about existing roles, what is said of its answers, and of a key's policy."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from answers import DENIED, Answers
 
 from cfngen.cluster.load import parse
+from cfngen.deploy.preflight.existing import services
 from cfngen.deploy.preflight.existing.roles import find_missing_actions, notices, trusts
 from cfngen.permissions.grants import Grant
 from cfngen.permissions.statements import Condition, allow
@@ -143,3 +145,72 @@ def test_a_trust_policy_lets_ec2_assume_the_role(trust: dict[str, Any], is_trust
     statement = {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"} | trust
     policy = {"Version": "2012-10-17", "Statement": [statement] if in_list else statement}
     assert trusts(policy, "ec2.amazonaws.com") is is_trusted
+
+
+KEY = "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+ROOT = "arn:aws:iam::123456789012:root"
+OWN = {"iam": {kind: {"role": f"{ROLE}-{kind}"} for kind in ("masters", "nodes")}}
+OF_OWN = [f"{ROLE}-masters", f"{ROLE}-nodes"]
+SAID = (
+    "secrets.kmsKey: the key's policy neither leaves access to the IAM policies of account 123456789012 nor names the "
+    "roles of masters and nodes, which must be allowed kms:Decrypt, and masters kms:GenerateDataKey"
+)
+
+
+def of_key(principal: Any, action: Any = "kms:*", **more: Any) -> dict[str, Any]:
+    return {"Effect": "Allow", "Principal": principal, "Action": action, "Resource": "*", **more}
+
+
+@pytest.mark.parametrize(("statements", "file", "is_said"), [
+    ([of_key({"AWS": ROOT})], {}, False),
+    ([of_key({"AWS": ["123456789012"]})], {}, False),
+    ([of_key("*")], {}, False),
+    ([of_key({"AWS": "*"})], {}, False),
+    (of_key({"AWS": ROOT}), {}, False),
+    ([of_key({"AWS": ROOT}, ["kms:Encrypt", "kms:Decrypt"])], {}, False),
+    ([of_key({"AWS": ROOT}, "kms:D*")], {}, False),
+    ([of_key({"AWS": ROOT}, "*")], {}, False),
+    ([of_key({"AWS": ROOT}, Condition={"Bool": {"aws:SecureTransport": "true"}})], {}, False),
+    ([], {}, True),
+    ([of_key({"AWS": ROOT}, "kms:Describe*")], {}, True),
+    ([of_key({"AWS": ROOT}, Effect="Deny")], {}, True),
+    ([of_key({"AWS": "arn:aws:iam::210987654321:root"})], {}, True),
+    ([of_key({"Service": "secretsmanager.amazonaws.com"})], {}, True),
+    # Roles that exist already may be named themselves, in one statement or in several.
+    ([of_key({"AWS": OF_OWN})], OWN, False),
+    ([of_key({"AWS": role}) for role in OF_OWN], OWN, False),
+    ([of_key({"AWS": [*OF_OWN, "arn:aws:iam::123456789012:user/operator"]})], OWN, False),
+    ([of_key({"AWS": OF_OWN[0]})], OWN, True),
+    ([of_key({"AWS": OF_OWN[1]})], OWN, True),
+    ([of_key({"AWS": OF_OWN[0]}), of_key({"AWS": OF_OWN[1]}, "kms:Encrypt")], OWN, True),
+    ([of_key({"AWS": OF_OWN})], {}, True),
+])  # fmt: skip
+def test_the_policy_of_a_key_lets_instances_decrypt_with_it(
+    aws: Answers, statements: Any, file: dict[str, Any], is_said: bool
+) -> None:
+    aws.given["kms:GetKeyPolicy"] = {"Policy": json.dumps({"Version": "2012-10-17", "Statement": statements})}
+    said = list(services.notices(aws.account, parse({"secrets": {"kmsKey": KEY}, **file})))
+    assert [notice.text for notice in said] == [SAID] * is_said
+    assert aws.named("kms:GetKeyPolicy") == [{"KeyId": KEY, "PolicyName": "default"}]
+
+
+@pytest.mark.parametrize(
+    ("answered", "reason"),
+    [
+        (DENIED, "not known: "),
+        ({"Policy": "[]"}, "not known: AWS's answer to kms:GetKeyPolicy has no JSON object as its Policy"),
+        ({"Policy": "{"}, "not known: AWS's answer to kms:GetKeyPolicy has no JSON object as its Policy"),
+        # Without a policy, nobody may.
+        ({}, "neither leaves access"),
+        ({"Policy": "{}"}, "neither leaves access"),
+    ],
+)
+def test_a_policy_of_a_key_that_cannot_be_read_is_not_judged(aws: Answers, answered: Any, reason: str) -> None:
+    aws.given["kms:GetKeyPolicy"] = answered
+    [notice] = services.notices(aws.account, parse({"secrets": {"kmsKey": KEY}}))
+    assert reason in notice.text
+    assert str(notice.hint) == 'docs/operate/security.md shows the key policy ("Your own key").'
+
+
+def test_the_policy_of_a_key_of_the_cluster_is_not_read(aws: Answers) -> None:
+    assert (list(services.notices(aws.account, parse({}))), aws.calls) == ([], [])

@@ -259,7 +259,7 @@ def carry_out_series(request: DeploymentRequest, interaction: Interaction, deplo
             raise UnfinishedError(f"update {done + 1} found nothing to change", _titles(updates[done:]))
         seconds += finished.seconds
         unplanned += finished.unplanned
-    if updates and not finished.succeeded:
+    if updates and not (finished.succeeded or finished.in_progress):
         reason = f"update {len(updates)} of {len(updates)} did not succeed"
         interaction.report(_updates_notice(reason, updates[-1:], finished))
     return replace(finished, seconds=seconds, unplanned=unplanned)

@@ -242,7 +242,7 @@ class _Pausing(Operation):
             for instance in group.instances
         ]
         return PauseTimeoutError(
-            f"not all instances are terminated after {self.timeout.total_seconds() / 60:.0f} minutes: "
+            f"not all instances are terminated after {pluralize(round(self.timeout.total_seconds() / 60), 'minute')}: "
             f"{'; '.join(states)}",
             hint=CommandText(suggest("pause"), " continues; ", suggest("resume"), " ends the pause."),
         )

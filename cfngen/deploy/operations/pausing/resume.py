@@ -34,6 +34,7 @@ from cfngen.deploy.status.cluster_problems import STATIC_PODS, ClusterState, Pro
 from cfngen.deploy.status.validation import read_cluster_state
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
+from cfngen.text import pluralize
 
 LAUNCH_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: EC2 may lack capacity for some minutes."""
@@ -232,7 +233,7 @@ class ReadinessWait:
             subjects |= state.leftovers
         return tuple(
             problem
-            for problem in find_working_problems(replace(state, groups=groups, routes=()), self.cluster)
+            for problem in find_working_problems(replace(state, groups=groups), self.cluster)
             if problem.area in ("api", "group") or problem.subject in subjects
         )
 
@@ -244,7 +245,8 @@ class ReadinessWait:
             if group.role == role and group.in_service < group.desired:
                 texts += consoles.read_launch_failures(self.account, group.id)[:1]
         return ResumeTimeoutError(
-            f"not all {role}s are ready after {elapsed.total_seconds() / 60:.0f} minutes: {'; '.join(texts)}",
+            f"not all {role}s are ready after {pluralize(round(elapsed.total_seconds() / 60), 'minute')}: "
+            + "; ".join(texts),
             hint=CommandText(
                 suggest("resume"), " continues waiting; with --wait 0s it ends the pause without waiting for anything."
             ),

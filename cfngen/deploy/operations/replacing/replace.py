@@ -341,13 +341,11 @@ class _Replacement(Operation):
         return find
 
     def _default_timeout(self, member: Member) -> timedelta:
-        if member.is_master:
-            boot_minutes = self.cluster.control_plane.creation_timeout
-            drain_minutes = 0
-        else:
-            node_group = next(
-                (group for group in self.cluster.node_groups if group.name == member.group.name),
-                self.cluster.node_groups[0],
-            )
-            boot_minutes, drain_minutes = node_group.creation_timeout, node_group.drain_timeout
+        boot_minutes, drain_minutes = self.cluster.control_plane.creation_timeout, 0
+        if not member.is_master:
+            node_groups = self.cluster.node_groups
+            # The bastion is in no node group, nor are nodes of one that the cluster file no longer has.
+            named = [group for group in node_groups if group.name == member.group.name] or node_groups
+            boot_minutes = max((group.creation_timeout for group in named), default=boot_minutes)
+            drain_minutes = max((group.drain_timeout for group in named), default=0)
         return timedelta(minutes=boot_minutes + drain_minutes) + LAUNCH_ALLOWANCE

@@ -25,6 +25,7 @@ from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem, wh
 from cfngen.deploy.watching.evidence import sold_out_hint
 from cfngen.deploy.watching.reasons import explain_reason, is_lack_of_capacity
 from cfngen.hints import CommandText, Hint, SuggestedCommand
+from cfngen.text import pluralize
 
 POLL_INTERVAL_SECONDS = 10.0
 CONSOLE_INTERVAL = timedelta(minutes=1)
@@ -145,6 +146,7 @@ class ReplacementWatch:
                 ),
             )
         suffix = f": {detail}" if detail else ""
+        minutes = round(elapsed.total_seconds() / 60)
         return ReplacementFailedError(
-            f"{self.title} is {progress.state} after {elapsed.total_seconds() / 60:.0f} minutes{suffix}", hint=hint
+            f"{self.title} is {progress.state} after {pluralize(minutes, 'minute')}{suffix}", hint=hint
         )

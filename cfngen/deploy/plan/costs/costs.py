@@ -164,8 +164,8 @@ def _snapshot_costs(account: Account, inventory: Inventory) -> Iterator[Cost]:
 
 
 def _find_load_balancers(account: Account, inventory: Inventory) -> tuple[LoadBalancerView, ...]:
-    ids = {orphan.id for orphan in find_orphaned_load_balancers(account, inventory) if orphan.kind == "load balancer"}
-    return find_load_balancers(account, ids | set(inventory.existing_ids(_LOAD_BALANCER)))
+    orphans = {orphan.id for orphan in find_orphaned_load_balancers(account, inventory)}  # target groups, too
+    return find_load_balancers(account, orphans | set(inventory.existing_ids(_LOAD_BALANCER)))
 
 
 def _find_bucket(stack: StackView, inventory: Inventory) -> str:

@@ -19,7 +19,7 @@ from cfngen.deploy.plan.impact.capacity import (
     override_types,
 )
 from cfngen.deploy.plan.impact.context import ChangeContext, number_if_decimal
-from cfngen.text import join_and
+from cfngen.text import join_and, pluralize
 from cfngen.userdata.changed_parts import ADDON, ARCHITECTURE_CHANGE, PROGRAM_CHANGES, UNKNOWN_CHANGE
 
 # Properties of a volume that cannot be updated, not even by replacement ("updates are not supported",
@@ -359,7 +359,7 @@ def pace(context: ChangeContext) -> str:
     if update.surge:
         text += f", after {update.surge} more {'has' if update.surge == 1 else 'have'} been launched"
     elif group.update.max_surge:
-        text += f", without a surge: it has {size} nodes already, and its maximum is {group.max_size}"
+        text += f", without a surge: it has {pluralize(size, 'node')} already, and its maximum is {group.max_size}"
     is_usual = group.update.batch_size == 1 and not group.update.max_surge and not group.update.pause
     if update.batch_count > 1 and (not is_usual or update.batch_count >= _MANY_BATCHES):
         text += (

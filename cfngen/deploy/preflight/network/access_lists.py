@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws.types import AwsObject
@@ -19,8 +20,8 @@ from cfngen.deploy.preflight.network.situation import NamedSubnet, Situation
 
 _EVERYWHERE = IPv4Network("0.0.0.0/0")
 # Protocols of rules are numbers (protocol-numbers of IANA); -1 stands for all.
-_NUMBERS = {"tcp": "6", "udp": "17", "icmp": "1"}
-_HTTPS = 443
+_NUMBERS = {"tcp": "6", "udp": "17"}
+_HTTPS, _DNS = 443, 53
 # "Ephemeral ports" in the Amazon VPC User Guide: Linux uses 32768 to 61000, NAT gateways and load balancers 1024 to
 # 65535.
 _FIRST_EPHEMERAL, _LAST_PORT = 1024, 65535
@@ -90,24 +91,37 @@ def _needed_traffic(situation: Situation, subnet: NamedSubnet) -> Iterator[_Traf
         yield _Traffic("AWS services and registries", True, "tcp", _HTTPS, _HTTPS, peer)
         yield _Traffic("answers to instances", False, "tcp", _FIRST_EPHEMERAL, _LAST_PORT, peer)
     port = cluster.api.port
+    is_among_pods = False
     for other in situation.subnets:
         if other.cidr is None or other.path == subnet.path:
             continue
+        has_pods = not (subnet.is_public or other.is_public)
+        is_among_pods = is_among_pods or has_pods
         for is_egress in (True, False):
             yield _Traffic("the Kubernetes API", is_egress, "tcp", port, port, other.cidr)
-            yield _Traffic(
-                "kubelets, etcd, pods and answers", is_egress, "tcp", _FIRST_EPHEMERAL, _LAST_PORT, other.cidr
-            )
-            for master_port in network_plugin(cluster).master_ports:
-                if master_port.protocol == "udp" and not (subnet.is_public or other.is_public):
-                    yield _Traffic(
-                        master_port.description, is_egress, "udp", master_port.port, master_port.port, other.cidr
-                    )
+            yield from _of_pods(cluster, other.cidr, is_egress, has_pods=has_pods)
+    if network_plugin(cluster).uses_vpc_routes and is_among_pods:
+        # On VPC routes, packets between subnets bear the addresses of pods.
+        for is_egress in (True, False):
+            yield from _of_pods(cluster, cluster.network.pod_cidr, is_egress, has_pods=True)
     is_entrance = subnet.is_public or (not is_private(cluster) and bool(subnet.slots))
     if cluster.api.public and is_entrance:
         for cidr in cluster.api.allowed_cidrs:
             yield _Traffic("clients of the API", False, "tcp", port, port, cidr)
             yield _Traffic("answers to clients of the API", True, "tcp", _FIRST_EPHEMERAL, _LAST_PORT, cidr)
+
+
+def _of_pods(cluster: Cluster, peer: IPv4Network, is_egress: bool, *, has_pods: bool) -> Iterator[_Traffic]:
+    """Yield what instances and pods of different subnets send each other in one direction.
+
+    Echo requests are not needed: without them, Cilium's report of its health is all that is wrong.
+    """
+    yield _Traffic("kubelets, etcd, pods and answers", is_egress, "tcp", _FIRST_EPHEMERAL, _LAST_PORT, peer)
+    for opened in network_plugin(cluster).master_ports if has_pods else ():
+        if opened.protocol == "udp" or (opened.protocol == "tcp" and opened.port < _FIRST_EPHEMERAL):
+            yield _Traffic(opened.description, is_egress, opened.protocol, opened.port, opened.port, peer)
+        if (opened.protocol, opened.port) == ("udp", _DNS):
+            yield _Traffic("answers of cluster DNS", is_egress, "udp", _FIRST_EPHEMERAL, _LAST_PORT, peer)
 
 
 def _blocking_rule(acl: AwsObject, traffic: _Traffic) -> AwsObject | None:

@@ -227,7 +227,7 @@ def judge(situation: Situation, *, without: Collection[str] = ()) -> tuple[Findi
 def _carry_out(check: Check, situation: Situation) -> Iterator[Finding]:
     """Yield the findings of a check, or that everything is in order."""
     findings = [replace(finding, check=check.name) for finding in check.find(situation)]
-    if findings or any(name in check.reads for name, _ in situation.unread):
+    if findings or any(map(situation.is_unread, check.reads)):
         return iter(findings)
     return iter([Finding(Severity.OK, check.in_order, check=check.name)])
 

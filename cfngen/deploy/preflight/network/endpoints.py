@@ -9,6 +9,7 @@ from cfngen.cluster.network.endpoints import S3, interface_endpoints, required_s
 from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, problem
+from cfngen.deploy.preflight.network.security_groups import groups_of_role, permits
 from cfngen.deploy.preflight.network.situation import DEFAULT_ROUTE, NamedSubnet, Situation, default_route
 from cfngen.text import verb_form
 
@@ -32,7 +33,7 @@ def subnets_without_way_out(situation: Situation) -> tuple[NamedSubnet, ...]:
 def find_endpoint_problems(situation: Situation) -> Iterator[Finding]:
     """Yield a problem for each service that instances without a way out would not reach."""
     subnets = subnets_without_way_out(situation)
-    if not subnets:
+    if not subnets or situation.is_unread("endpoints"):
         return
     created = {endpoint.service for endpoint in interface_endpoints(situation.cluster)}
     for service in created:
@@ -133,7 +134,7 @@ def _judge_service(
         )
     else:
         for subnet in subnets:
-            if subnet.cidr is not None and not _admits(situation, with_names[0], subnet.cidr):
+            if subnet.cidr is not None and not _admits(situation, with_names[0], subnet, subnet.cidr):
                 yield _range_not_admitted(situation, with_names[0], service, subnet.cidr, key)
 
 
@@ -141,43 +142,32 @@ def _range_not_admitted(
     situation: Situation, endpoint: AwsObject, service: str, cidr: IPv4Network, key: str
 ) -> Finding:
     group_ids = [group["GroupId"] for group in endpoint.get("Groups", ())]
-    group = group_ids[0] if group_ids else "SECURITY_GROUP"
     subject = "the security group" if len(group_ids) == 1 else "the security groups"
     return problem(
         key,
         f"{subject} of {endpoint['VpcEndpointId']} ({service}) {verb_form(len(group_ids), 'do')} not admit {cidr} on "
         f"TCP port {_HTTPS}",
         "add a rule",
-        f"aws ec2 authorize-security-group-ingress --region {situation.region} --group-id {group} "
+        f"aws ec2 authorize-security-group-ingress --region {situation.region} --group-id {group_ids[0]} "
         f"--protocol tcp --port {_HTTPS} --cidr {cidr}",
     )
 
 
-def _admits(situation: Situation, endpoint: AwsObject, cidr: IPv4Network) -> bool:
-    """Return whether an endpoint's security groups admit HTTPS from a range.
+def _admits(situation: Situation, endpoint: AwsObject, subnet: NamedSubnet, cidr: IPv4Network) -> bool:
+    """Return whether an endpoint's security groups admit HTTPS from the instances of a subnet.
 
-    What a prefix list contains is not known here; it is taken to contain the range. Groups that could not be read are
-    taken to admit it.
+    They may name a security group of the instances instead of their range. Groups that could not be read are taken to
+    admit it.
     """
     group_ids = {group["GroupId"] for group in endpoint.get("Groups", ())}
     groups = [group for group in situation.facts.security_groups if group["GroupId"] in group_ids]
     permissions = [permission for group in groups for permission in group.get("IpPermissions", ())]
-    return not groups or any(
-        _includes_https(permission)
-        and (
-            bool(permission.get("PrefixListIds"))
-            or any(cidr.subnet_of(IPv4Network(each["CidrIp"])) for each in permission.get("IpRanges", ()))
-        )
-        for permission in permissions
+    of_masters = [groups_of_role(situation, "Master")] if subnet.slots else []
+    of_nodes = [groups_of_role(situation, "Node", group.name) for _, group in subnet.groups]
+    return not groups or all(
+        permits(permissions, "tcp", (_HTTPS, _HTTPS), group_ids=of_instances, cidrs=(cidr,))
+        for of_instances in (*of_masters, *of_nodes)
     )
-
-
-def _includes_https(permission: AwsObject) -> bool:
-    """Return whether a rule of a security group is for TCP port 443, among others."""
-    # -1 means all protocols; then there are no ports.
-    if permission["IpProtocol"] == "-1":
-        return True
-    return bool(permission["IpProtocol"] == "tcp" and permission["FromPort"] <= _HTTPS <= permission["ToPort"])
 
 
 def _find_subnets_without_s3(situation: Situation, subnets: tuple[NamedSubnet, ...]) -> Iterator[Finding]:

@@ -66,7 +66,7 @@ def _judge_public(
         return
     target = target_of(route)
     if target.startswith("igw-"):
-        if target not in _attached_gateways(situation):
+        if target not in _attached_gateways(situation) and not situation.is_unread("internet_gateways"):
             yield problem(
                 subnet.route_key,
                 f"the default route of {subnet.name} leads to {target}, which is not attached to {situation.vpc_id}",
@@ -172,6 +172,8 @@ def _judge_gateway_state(situation: Situation, key: str, gateway_id: str) -> Ite
     """Yield a problem if a NAT gateway is not available, or has no way to the internet itself."""
     gateway = next((each for each in situation.facts.nat_gateways if each["NatGatewayId"] == gateway_id), None)
     look = f"aws ec2 describe-nat-gateways --region {situation.region} --nat-gateway-ids {gateway_id}"
+    if gateway is None and situation.is_unread("nat_gateways"):
+        return
     if gateway is None:
         text = f"there is no NAT gateway {gateway_id} in {situation.vpc_id}"
         yield problem(key, text, "use a NAT gateway of the VPC", look)

@@ -101,7 +101,7 @@ def _described_groups(situation: Situation) -> dict[str, AwsObject]:
     return {group["GroupId"]: group for group in situation.facts.security_groups}
 
 
-def _groups_of_role(situation: Situation, role: GroupRole, node_group: str = "") -> set[str]:
+def groups_of_role(situation: Situation, role: GroupRole, node_group: str = "") -> set[str]:
     """Return the ids of the security groups that every network interface of a role has or will have.
 
     Of the groups that cfngen creates, those of an existing cluster are returned.
@@ -137,7 +137,7 @@ def _is_satisfied(situation: Situation, rule: Rule) -> bool:
     """Return whether the security groups of the rule's role allow its traffic."""
     described = _described_groups(situation)
     key = "IpPermissionsEgress" if rule.is_egress else "IpPermissions"
-    group_ids = _groups_of_role(situation, rule.role, rule.node_group)
+    group_ids = groups_of_role(situation, rule.role, rule.node_group)
     groups = [described[group_id] for group_id in group_ids if group_id in described]
     permissions = [permission for group in groups for permission in group.get(key, ())]
     if isinstance(rule.peer, str):
@@ -145,7 +145,7 @@ def _is_satisfied(situation: Situation, rule: Rule) -> bool:
             permissions,
             rule.protocol,
             rule.ports,
-            group_ids=_groups_of_role(situation, rule.peer),
+            group_ids=groups_of_role(situation, rule.peer),
             cidrs=ranges_of_role(situation.cluster, rule.peer),
         )
     if isinstance(rule.peer, PrefixList):

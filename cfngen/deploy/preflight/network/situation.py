@@ -91,6 +91,10 @@ class Situation:
     quotas: tuple[Quota, ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
 
+    def is_unread(self, name: str) -> bool:
+        """Return whether an attribute of the facts could not be read: what is not in it may exist all the same."""
+        return any(name == unread for unread, _ in self.unread)
+
     @property
     def instance_subnets(self) -> tuple[NamedSubnet, ...]:
         """The subnets of instances."""

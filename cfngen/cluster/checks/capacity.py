@@ -155,7 +155,7 @@ def _no_match_problem(
     ]
     hints += [
         (
-            f"without a greatest number of {key}",
+            f"without {key}.max",
             matching_types(
                 requirements.model_copy(update={key: getattr(requirements, key).model_copy(update={"max": None})}),
                 architecture,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from cfngen.cluster.instances.group_types import cpu_manufacturer, may_be_spot, type_list, types_of
 from cfngen.cluster.instances.instance_types import facts_of
-from cfngen.cluster.load import parse
+from cfngen.cluster.load import ClusterFileError, parse
 
 
 def types(architecture: str = "amd64", **group: Any) -> tuple[str, ...]:
@@ -116,3 +117,27 @@ def test_types_in_words() -> None:
 )
 def test_where_spot_instances_are(group: dict[str, Any], is_spot: bool) -> None:
     assert may_be_spot(parse({"nodeGroups": [group]}).node_groups[0]) == is_spot
+
+
+@pytest.mark.parametrize(
+    ("requirements", "advice"),
+    [
+        ({"allowedTypes": ["m99.*"]}, "c5a.large without allowedTypes"),
+        ({"excludedTypes": ["*"]}, "c5a.large without excludedTypes"),
+        ({"cpuManufacturers": ["intel"], "allowedTypes": ["m7a.*"]}, "m7a.large without cpuManufacturers"),
+        ({"accelerators": {"names": ["t4"]}, "allowedTypes": ["m7i.*"]}, "m7i.large without accelerators"),
+        ({"generations": ["previous"], "allowedTypes": ["m7i.*"]}, "m7i.large without generations"),
+        ({"burstable": "excluded", "allowedTypes": ["t3.*"]}, "t3.medium without burstable"),
+        ({"bareMetal": "required", "allowedTypes": ["m7i.*"]}, "m7i.large without bareMetal"),
+        ({"localStorage": "excluded", "allowedTypes": ["m5d.*"]}, "m5d.large without localStorage"),
+        ({"vcpus": {"min": 2, "max": 2}, "memory": {"min": 100}}, "x1e.xlarge without vcpus.max"),
+        ({"memory": {"min": 4, "max": 4}, "allowedTypes": ["m7i.*"]}, "m7i.large without memory.max"),
+        ({"allowedTypes": ["m7g.*"]}, "m7g.large with image.architecture: arm64"),
+        ({"vcpus": {"min": 1000}, "memory": {"min": 30000}}, "ask for less"),
+    ],
+)
+def test_requirements_that_no_type_fulfils_are_told_which_one_to_drop(
+    requirements: dict[str, Any], advice: str
+) -> None:
+    with pytest.raises(ClusterFileError, match=re.escape(advice)):
+        required(**requirements)

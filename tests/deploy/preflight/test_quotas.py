@@ -10,7 +10,7 @@ from cfngen.deploy.plan.publishing.publish import assign_template_urls
 from cfngen.deploy.preflight.quotas import checks
 from cfngen.deploy.preflight.quotas.demand import count_demand
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount
-from cfngen.deploy.preflight.quotas.vcpus import family_of
+from cfngen.deploy.preflight.quotas.vcpus import check_vcpu_quotas, family_of
 from cfngen.templates import generate
 
 STANDARD = "vCPUs of on-demand standard (A, C, D, H, I, M, R, T, Z) instances"
@@ -188,6 +188,40 @@ def test_of_an_update_only_what_it_adds_counts(account):
     assert (found["gp3 storage (GiB)"].needed, found["gp3 storage (GiB)"].needed_at_maximum) == (2 * 32, 4 * 32)
     assert checks.check_quotas(account, before, before) == ()
     assert checks.check_quotas(account, before, after) == ()
+
+
+def masters(*types):
+    return [InstanceCount(instance_type, 1, is_spot=False) for instance_type in types]
+
+
+SMALL, LARGE = "t3.medium", "m5.xlarge"  # of 2 and 4 vCPUs
+
+
+@pytest.mark.parametrize(
+    ("current", "planned", "reserved", "to_reserve", "needed"),
+    [
+        # A new cluster, and a new master, run in what is reserved for them.
+        ([], [SMALL], [], [SMALL], 2),
+        ([SMALL], [SMALL, SMALL, SMALL], [SMALL], [SMALL, SMALL, SMALL], 4),
+        # Masters that run stay beside what is reserved for those that replace them.
+        ([SMALL], [SMALL], [], [SMALL], 2),
+        ([SMALL], [SMALL], [SMALL], [SMALL], 0),
+        ([SMALL], [SMALL], [SMALL], [], 0),
+        ([SMALL], [LARGE], [SMALL], [LARGE], 2 + 4),
+        ([SMALL], [LARGE, LARGE, LARGE], [SMALL], [LARGE, LARGE, LARGE], 10 + 4),
+        ([LARGE], [SMALL], [LARGE], [SMALL], 2),
+    ],
+)
+def test_what_is_reserved_beside_instances_that_are_to_be_replaced_counts(
+    account, current, planned, reserved, to_reserve, needed
+):
+    quotas = check_vcpu_quotas(
+        account,
+        *(masters(*planned), masters(*current)),
+        planned_reservations=masters(*to_reserve),
+        current_reservations=masters(*reserved),
+    )
+    assert [(quota.name, quota.needed) for quota in quotas] == [(STANDARD, needed)] * bool(needed)
 
 
 def test_quotas_that_the_cluster_file_counts_on_are_looked_at(cloud, account):

@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 from answers import Answers
 from aws_descriptions import Asked, resource, scaling_group, stack, stacked
-from botocore.exceptions import ClientError
-from botocore.session import get_session
-from recorded import RefusedError
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.naming.tag_keys import PAUSED
@@ -25,7 +22,6 @@ from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, find_stack
 from cfngen.deploy.messages.message import Message, Notice, Step
 from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.deploy.operations.pausing import resume as resuming
-from cfngen.deploy.operations.pausing.group_changes import set_sizes
 from cfngen.deploy.operations.pausing.reports import Resumed, ResumePlan, ResumeProgress
 from cfngen.deploy.operations.pausing.resume import (
     ReadinessWait,
@@ -94,24 +90,6 @@ def test_an_instance_on_standby_is_refused(aws: Answers) -> None:
     instance = InstanceView("i-1", "us-west-2a", "Standby")
     with pytest.raises(CannotPauseError, match="on standby, and would go on running: i-1"):
         check_pausable(aws.account, [group(instances=(instance,))])
-
-
-@pytest.mark.parametrize("code", ["ResourceContention", "ScalingActivityInProgress", "ResourceInUse"])
-def test_sizes_are_set_once_another_change_of_the_group_is_over(code: str) -> None:
-    errors = get_session().get_service_model("autoscaling").error_shapes
-    assert code in {shape.metadata["error"]["code"] for shape in errors}
-    refusals = [RefusedError(code), RefusedError(code)]
-    aws = Answers({"autoscaling:UpdateAutoScalingGroup": lambda _: refusals.pop() if refusals else {}})
-    set_sizes(aws.account, group(), Sizes(minimum=1, maximum=2, desired=1))
-    sent = {"AutoScalingGroupName": "group-general", "MinSize": 1, "MaxSize": 2, "DesiredCapacity": 1}
-    assert aws.named("autoscaling:UpdateAutoScalingGroup") == [sent] * 3
-
-
-def test_a_refusal_that_does_not_pass_ends_the_pause_of_a_group() -> None:
-    aws = Answers({"autoscaling:UpdateAutoScalingGroup": RefusedError("ValidationError")})
-    with pytest.raises(ClientError, match="ValidationError"):
-        set_sizes(aws.account, group(), Sizes(minimum=1, maximum=2, desired=1))
-    assert len(aws.writes) == 1
 
 
 def test_a_stack_needs_all_its_groups() -> None:

@@ -304,7 +304,7 @@ def test_cluster_that_is_gone_keeps_its_nodes_no_longer_than_pods_may_take() -> 
     "others",
     [
         [],
-        [master("i-1", drain.MASTER_TAINT)],
+        [master("i-1", "node-role.kubernetes.io/control-plane")],
         [other("i-1", unschedulable=True), other("i-2", unschedulable=True)],
         [other("i-1", ready=False)],
         [other(INSTANCE)],

@@ -175,7 +175,7 @@ def test_what_tells_least_goes_first():
 
 def test_failures_stay_in_view():
     reason = "The maximum number of VPCs has been reached. " * 8
-    failed = ResourceProgress("Vpc", "AWS::EC2::VPC", "DELETE_COMPLETE", 3, reason=reason)
+    failed = ResourceProgress("Vpc", "AWS::EC2::VPC", "DELETE_COMPLETE", 3, 0, reason=reason)
     stack = StackProgress(("VpcStack",), "k8s-Vpc-1", "DELETE_COMPLETE", 2, 2, 75, (failed,))
     rolling = Progress("create", "k8s", "ROLLBACK_IN_PROGRESS", 170, 600, (ROOT, stack, NODES, IAM))
     text = plain(rolling, 80)

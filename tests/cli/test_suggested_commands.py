@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import click
 import pytest
 from deployed_cluster import Command, Place, Shell, place
+from shell import COMMANDS as EXISTING
 
 from cfngen.cli.application import COMMANDS
 from cfngen.cli.display.suggested_commands import colored, complete_commands
@@ -120,6 +121,30 @@ def test_deploy_suggests_commands_as_data_only() -> None:
         if command.search(str(node.value))
     ]
     assert plain_texts == []
+
+
+def test_every_command_that_is_suggested_exists_with_its_options() -> None:
+    wrong = []
+    for path in sorted((ROOT / "cfngen").rglob("*.py")):
+        text = path.read_text()
+        for call in _suggestions(ast.parse(text)) if "suggest(" in text else ():
+            name, *flags = [str(word.value) for word in call.args if isinstance(word, ast.Constant)]
+            flags += [f"--{keyword.arg}-name" for keyword in call.keywords]
+            # An argument may follow, e.g. what is to be validated.
+            command = EXISTING.get(name) or EXISTING.get(name.rpartition(" ")[0], click.Command("missing"))
+            options = {option for parameter in command.params for option in parameter.opts}
+            takes = {type(parameter) for parameter in command.params}
+            if not options.issuperset(flags) or (name not in EXISTING and click.Argument not in takes):
+                wrong.append(f"{path.relative_to(ROOT)}:{call.lineno}: {name} {flags}")
+    assert wrong == []
+
+
+def _suggestions(tree: ast.Module) -> Iterator[ast.Call]:
+    """Yield the calls of `suggest` that name the command."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="suggest"), args=[ast.Constant(), *_]):
+                yield node
 
 
 def _texts(tree: ast.Module) -> Iterator[ast.Constant]:

@@ -353,7 +353,7 @@ def _set_key(node: yaml.MappingNode, key: str, value: object) -> None:
 
 def _to_node(value: object) -> yaml.Node:
     node: yaml.Node
-    [node] = yaml.compose_all(yaml.safe_dump(value, sort_keys=False, default_flow_style=False), Loader=yaml.SafeLoader)
+    [node] = yaml.compose_all(yaml.safe_dump(value, sort_keys=False), Loader=yaml.SafeLoader)
     return node
 
 

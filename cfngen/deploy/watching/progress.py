@@ -46,7 +46,7 @@ class ResourceProgress:
     type: str
     status: str
     seconds: float
-    expected: int = 0
+    expected: int
     signals: int = 0
     signals_expected: int = 0
     reason: str = ""

@@ -290,6 +290,13 @@ def test_what_may_not_be_seen_or_changed_is_told() -> None:
     assert all("docs/reference/policies/bucket-policy.json" in hint for hint in hints)
 
 
+@pytest.mark.parametrize("setting", ABSENT)
+def test_what_may_not_be_seen_keeps_nothing_else_from_being_mended(setting: str) -> None:
+    absent = {name: RefusedError(code, status=404) for name, code in ABSENT.items()}
+    api, _, _ = ready({f"s3:Get{name}": answer for name, answer in {**absent, setting: DENIED}.items()})
+    assert written(api) == {name: value for name, value in ALL.items() if name in ABSENT and name != setting}
+
+
 @pytest.mark.parametrize("call", ["s3:GetBucketTagging", "s3:PutBucketTagging"])
 def test_other_errors_are_errors(call: str) -> None:
     with pytest.raises(Exception, match="oops"):

@@ -549,7 +549,7 @@ MEANINGS: list[tuple[Changed, Danger, str]] = [
       "rollback; masters lock each new snapshot, existing ones stay without a lock")),
     (of("EtcdBackupBucket", BUCKET, replacement=WILL), DISRUPTIVE,
      ("backups: the bucket id no longer belongs to the cluster; it is kept with all its snapshots, but `cfngen "
-      "etcd` no longer finds them")),
+      "etcd list` no longer finds them")),
 ]  # fmt: skip
 
 

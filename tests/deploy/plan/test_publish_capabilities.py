@@ -24,6 +24,7 @@ def document(body):
         ({"Resources": {"A": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "x"}}}}, ("CAPABILITY_NAMED_IAM",)),
         # The name of an inline policy is no name of its own.
         ({"Resources": {"A": {"Type": "AWS::IAM::Policy", "Properties": {"PolicyName": "x"}}}}, ("CAPABILITY_IAM",)),
+        ({"Resources": {"Fn::ForEach::Subnets": ["Zone", ["a"], {}]}}, ("CAPABILITY_AUTO_EXPAND",)),
         ({"Transform": "AWS::Serverless-2016-10-31", "Resources": {}}, ("CAPABILITY_AUTO_EXPAND",)),
         (
             {"Resources": {"A": {"Type": "AWS::EC2::VPC", "Properties": {"Tags": [{"Fn::Transform": {"Name": "x"}}]}}}},

@@ -153,7 +153,7 @@ def _backup_bucket_impact(context: ChangeContext) -> Impact | None:
         # Its DeletionPolicy and UpdateReplacePolicy are Retain.
         return Impact(
             f"backups: the bucket {context.change.physical_id} no longer belongs to the cluster; it is kept with all "
-            f"its snapshots, but `{suggest('etcd')}` no longer finds them",
+            f"its snapshots, but `{suggest('etcd list')}` no longer finds them",
             Danger.DISRUPTIVE,
         )
     if context.touches("ObjectLockEnabled"):

@@ -97,6 +97,10 @@ def test_who_makes_the_cpu(name: str, manufacturer: str) -> None:
     assert cpu_manufacturer(name, "amd64") == manufacturer
 
 
+def test_aws_makes_the_cpus_of_arm64() -> None:
+    assert "m7g" in families(required("arm64", cpuManufacturers=["amazon-web-services"]))
+
+
 def test_types_in_words() -> None:
     assert type_list(["m7i.large"]) == "m7i.large"
     assert type_list(["m7i.large", "m7a.large"]) == "m7i.large or m7a.large"

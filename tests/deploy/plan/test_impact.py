@@ -328,6 +328,10 @@ MEANINGS: list[tuple[Changed, Danger, str]] = [
      "node group `nodes` shrinks from 4-8 to 2-8: no instance is replaced"),
     (of(GROUP, ASG, ("DesiredCapacity", "2", "3"), before=SIZES, after=SIZES), DISRUPTIVE,
      "node group `nodes` is set to 3 instances"),
+    (of(GROUP, ASG, ("DesiredCapacity", "2", "1"), before=SIZES, after=SIZES), DISRUPTIVE,
+     "node group `nodes` is set to 1 instance"),
+    (of(GROUP, ASG, ("DesiredCapacity", "2", "0"), before=SIZES, after=SIZES), DISRUPTIVE,
+     "node group `nodes` is set to 0 instances"),
     (of(GROUP, ASG,
         ("Tags[k8s.io/cluster-autoscaler/node-template/autoscaling-options/scaledownunneededtime]", None, "5m")), NONE,
      ("cluster-autoscaler gets other settings of node group `nodes` within a minute; no instance is replaced "

@@ -251,6 +251,8 @@ MEANINGS: list[tuple[Changed, Danger, str]] = [
      "SSH of the nodes is no longer reachable from 10.0.0.0/8"),
     (of("NodeSshFrom10x0x0x0x8", RULE, action="remove", before={"SourcePrefixListId": "pl-1"}), DISRUPTIVE,
      "SSH of the nodes is no longer reachable from pl-1"),
+    (of("NodeSshFrom10x0x0x0x8", RULE, action="remove", before={"SourceSecurityGroupId": "sg-1"}), DISRUPTIVE,
+     "SSH of the nodes is no longer reachable from sg-1"),
     (of("MasterApiFrom10x0x0x0x8", RULE, ("CidrIp", None, "10.1.0.0/16"), replacement=WILL), DISRUPTIVE,
      "the API becomes reachable from 10.1.0.0/16, and no longer from 10.0.0.0/8"),
     (of("MasterApiFromAllowedCidr", RULE, touched("GroupId"), replacement=MIGHT,

@@ -190,6 +190,23 @@ def test_volumes_may_be_mounted_beside_it() -> None:
     assert mounted("/data", *WHOLE, *(f"{folder}/own" for folder in FOLDERS), *(f"{tree}-own" for tree in TREES)) == []
 
 
+def test_a_folder_on_an_instances_own_disks_is_mounted_once() -> None:
+    def of(storage: str) -> list[str]:
+        volumes = [{"size": 10, "mountPath": folder} for folder in (*WHOLE, "/var/log/pods", "/data")]
+        return refusals(second(instanceType="m6id.large", instanceStorage=storage, volumes=volumes))
+
+    assert [
+        said.partition(" has disks of its own, on which instanceStorage: raid0 puts ")[::2] for said in of("raid0")
+    ] == [
+        (
+            f"nodeGroups[1].volumes[{index}].mountPath: m6id.large",
+            f"{folder}; set instanceStorage: none, or mount the volume elsewhere",
+        )
+        for index, folder in enumerate((*WHOLE, "/var/log/pods"))
+    ]
+    assert of("none") == []
+
+
 @pytest.mark.parametrize("folder", ["/data/../etc", "/data/./a", "/data/.."])
 def test_a_mount_path_with_dots(folder: str) -> None:
     assert mounted(folder) == [f"{folder} has a part . or ..; write the path without it"]

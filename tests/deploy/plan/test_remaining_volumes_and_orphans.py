@@ -544,5 +544,5 @@ def test_each_kind_is_listed_when_it_can_be_known(aws: Answers, moment: Moment) 
         subnet_tags=(TAG,),
         authority_copies=(KEPT,),
     )
-    listed = [(each.kind, each.id) for each in find_remaining_resources(cluster)]
+    listed = [(remains.kind, remains.id) for remains in find_remaining_resources(cluster)]
     assert listed == [(kind, name) for kind, name, moments in LISTED if moment in moments]

@@ -322,13 +322,13 @@ def test_quotas_of_networks_have_to_suffice(
     }
     cluster = parse({"network": network, "nodeGroups": [{"name": "nodes", "minSize": 3, "maxSize": 20}]})
 
-    def found() -> list[Finding]:
+    def of_quotas() -> list[Finding]:
         findings = checks.check_network(aws.account, cluster, lambda message: None).findings
         return [finding for finding in findings if finding.key == "network.quotas"]
 
-    assert found() == []
+    assert of_quotas() == []
     limits[code] = limit
-    [finding] = found()
+    [finding] = of_quotas()
     assert (finding.severity, finding.check) == (severity, "quotas")
     assert finding.text.startswith(f"{name}: {says} more")
     assert f"--service-code vpc --quota-code {code} " in finding.remedy

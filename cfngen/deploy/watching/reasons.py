@@ -167,6 +167,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "service role of CloudFormation.",
     ),
     reason(
+        # Before the code alone: Secrets Manager has AccessDeniedException for a key that it may not use.
         # S3 writes `KMS.DisabledException`, SNS and SQS `KMSDisabled`; the texts behind them are those of KMS.
         r"Access to KMS is not allowed|KMS\.?(?:KMS)?(?:InvalidState|InvalidKeyUsage|Disabled|NotFound|AccessDenied)|"
         r":kms:\S+ is (?:disabled|pending)|Key '\S+:kms:\S+' does not exist|InvalidKMSKey|"

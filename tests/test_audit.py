@@ -102,6 +102,22 @@ CONDITION = {"Condition": {"StringEquals": {"aws:ResourceTag/a": "b"}}}
     (policy([{"Fn::Sub": [STACK, {"A": "b"}]}]), ""),
     (policy([{"Fn::Sub": ["*${A}", {"A": "b"}]}], **CONDITION), ""),
     (policy(["arn:aws:s3:::other/*"]), ""),
+    (policy(["arn:aws:ecr:*:*:repository/*"]), "It only reads; the repositories' own policies decide."),
+    (policy(["arn:aws:ecr:*:602401143452:repository/*"]), "It only reads AWS's own images of add-ons."),
+    (policy(["arn:aws:ecr:*:123456789012:repository/*"]), ""),
+    (policy([{"Fn::Sub": "arn:aws:s3:::${Bucket}/etcd/one/*"}]), "The snapshots are below the cluster's name."),
+    (policy(["arn:aws:ec2:*:*:instance/*"]), "The SSM agent names its instance itself."),
+    (policy(["arn:aws:ssm:*:*:managed-instance/*"]), "The SSM agent names its instance itself."),
+    (policy(["arn:aws:ec2:*:*:volume/*"]), ""),
+    (policy(["arn:aws:ec2:*:*:vpc/*"]), "It takes a security group as well, whose statement has a condition."),
+    (policy(["arn:aws:elasticloadbalancing:*:*:listener-rule/app/*"]), "It only orders the rules of listeners."),
+    (policy(["arn:aws:elasticloadbalancing:*:*:listener-rule/net/*"]), "It only orders the rules of listeners."),
+    (policy(["arn:aws:elasticloadbalancing:*:*:listener/app/*"]), ""),
+    (policy(["arn:aws:route53:::change/*"]), "It only reads whether a change is made; ids are random."),
+    (policy(["arn:aws:route53:::hostedzone/*"]), ""),
+    (policy(["arn:aws:acm:*:*:certificate/*"]), "It only reads what ingresses name."),
+    (policy(["arn:aws:iam::*:server-certificate/*"]), "It only reads what ingresses name."),
+    (policy(["arn:aws:cognito-idp:*:*:userpool/*"]), "It only reads what ingresses name."),
     (policy(["arn:aws:s3:::other/*"], **CONDITION), "The ids are known only once the resources exist"),
     (policy(["arn:aws:s3:::other/*"], **CONDITION, Sid="ClusterFile1"), ""),
     (policy(["arn:aws:s3:::other/*"], **CONDITION, Effect="Deny"), ""),
@@ -138,7 +154,8 @@ def test_all_statements_with_the_same_wildcard_need_a_reason(resource: str, reas
 def test_a_reference_to_an_attribute_is_written_as_cdk_nag_does() -> None:
     made = policy({"Fn::Join": ["", [{"Fn::GetAtt": ["Bucket", "Arn"]}, "/*"]]}, **CONDITION)
     acknowledge({"Policy": made}, is_backed_up=True)
-    assert "Resource::<Bucket.Arn>/*" in acknowledged(made)
+    [suppressed] = made["Metadata"]["cdk_nag"]["rules_to_suppress"]
+    assert (suppressed["id"], suppressed["applies_to"]) == ("AwsSolutions-IAM5", ["Resource::<Bucket.Arn>/*"])
 
 
 def test_each_checker_has_its_own_acknowledgements_beside_other_metadata() -> None:
@@ -161,6 +178,12 @@ def test_what_was_decided_stands_where_a_checker_would_find_something() -> None:
         "termination protection" in acknowledged(made["ApiLoadBalancer"])["NIST.800.53.R5-ELBDeletionProtectionEnabled"]
     )
     assert "CKV_AWS_174" in acknowledged(made["IssuerDistribution"])
+    rotation = "NIST.800.53.R5-SecretsManagerRotationEnabled"
+    assert {name: acknowledged(made[name])[rotation] for name in ("CaSecret", "JoinSecret")} == {
+        "CaSecret": "A cluster's authorities change with every certificate of it, which no rotation function could "
+        "replace.",
+        "JoinSecret": "Masters renew the token in it every six hours.",
+    }
     assert "CKV_AWS_21" in acknowledged(made["IssuerBucket"])
     assert "CKV_AWS_21" not in acknowledged(made["BackupBucket"])
     assert acknowledged(made["NodeFromNodes"])

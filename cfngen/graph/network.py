@@ -258,7 +258,7 @@ def _draw_flow_log(templates: ClusterTemplates, network: Network, flow_log: Reso
     destination = flow_log.properties.get("LogDestination")
     if log_group:
         days = text(log_group.properties.get("RetentionInDays"))
-        lines = (f"kept {days} days",) if days else ()
+        lines = (f"kept {days} {'day' if days == '1' else 'days'}",) if days else ()
         target = network.part.box(
             Box(log_group.logical_id, "service", "log group", lines, REGION, (log_group.logical_id,))
         )

@@ -38,7 +38,7 @@ def build(cluster: Cluster) -> Stack | None:
         name="registry",
         logical_id=REGISTRY_STACK,
         source_module=__name__,
-        description=f"repositories for images of the Kubernetes cluster {cluster.name}, and who pushes to them",
+        description=f"Repositories for images of the Kubernetes cluster {cluster.name}, and who pushes to them",
     )
     for repository in cluster.registry.repositories:
         if not repository.existing:

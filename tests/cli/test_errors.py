@@ -43,6 +43,45 @@ def test_every_error_has_a_code_of_its_own() -> None:
     assert [code for code in codes if not re.fullmatch(r"[a-z]+(-[a-z]+)*", code)] == []
 
 
+# What programs compare with: codes by the exit code. New ones are added; none is renamed but in a new major version.
+PUBLISHED = {
+    1: """
+    address-in-use ambiguous-cluster-name authorities-copy-not-written authorities-unreadable
+    authority-secret-denied authority-secret-empty authority-secret-malformed authority-secret-not-found
+    aws-access-denied aws-answer-incomplete aws-credentials aws-credentials-expired aws-error aws-region
+    aws-throttled aws-unreachable backup-bucket-not-found backups-disabled boundary-too-large broken-program
+    bucket-error bucket-not-found bucket-wrong-owner bucket-wrong-region cannot-pause cannot-resume
+    change-set-failed change-set-timeout cluster-file-missing cluster-file-not-kept cluster-name-conflict
+    cluster-paused consent-required declined early-validation-failed error failed-creation file-exists
+    file-not-editable file-not-written foreign-rehearsal-stack foreign-resources foreign-stack group-missing
+    group-stopped immutable-setting import-rollback-failed impossible-plan instance-types-not-offered
+    invalid-certificate invalid-cluster-file invalid-kubeconfig invalid-parameter invalid-parameter-file
+    invalid-price-list invalid-stack-name invalid-template-file kubeconfig-entry-conflict kubernetes-error
+    kubernetes-forbidden kubernetes-unauthorized kubernetes-unreachable kubernetes-wrong-server lint-findings
+    lint-unavailable made-elsewhere missing-parameter network-in-use network-problems no-cluster-files no-endpoint
+    no-masters no-operation no-running-instances no-sandbox no-standalone-template no-templates not-a-cluster
+    nothing-to-roll-back objects-not-deleted os-error output-not-written pause-timeout picture-file plan-outdated
+    plan-would-change quorum-would-be-lost rehearsal-stopped replacement-in-progress replacement-refused
+    replacement-timeout report-not-read report-not-written restore-in-progress restore-timeout resume-timeout
+    route-tables-conflict same-stack sandbox-ended sandbox-gone sandbox-not-installed sandbox-not-started
+    sandbox-running several-sandbox-regions snapshot-not-found snapshot-timeout stack-blocked stack-not-found
+    stack-not-plannable stack-policy-not-restored standalone-too-large subnet-tags tag-case-conflict
+    template-too-large templates-in-use unknown-chart unknown-instance unknown-kubernetes-version
+    unknown-rehearsal-step unknown-sandbox-group unresolved-reference unsuitable-instance-type upload-failed
+    user-data-too-large wiring wrong-account zones-missing
+    """,
+    6: "operation-in-progress start-interrupted update-unfinished watch-ended",
+    64: "usage",
+    70: "internal-error",
+    130: "interrupted pause-interrupted replacement-detached restore-detached resume-interrupted",
+}
+
+
+def test_codes_and_their_exit_codes_are_those_that_programs_know() -> None:
+    codes = {code: exit_code for exit_code, published in PUBLISHED.items() for code in published.split()}
+    assert {row.code: row.exit_code for row in error_rows()} == codes
+
+
 def test_the_page_of_json_lists_every_code() -> None:
     listed = re.findall(
         r"^\| `([a-z-]+)` \| (\d+) \| \S", json_reference.json_page().partition("## Error codes")[2], re.M

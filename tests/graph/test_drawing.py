@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from drawn import CASES, EXAMPLES, arrows, box, outline, picture, templates, twenty_groups
 
+from cfngen.cluster.load import load
+from cfngen.graph.cluster_templates import read
 from cfngen.graph.drawing import LEFT_OUT, VIEWS, draw, fold_node_groups
 from cfngen.graph.picture import Picture
+from cfngen.templates import generate
 
 PRODUCTION = EXAMPLES / "production.yaml"
 FULLY_PRIVATE = EXAMPLES / "fully-private.yaml"
@@ -47,6 +50,14 @@ def test_the_network_of_the_default_cluster() -> None:
         "internet gateway -> Internet",
         "ApiAllowedCidr -> master a: TCP 443",
     }
+
+
+@pytest.mark.parametrize(("days", "line"), [("1", "kept 1 day"), ("365", "kept 365 days")])
+def test_how_long_records_of_a_flow_log_are_kept(days: str, line: str) -> None:
+    watched = CASES / "flow-logs-cloudwatch" / "cluster.yaml"
+    loaded = load(watched, environ={}, overrides=(f"network.flowLogs.retentionDays={days}",))
+    drawn = draw(read(generate(loaded.cluster)), "network")
+    assert [box.lines for box in drawn.boxes if box.title == "log group"] == [(line,)]
 
 
 def test_who_may_talk_to_whom_in_the_default_cluster() -> None:

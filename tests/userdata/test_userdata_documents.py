@@ -123,6 +123,21 @@ def test_a_wrong_field_is_found(change: dict[str, Any], fault: str) -> None:
     assert faults(document, kubeadm_v1beta4.TYPES) == [fault]
 
 
+EVERY_FIELD = yaml.safe_load((Path(__file__).parent / "every_field.yaml").read_text())
+
+
+@pytest.mark.parametrize(
+    ("kind", "table"),
+    [("ClusterConfiguration", kubeadm_v1beta4.TYPES), ("KubeletConfiguration", kubelet_v1beta1.TYPES)],
+)
+def test_every_field_that_may_be_set_is_known_with_its_kind(kind: str, table: upstream_fields.Table) -> None:
+    fields: dict[str, Any] = EVERY_FIELD[kind]
+    assert faults({"kind": kind, **fields}, table) == []
+    # A list of lists is of no field's kind, but for those of other packages.
+    accepted = {field for field in fields if not faults({"kind": kind, field: [[]]}, table)}
+    assert accepted == ({"logging", "tracing"} if kind == "KubeletConfiguration" else set())
+
+
 def kubeadm_of(version: str) -> str | None:
     """The kubeadm of a version, or of its minor: another minor's refuses what it no longer or not yet knows."""
     top = os.environ.get("KUBERNETES_BINARIES")

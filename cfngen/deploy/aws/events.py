@@ -33,15 +33,7 @@ settled: CloudFormation does not change a nested stack without changes, so it ma
 
 _REPEATED_FAILURE_REASON = re.compile(r"^Embedded stack |^The following resource\(s\) failed to |^Nested change set ")
 _CANCELLED_REASON = re.compile(r"^(Resource|Operation)\b.* cancell?ed")
-_ROUTINE_REASONS = frozenset(
-    {
-        "Eventual consistency check initiated",
-        "Resource creation Initiated",
-        "Resource import started.",
-        "Transformation succeeded",
-        "User Initiated",
-    }
-)
+_ROUTINE_REASONS = ("Eventual consistency check initiated", "Resource creation Initiated", "Resource import started.")
 _CLEANUP_SUFFIX = "_CLEANUP_IN_PROGRESS"
 _CALLS_PER_ADVANCE = 100  # when all events are read at once
 

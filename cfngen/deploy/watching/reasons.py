@@ -167,6 +167,16 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "service role of CloudFormation.",
     ),
     reason(
+        # Before the code alone: Secrets Manager has AccessDeniedException for a key that it may not use.
+        # S3 writes `KMS.DisabledException`, SNS and SQS `KMSDisabled`; the texts behind them are those of KMS.
+        r"Access to KMS is not allowed|KMS\.?(?:KMS)?(?:InvalidState|InvalidKeyUsage|Disabled|NotFound|AccessDenied)|"
+        r":kms:\S+ is (?:disabled|pending)|Key '\S+:kms:\S+' does not exist|InvalidKMSKey|"
+        r"kms:(?:CreateGrant|Decrypt|GenerateDataKey)|Client\.InternalError: Client error on launch",
+        "a KMS key cannot be used, so encrypted volumes cannot be created or attached",
+        "allow the account in the key's policy, and for instances the role AWSServiceRoleForAutoScaling (with "
+        "kms:CreateGrant); check that the key is enabled: `aws kms describe-key --region {region} --key-id KEY`.",
+    ),
+    reason(
         r"AccessDenied|UnauthorizedOperation|not authorized to (?:perform this operation|use launch template)",
         "a permission is missing",
         "docs/deploy/deploy.md lists what an operator must be allowed to do.",
@@ -178,15 +188,6 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
             suggest("deploy"),
             " does so; in the console select the checkbox, with the AWS CLI add `--capabilities CAPABILITY_IAM`.",
         ),
-    ),
-    reason(
-        # S3 writes `KMS.DisabledException`, SNS and SQS `KMSDisabled`; the texts behind them are those of KMS.
-        r"Access to KMS is not allowed|KMS\.?(?:KMS)?(?:InvalidState|InvalidKeyUsage|Disabled|NotFound|AccessDenied)|"
-        r":kms:\S+ is (?:disabled|pending)|Key '\S+:kms:\S+' does not exist|InvalidKMSKey|"
-        r"kms:(?:CreateGrant|Decrypt|GenerateDataKey)|Client\.InternalError: Client error on launch",
-        "a KMS key cannot be used, so encrypted volumes cannot be created or attached",
-        "allow the account in the key's policy, and for instances the role AWSServiceRoleForAutoScaling (with "
-        "kms:CreateGrant); check that the key is enabled: `aws kms describe-key --region {region} --key-id KEY`.",
     ),
     # Quotas: of what, the service, and the code of the quota
     quota_reason(r"VpcLimitExceeded|maximum number of VPCs", "VPCs", "vpc", "L-F678F1CE"),
@@ -217,7 +218,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "L-1216C47A",
     ),
     quota_reason(r"MaxSpotInstanceCountExceeded", "vCPUs of Spot instances", "ec2", "L-34B43A08"),
-    quota_reason(r"RolesPerAccount|LimitExceeded.*\broles?\b", "IAM roles", "iam", "L-FE177D64"),
+    quota_reason(r"RolesPerAccount", "IAM roles", "iam", "L-FE177D64"),
     quota_reason(r"InstanceProfilesPerAccount", "IAM instance profiles", "iam", "L-6E65F664"),
     quota_reason(
         r"(?:Rules|Security ?Groups)PerSecurityGroupLimitExceeded", "rules in a security group", "vpc", "L-0EA8095F"
@@ -297,7 +298,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "docs/build/vpc.md has the policy; add it to the bucket of network.flowLogs, and deploy again.",
     ),
     reason(
-        r"AlreadyExists|already exists|EntityAlreadyExists|\.Duplicate\b",
+        r"AlreadyExists|already exists|\.Duplicate\b",
         "a resource of that name exists already; an earlier deletion may have retained it",
         "delete or rename it, or give the cluster another name.",
     ),
@@ -361,7 +362,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     ),
     # General reasons. They come last, as their patterns also match reasons above.
     reason(
-        r"The following hook\(s\) failed|Hook",
+        r"Hook",
         "a CloudFormation hook that is activated in this account rejects the resource",
         CommandText(
             "the events contain the hook's message (", suggest("events", "--verbose"), "); ask the hook's owner."

@@ -87,6 +87,13 @@ def test_a_port_of_an_add_on_is_taken_where_it_is_on(addon: str, port: int) -> N
     assert parse({"api": {"port": port}}).api.port == port
 
 
+@pytest.mark.parametrize("port", [23443, 23444])
+def test_a_port_of_the_pod_identity_webhook_is_taken_where_it_is_on(port: int) -> None:
+    on = {"api": {"port": port}, "addons": {"podIdentityWebhook": {"enabled": True}}, "serviceAccountIssuer": {}}
+    whose = "addons.podIdentityWebhook, whose pods use the masters' network"
+    assert refusals(on) == [f"api.port: {port} is used by {whose}; use 443 or 6443"]
+
+
 @pytest.mark.parametrize("port", [3301, 3302, 3303, 3304, 3305])
 def test_a_port_that_the_ebs_driver_may_listen_on_is_taken(port: int) -> None:
     assert "is used by addons.awsEbsCsiDriver" in refusal({"api": {"port": port}})

@@ -153,6 +153,65 @@ def test_the_paths_beside_them_are_free() -> None:
     assert placed(OTHERS) == []
 
 
+# Folders of the Filesystem Hierarchy Standard, systemd's file-hierarchy(7), the distributions' packages and cfngen.
+TREES = (
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root", "/run", "/sbin",
+    "/snap", "/sys", "/tmp", "/usr", "/var/cache", "/var/lock", "/var/log/journal", "/var/run", "/var/snap",
+    "/var/tmp", "/var/lib/amazon", "/var/lib/apt", "/var/lib/cfngen", "/var/lib/cloud", "/var/lib/dbus",
+    "/var/lib/dnf", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/snapd", "/var/lib/systemd", "/mnt/instance-storage",
+    "/opt/cfngen", "/opt/cni",
+)  # fmt: skip
+FOLDERS = ("/home", "/mnt", "/opt", "/var", "/var/lib", "/var/log", "/var/spool")
+WHOLE = ("/var/lib/containerd", "/var/lib/kubelet")
+
+
+def mounted(*folders: str) -> list[str]:
+    """What is said of volumes that are mounted there, each in a group of its own."""
+    groups = [
+        {"name": f"n{index}", "volumes": [{"size": 10, "mountPath": folder}]} for index, folder in enumerate(folders)
+    ]
+    return [said.partition(".mountPath: ")[2] for said in refusals({"nodeGroups": groups})]
+
+
+def test_nothing_is_mounted_over_what_the_image_has() -> None:
+    reason = "belongs to the operating system or to cfngen; mount the volume elsewhere, e.g. at /data"
+    assert mounted(*TREES) == [f"{tree} {reason}" for tree in TREES]
+    assert mounted(*(f"{tree}/a" for tree in TREES)) == [f"{tree} {reason}" for tree in TREES]
+    assert mounted(*FOLDERS) == [
+        f"an empty volume would hide what the image has in {folder}; mount it at a folder below, or at /data"
+        for folder in FOLDERS
+    ]
+    assert mounted(*(f"{folder}/a" for folder in WHOLE)) == [
+        f"{folder} must be on one volume; mount the volume at {folder} itself, or elsewhere" for folder in WHOLE
+    ]
+
+
+def test_volumes_may_be_mounted_beside_it() -> None:
+    assert mounted("/data", *WHOLE, *(f"{folder}/own" for folder in FOLDERS), *(f"{tree}-own" for tree in TREES)) == []
+
+
+def test_a_folder_on_an_instances_own_disks_is_mounted_once() -> None:
+    def of(storage: str) -> list[str]:
+        volumes = [{"size": 10, "mountPath": folder} for folder in (*WHOLE, "/var/log/pods", "/data")]
+        return refusals(second(instanceType="m6id.large", instanceStorage=storage, volumes=volumes))
+
+    assert [
+        said.partition(" has disks of its own, on which instanceStorage: raid0 puts ")[::2] for said in of("raid0")
+    ] == [
+        (
+            f"nodeGroups[1].volumes[{index}].mountPath: m6id.large",
+            f"{folder}; set instanceStorage: none, or mount the volume elsewhere",
+        )
+        for index, folder in enumerate((*WHOLE, "/var/log/pods"))
+    ]
+    assert of("none") == []
+
+
+@pytest.mark.parametrize("folder", ["/data/../etc", "/data/./a", "/data/.."])
+def test_a_mount_path_with_dots(folder: str) -> None:
+    assert mounted(folder) == [f"{folder} has a part . or ..; write the path without it"]
+
+
 def test_what_is_said_of_files_and_units_that_collide() -> None:
     file, unit = {"path": "/etc/a", "content": ""}, {"name": "a.service", "content": ""}
     assert placed(["/etc/a", "/etc/b", "/etc/a"]) == ["nodeGroups[1].files[2].path: /etc/a appears twice; remove one"]

@@ -101,7 +101,7 @@ HINTS = [
         "ValidationError",
         "S3 error: Domain name specified in my-bucket is not a valid S3 domain",
         AwsError,
-        "uploads the templates",
+        "`cfngen deploy` uploads the templates",
     ),
 ]
 

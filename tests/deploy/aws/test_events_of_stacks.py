@@ -74,6 +74,8 @@ def test_what_is_interesting(event: Event):
         nested("CREATE_FAILED", f"Embedded stack {CHILD} was not successfully created: no"),
         of("CREATE_IN_PROGRESS"),
         of("CREATE_IN_PROGRESS", "Resource creation Initiated"),
+        of("CREATE_IN_PROGRESS", "Eventual consistency check initiated"),
+        of("IMPORT_IN_PROGRESS", "Resource import started."),
         of("CREATE_FAILED", "Resource creation cancelled"),
         of("UPDATE_FAILED", "Resource update cancelled"),
     ],

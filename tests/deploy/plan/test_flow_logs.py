@@ -71,6 +71,11 @@ def meaning(
             Danger.DISRUPTIVE,
             "older than 30 days are deleted",
         ),
+        (
+            meaning("AWS::Logs::LogGroup", RetentionInDays=("3", "1")),
+            Danger.DISRUPTIVE,
+            "older than 1 day are deleted",
+        ),
         (meaning("AWS::Logs::LogGroup", RetentionInDays=("30", "90")), Danger.NONE, "kept for another time"),
         (
             meaning("AWS::IAM::Role", logical_id="FlowLogRole", Policies=("old", "new")),

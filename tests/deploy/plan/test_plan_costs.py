@@ -13,6 +13,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.plan.costs.costs import (
+    UNUSED_CAPACITY,
     ComponentCount,
     Cost,
     CreationSummary,
@@ -27,6 +28,7 @@ EC2, ASG = "AWS::EC2::", "AWS::AutoScaling::AutoScalingGroup"
 BALANCER, NAT = "AWS::ElasticLoadBalancingV2::LoadBalancer", f"{EC2}NatGateway"
 ENDPOINTS = "interface endpoints, counted in each zone"
 UNKNOWN = {"Ref": "OfAnotherStack"}
+RESERVATION = f"{EC2}CapacityReservation"
 SECRET, KEY, BUCKET = "AWS::SecretsManager::Secret", "AWS::KMS::Key", "AWS::S3::Bucket"
 
 
@@ -244,12 +246,52 @@ def test_masters_that_are_alike_are_counted_together() -> None:
         (KEY, "encryption key", ""),
         (f"{EC2}KeyPair", "SSH key pair", ""),
         (BUCKET, "bucket of etcd's snapshots", "stays when the cluster is deleted"),
+        (RESERVATION, "capacity reservation of a master", "for its instances only"),
+        (
+            "AWS::CloudFront::Distribution",
+            "CloudFront distribution of these documents",
+            "no charge by the hour; the few requests are billed",
+        ),
+        ("AWS::IAM::OIDCProvider", "OIDC provider for service-account tokens", ""),
+        ("AWS::ECR::Repository", "repository for images", "each GB of images is billed"),
+        (f"{EC2}FlowLog", "flow log of the VPC", ""),
+        ("AWS::Logs::LogGroup", "log group of the flow log", "stays when the cluster is deleted"),
+        ("AWS::Route53::HostedZone", "hosted zone of the API's name", ""),
+        ("AWS::Route53::RecordSet", "DNS record of the API", ""),
     ],
 )
 def test_what_else_it_consists_of_is_counted(type_: str, what: str, detail: str) -> None:
     made = summarized(PRIVATE, added("A", type_), added("B", type_))
     assert ComponentCount(2, what, detail) in made.items
     assert len(made.items) == 3  # with masters and nodes
+
+
+def test_resources_of_one_type_are_told_apart_by_what_they_are_for() -> None:
+    endpoints = (
+        added(f"Endpoint{name}", f"{EC2}VPCEndpoint", {"VpcEndpointType": kind})
+        for name, kind in (("S3", "Gateway"), ("Ssm", "Interface"))
+    )
+    made = summarized(
+        PRIVATE,
+        added("NatElasticIpA", f"{EC2}EIP"),
+        added("BastionElasticIp", f"{EC2}EIP"),
+        added("BackupBucket", BUCKET),
+        added("IssuerBucket", BUCKET),
+        added("OidcProvider", "AWS::IAM::OIDCProvider"),
+        added("OidcProviderGithub1d7fb0a3", "AWS::IAM::OIDCProvider"),
+        *endpoints,
+    )
+    assert made.items[2:] == (
+        ComponentCount(1, "public address of a NAT gateway (Elastic IP)", "under which others see the instances"),
+        ComponentCount(1, "gateway endpoint", "for S3, free of charge"),
+        ComponentCount(1, "interface endpoint", "for AWS services at private addresses"),
+        ComponentCount(1, "public address of the bastion (Elastic IP)"),
+        ComponentCount(1, "bucket of etcd's snapshots", "stays when the cluster is deleted"),
+        ComponentCount(1, "bucket of the documents by which AWS checks service-account tokens"),
+        ComponentCount(1, "OIDC provider for service-account tokens"),
+        ComponentCount(1, "OIDC provider of who pushes images", "stays when the cluster is deleted"),
+    )
+    assert Cost(2, "address", "public IPv4", "the bastion's and the NAT gateways'") in made.costs
 
 
 @pytest.mark.parametrize(
@@ -324,12 +366,18 @@ def test_the_parts_of_a_private_network_are_told_apart() -> None:
 
 
 def test_services_that_cost_money() -> None:
-    entries = [added("Lb", BALANCER), added("S1", SECRET), added("S2", SECRET), added("K", KEY)]
+    entries = [
+        *(added("Lb", BALANCER), added("S1", SECRET), added("S2", SECRET), added("K", KEY)),
+        *(added("R", RESERVATION), added("F", f"{EC2}FlowLog"), added("Z", "AWS::Route53::HostedZone")),
+    ]
     costs = [cost for cost in summarized(PRIVATE, *entries).costs if cost.unit not in ("instance", "GiB")]
     assert costs == [
         Cost(1, "load balancer", "Elastic Load Balancing"),
+        Cost(1, "reservation", UNUSED_CAPACITY, "as much as the instance, while none runs in it"),
+        Cost(1, "flow log", "vended logs", "by GB delivered, and by GB stored"),
         Cost(2, "secret", "Secrets Manager"),
         Cost(1, "key", "KMS"),
+        Cost(1, "zone", "Route 53"),
     ]
 
 

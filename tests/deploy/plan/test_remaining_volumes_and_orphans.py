@@ -20,6 +20,7 @@ from cfngen.deploy.aws.templates import TemplateObjects
 from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.plan.deletion import remaining_buckets_keys_and_logs, remaining_volumes_and_orphans
 from cfngen.deploy.plan.deletion.remaining_resources import DeletedCluster, Moment, find_remaining_resources
+from cfngen.deploy.plan.deletion.remaining_volumes_and_orphans import RetainedResource
 
 VOLUMES = (resource("vol-1"), resource("vol-2", "DELETE_COMPLETE", stack_id=arn("masters")), resource("vpc-1"))
 SNAPSHOTS = {"Snapshots": [{"SnapshotId": "snap-1", "VolumeId": "vol-1", "VolumeSize": 20}]}
@@ -482,3 +483,66 @@ def test_what_was_not_deleted_and_what_earlier_stacks_left_is_listed(
     aws: Answers, moment: Moment, stack: StackView | None, more: dict[str, Any], ids: list[str]
 ) -> None:
     assert remaining(aws, moment, stack, **more) == ids
+
+
+KEPT = RetainedResource("copy of the certificate authorities", "copy-1", "kept")
+TAG = RetainedResource("tags of existing subnets", "subnet-1", "kept")
+ALWAYS, AROUND, GONE = ("before", "after", "failed creation"), ("before", "after"), ("after", "failed creation")
+LISTED = (
+    ("AWS::EC2::VPC", "vpc-1", GONE),
+    ("copy of the certificate authorities", "copy-1", GONE),
+    ("snapshot", "one of vol-1", ("before",)),
+    ("KMS key", "key-1", ("before",)),
+    ("VPC", "vpc-9", ("before",)),
+    ("snapshot", "snap-1", GONE),
+    ("KMS key", "key-1", GONE),
+    ("secret", "secret-1", GONE),
+    ("bucket of etcd's snapshots", "bucket-1", ALWAYS),
+    ("bucket of the issuer's documents", "bucket-2", GONE),
+    ("log group", "one-FlowLogGroup-x", ALWAYS),
+    ("repository for images", "web", ALWAYS),
+    ("volume", "vol-9", AROUND),
+    ("snapshot", "snap-9", AROUND),
+    ("templates", "s3://mine/one/", AROUND),
+    ("log group", LOGS, AROUND),
+    ("tags of existing subnets", "subnet-1", AROUND),
+    ("VPC", "vpc-9", ("after",)),
+)
+
+
+@pytest.mark.parametrize("moment", ["before", "after", "failed creation"])
+def test_each_kind_is_listed_when_it_can_be_known(aws: Answers, moment: Moment) -> None:
+    aws.otherwise = None
+    aws.given |= {
+        "kms:DescribeKey": {"KeyMetadata": KEY},
+        "secretsmanager:DescribeSecret": {"DeletedDate": NOW},
+        "ec2:DescribeSnapshots": SNAPSHOTS,
+        "logs:DescribeLogGroups": lambda sent: {
+            "logGroups": [{"logGroupName": LOGS if "insights" in sent["logGroupNamePrefix"] else "one-FlowLogGroup-x"}]
+        },
+    }
+    resources = (
+        resource("vpc-1", "DELETE_FAILED"),
+        resource("vol-1"),
+        resource("key-1", type_name="AWS::KMS::Key"),
+        resource("secret-1", type_name="AWS::SecretsManager::Secret"),
+        resource("bucket-1", type_name="AWS::S3::Bucket", name="BackupBucket"),
+        resource("bucket-2", type_name="AWS::S3::Bucket", name="IssuerBucket"),
+        resource("web", "DELETE_SKIPPED", type_name="AWS::ECR::Repository", name="RepositoryWeb0123abcd"),
+    )
+    stack = StackView("one", arn("one"), StackStatus("CREATE_COMPLETE"), parameters={"VpcId": "vpc-9"})
+    cluster = DeletedCluster(
+        moment,
+        aws.account,
+        "one",
+        Inventory("one", resources),
+        resources,
+        None if moment == "failed creation" else stack,
+        volumes=(OrphanedResource("volume", "vol-9", "data", "claim shop/data", gigabytes=8),),
+        snapshots=(OrphanedResource("snapshot", "snap-9", "copy", gigabytes=8),),
+        templates=TemplateObjects("mine", "one/", 2, 1.0),
+        subnet_tags=(TAG,),
+        authority_copies=(KEPT,),
+    )
+    listed = [(remains.kind, remains.id) for remains in find_remaining_resources(cluster)]
+    assert listed == [(kind, name) for kind, name, moments in LISTED if moment in moments]

@@ -12,7 +12,7 @@ from existing_network import EVERYWHERE, REGION, ExistingNetwork
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.aws.network import NetworkFacts
-from cfngen.deploy.preflight.findings import Severity
+from cfngen.deploy.preflight.findings import Finding, Severity
 from cfngen.deploy.preflight.network import checks
 from cfngen.deploy.preflight.network.situation import Situation
 
@@ -275,6 +275,78 @@ def test_all_that_may_not_be_read_is_named_and_nothing_that_depends_on_it_is_in_
     ]  # fmt: skip
     in_order = {finding.check for finding in findings if finding.severity is Severity.OK}
     assert in_order == {"vpc", "range"}
+
+
+INTERFACES, ROUTES, RULES = "L-DF5E4CA3", "L-93826ACB", "L-0EA8095F"
+OF_TABLE, OF_GROUP = "Routes per route table (rtb-00000001)", "Inbound or outbound rules per security group"
+ENOUGH = {INTERFACES: 26, ROUTES: 23, RULES: 80}
+
+
+# The account has five interfaces, the table two routes; of one master and of three to twenty nodes each adds one.
+@pytest.mark.parametrize(
+    ("code", "limit", "severity", "name", "says"),
+    [
+        (
+            INTERFACES,
+            25,
+            Severity.WARNING,
+            "Network interfaces per Region",
+            "5 are used of 25, and the cluster needs 21",
+        ),
+        (INTERFACES, 9, Severity.WARNING, "Network interfaces per Region", "5 are used of 9, and the cluster needs 21"),
+        (INTERFACES, 8, Severity.PROBLEM, "Network interfaces per Region", "5 are used of 8, and the cluster needs 4"),
+        (ROUTES, 22, Severity.WARNING, OF_TABLE, "2 are used of 22, and the cluster needs 21"),
+        (ROUTES, 6, Severity.WARNING, OF_TABLE, "2 are used of 6, and the cluster needs 21"),
+        (ROUTES, 5, Severity.PROBLEM, OF_TABLE, "2 are used of 5, and the cluster needs 4"),
+        (RULES, 79, Severity.PROBLEM, OF_GROUP, "0 are used of 79, and the cluster needs 80"),
+    ],
+)
+def test_quotas_of_networks_have_to_suffice(
+    aws: Answers, code: str, limit: int, severity: Severity, name: str, says: str
+) -> None:
+    limits = dict(ENOUGH)
+    aws.otherwise = None
+    aws.given |= {
+        "ec2:DescribeVpcs": {"Vpcs": [{"VpcId": "vpc-00000001", "CidrBlock": "10.20.0.0/16"}]},
+        "ec2:DescribeRouteTables": {"RouteTables": [{"RouteTableId": "rtb-00000001", "Routes": [{}, {}]}]},
+        "ec2:DescribeNetworkInterfaces": {"NetworkInterfaces": [{}] * 5},
+        "service-quotas:GetServiceQuota": lambda sent: {"Quota": {"Value": limits[sent["QuotaCode"]]}},
+    }
+    network = {
+        "plugin": "vpc-routes",
+        "vpc": {"id": "vpc-00000001", "cidr": "10.20.0.0/16"},
+        "subnets": [{"zone": "us-west-2a", "id": "subnet-00000001", "cidr": "10.20.0.0/24"}],
+        "routeTable": "rtb-00000001",
+        "serviceCidr": "10.250.0.0/16",
+        "quotas": {"rulesPerSecurityGroup": 80},
+    }
+    cluster = parse({"network": network, "nodeGroups": [{"name": "nodes", "minSize": 3, "maxSize": 20}]})
+
+    def of_quotas() -> list[Finding]:
+        findings = checks.check_network(aws.account, cluster, lambda message: None).findings
+        return [finding for finding in findings if finding.key == "network.quotas"]
+
+    assert of_quotas() == []
+    limits[code] = limit
+    [finding] = of_quotas()
+    assert (finding.severity, finding.check) == (severity, "quotas")
+    assert finding.text.startswith(f"{name}: {says} more")
+    assert f"--service-code vpc --quota-code {code} " in finding.remedy
+
+
+def test_rules_of_a_security_group_are_asked_about_where_the_file_has_more_than_everybody(aws: Answers) -> None:
+    aws.otherwise = None
+    aws.given["ec2:DescribeVpcs"] = {"Vpcs": [{"VpcId": "vpc-00000001", "CidrBlock": "10.20.0.0/16"}]}
+    network: dict[str, Any] = {
+        "vpc": {"id": "vpc-00000001", "cidr": "10.20.0.0/16"},
+        "subnets": [{"cidr": "10.20.0.0/24"}],
+        "plugin": "cilium",
+    }
+    for rules, asked in ((60, False), (61, True)):
+        cluster = parse({"network": {**network, "quotas": {"rulesPerSecurityGroup": rules}}})
+        checks.check_network(aws.account, cluster, lambda message: None)
+        codes = {sent["QuotaCode"] for sent in aws.named("service-quotas:GetServiceQuota")}
+        assert codes == ({INTERFACES, RULES} if asked else {INTERFACES})
 
 
 @pytest.mark.parametrize(("name", "silent"), [

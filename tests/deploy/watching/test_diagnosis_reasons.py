@@ -156,8 +156,194 @@ REASONS = {
     ),
 }
 
+# The words and the codes of the same situations, each on its own, by what is said of them.
+OF_ONE_KIND: dict[tuple[str, str], tuple[str, ...]] = {
+    ("other stacks import network", "remove the import from shop"): (
+        "Export network cannot be updated as it is in use by shop",
+    ),
+    ("still has objects", "with all versions"): ("The bucket you tried to delete is not empty", "BucketNotEmpty"),
+    ("this account has a bucket", "another name"): ("and you already own it.", "BucketAlreadyOwnedByYou"),
+    ("another account has a bucket", "choose another name"): (
+        "The requested bucket name is not available.",
+        "BucketAlreadyExists",
+    ),
+    ("added policies to the role", "list-role-policies"): (
+        "Cannot delete entity, must remove roles from instance profile first.",
+        "DeleteConflict",
+    ),
+    ("cannot read a template", "s3:GetObject"): (
+        "S3 error: AccessDenied",
+        "S3 error: Forbidden",
+        "TemplateURL: Access Denied",
+        "TemplateURL: Forbidden",
+    ),
+    ("not at the URL in the root template", "`cfngen deploy` uploads it again"): (
+        "S3 error: NoSuchKey",
+        "TemplateURL must reference a valid S3 object to which you have access.",
+    ),
+    ("may not pass the role", "allow iam:PassRole"): (
+        "User: arn:aws:iam::1:user/me is not authorized to perform: iam:PassRole on resource: arn:aws:iam::1:role/k8s",
+    ),
+    ("a permission is missing: ec2:RunInstances", "allow ec2:RunInstances for the caller"): (
+        "You are not authorized to use [ec2:RunInstances]",
+        "You are not authorized to perform: ec2:RunInstances",
+    ),
+    ("a permission is missing", "docs/deploy/deploy.md lists"): (
+        "AccessDenied",
+        "UnauthorizedOperation",
+        "You are not authorized to perform this operation.",
+        "You are not authorized to use launch template: lt-1",
+    ),
+    ("a KMS key cannot be used", "AWSServiceRoleForAutoScaling"): (
+        # Secrets Manager, whose code for it is that of every denial.
+        "Access to KMS is not allowed (Service: AWSSecretsManager; Error Code: AccessDeniedException)",
+        "KMS.AccessDeniedException",
+        "KMS.DisabledException",
+        "KMSDisabled",
+        "KMS.KMSInvalidStateException",
+        "KMS.InvalidKeyUsageException",
+        "KMS.NotFoundException",
+        "InvalidKMSKey.InvalidState",
+        "The key arn:aws:kms:us-west-2:1:key/a is disabled",
+        "The role lacks kms:CreateGrant",
+        "The role lacks kms:Decrypt",
+        "The role lacks kms:GenerateDataKey",
+    ),
+    ("quota of VPCs", "vpc --quota-code L-F678F1CE"): ("VpcLimitExceeded",),
+    ("quota of Elastic IP addresses", "ec2 --quota-code L-0263D0A3"): (
+        "AddressLimitExceeded",
+        "The maximum number of addresses has been reached.",
+    ),
+    ("quota of internet gateways", "vpc --quota-code L-A4707A72"): (
+        "InternetGatewayLimitExceeded",
+        "The maximum number of internet gateways has been reached.",
+    ),
+    ("quota of network load balancers", "elasticloadbalancing --quota-code L-69A177A2"): (
+        "TooManyLoadBalancers",
+        "The maximum number of load balancers has been reached.",
+    ),
+    ("quota of NAT gateways", "vpc --quota-code L-FE5A380F"): ("NatGatewayLimitExceeded",),
+    ("quota of vCPUs of On-Demand instances", "ec2 --quota-code L-1216C47A"): (
+        "VcpuLimitExceeded",
+        "You have requested more vCPU capacity than your current vCPU limit",
+    ),
+    ("quota of vCPUs of Spot instances", "ec2 --quota-code L-34B43A08"): ("MaxSpotInstanceCountExceeded",),
+    ("quota of IAM roles", "iam --quota-code L-FE177D64"): ("Cannot exceed quota for RolesPerAccount: 1000",),
+    ("quota of IAM instance profiles", "iam --quota-code L-6E65F664"): (
+        "Cannot exceed quota for InstanceProfilesPerAccount: 1000",
+    ),
+    ("quota of rules in a security group", "vpc --quota-code L-0EA8095F"): (
+        "RulesPerSecurityGroupLimitExceeded",
+        "SecurityGroupsPerSecurityGroupLimitExceeded",
+    ),
+    ("quota of security groups", "vpc --quota-code L-E79EC296"): ("SecurityGroupLimitExceeded",),
+    ("another instance has the place", "describe-capacity-reservations"): (
+        "ReservationCapacityExceeded",
+        "The requested reservation does not have sufficient compatible and available capacity for this request.",
+    ),
+    ("reservation was cancelled", "controlPlane.capacityReservation to false"): (
+        "InvalidCapacityReservationId.NotFound",
+        "The capacity reservation cr-1 does not exist",
+    ),
+    ("no capacity for this instance type", "another instance type"): (
+        "InsufficientInstanceCapacity",
+        "There is insufficient instance capacity.",
+        "UnfulfillableCapacity",
+    ),
+    ("above the highest price", "raise it in the cluster file"): ("SpotMaxPriceTooLow", "price-too-low"),
+    ("another processor architecture", "of the same architecture"): (
+        "The architecture 'x86_64' of the specified instance type does not match",
+        "The architecture 'x86_64' of the specified instance type is another",
+        "The architecture arm64 does not match",
+    ),
+    ("Marketplace", "subscribe to it once"): ("OptInRequired", "You need to accept the terms and subscribe."),
+    ("still verifying the account", "wait for the email"): (
+        "PendingVerification",
+        "Your request for accessing resources in this region is being validated",
+    ),
+    ("AWS has blocked the account", "contact AWS Support"): ("This account is currently blocked",),
+    ("a flow log that records the same", "network.flowLogs first"): (
+        "There is an existing Flow Log with the same configuration and log destination. (FlowLogAlreadyExists)",
+    ),
+    ("no such bucket, or its policy", "docs/build/vpc.md"): (
+        "Access Denied for LogDestination: logs. Please check LogDestination permission",
+        "LogDestination: logs does not exist",
+    ),
+    ("a resource of that name exists already", "another name"): (
+        "EntityAlreadyExists",
+        "The launch template already exists",
+        "InvalidGroup.Duplicate",
+    ),
+    ("machine image does not exist", "correct the cluster file"): ("InvalidAMIID.NotFound",),
+    ("no such EC2 key pair", "describe-key-pairs"): ("InvalidKeyPair.NotFound",),
+    ("does not know the new instance profile yet", "repeat the command"): (
+        "Invalid IAM Instance Profile name",
+        "Value (k8s) for parameter iamInstanceProfile.name is invalid.",
+        "InvalidIAMInstanceProfile",
+    ),
+    ("service-linked role of Auto Scaling", "--aws-service-name autoscaling.amazonaws.com"): (
+        "The default Service-Linked Role for Auto Scaling could not be created.",
+        "The service linked role is missing",
+    ),
+    ("public SSM parameter does not exist", "choose another distribution"): (
+        "Unable to fetch parameters [/aws/image] from parameter store for this account.",
+    ),
+    ("value of a parameter is not allowed", "--parameter"): ("Parameters: [Zone] must have values",),
+    ("overlaps with another subnet", "describe-subnets"): (
+        "InvalidSubnet.Conflict",
+        "InvalidSubnet.Range",
+        "The CIDR '10.9.0.0/24' is invalid.",
+    ),
+    ("uses that private address", "describe-network-interfaces"): ("InvalidIPAddress.InUse",),
+    ("still uses it", "`cfngen delete` deletes what Kubernetes has created"): (
+        "DependencyViolation",
+        "resource sg-1 has a dependent object",
+        "Network vpc-1 has some mapped public address(es).",
+    ),
+    ("still attached to an instance", "--volume-ids vol-1"): ("VolumeInUse", "Volume is currently attached to i-1"),
+    ("records that the stack did not make", "--hosted-zone-id vol-1"): (
+        "HostedZoneNotEmpty",
+        "The zone contains non-required resource record sets",
+    ),
+    ("hook", "`cfngen events --verbose`"): ("Hook failed with message: no",),
+    ("throttles the API calls", "other callers use the same rate limit"): (
+        "Rate exceeded",
+        "ThrottlingException",
+        "RequestLimitExceeded",
+        "TooManyRequestsException",
+    ),
+    ("a quota of the account is used up", "Service Quotas console"): (
+        "LimitExceededException",
+        "ServiceQuotaExceededException",
+        "It would exceed the limit",
+        "The request exceeds the quota of volumes",
+        "You have exceeded your maximum gp3 storage limit",
+        "The maximum number of launch templates has been reached.",
+    ),
+    ("internal error of AWS", "repeat the command"): (
+        "InternalFailure",
+        "Internal Error",
+        "InternalServerError",
+        "ServiceUnavailable",
+        "NotStabilized",
+        "Resource did not stabilize",
+    ),
+    ("only if they were made with MFA", "`--role-arn`"): (
+        "The security token included in the request is invalid",
+        "InvalidClientTokenId",
+    ),
+    ("have expired", "`--role-arn`"): (
+        "The security token included in the request is expired",
+        "The provided token has expired.",
+        "ExpiredTokenException",
+    ),
+}
 
-@pytest.mark.parametrize(("reason", "expected"), REASONS.items())
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [*REASONS.items(), *((reason, expected) for expected, reasons in OF_ONE_KIND.items() for reason in reasons)],
+)
 def test_a_known_reason(reason: str, expected: tuple[str, str]):
     meaning, hint = expected
     found = explain_reason(reason, "us-west-2", "vol-1")

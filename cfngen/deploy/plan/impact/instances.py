@@ -123,8 +123,10 @@ def _resize_text(context: ChangeContext, owner: str, *, is_only_change: bool) ->
     if old_min is None or old_max is None or new_min is None or new_max is None:
         return f"{owner} is resized", False
     if (new_min, new_max) == (old_min, old_max):
-        desired = context.after("DesiredCapacity")
-        return f"{owner} is set to {desired} instances" if desired else f"{owner} has no desired size any more", True
+        desired = number_if_decimal(context.after("DesiredCapacity"))
+        if desired is None:
+            return f"{owner} has no desired size any more", True
+        return f"{owner} is set to {pluralize(desired, 'instance')}", True
     if new_min >= old_min and new_max >= old_max:
         verb = "grows"
     elif new_min <= old_min and new_max <= old_max:

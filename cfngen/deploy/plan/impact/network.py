@@ -20,7 +20,7 @@ from cfngen.cluster.security_groups.rules import ANY_IPV4
 from cfngen.cluster.security_groups.sources import ingress_sources, origin_text
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact.context import ChangeContext
-from cfngen.text import join_and
+from cfngen.text import join_and, pluralize
 
 # Properties of a rule that name who may connect.
 _SOURCES = ("CidrIp", "SourcePrefixListId", "SourceSecurityGroupId")
@@ -338,7 +338,8 @@ def _log_group_impact(context: ChangeContext) -> Impact | None:
     if context.change.action == "add" or not context.touches("RetentionInDays"):
         return None
     if str(old_days).isdecimal() and str(new_days).isdecimal() and int(str(new_days)) < int(str(old_days)):
-        return Impact(f"records of the flow log that are older than {new_days} days are deleted", Danger.DISRUPTIVE)
+        kept = pluralize(int(str(new_days)), "day")
+        return Impact(f"records of the flow log that are older than {kept} are deleted", Danger.DISRUPTIVE)
     return Impact("records of the flow log are kept for another time from now on")
 
 

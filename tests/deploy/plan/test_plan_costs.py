@@ -115,39 +115,6 @@ PRIVATE = parse(
 ONLY_SPOT = {"InstancesDistribution": {"OnDemandBaseCapacity": 0, "OnDemandPercentageAboveBaseCapacity": 0}}
 
 
-# In the order in which they are listed: logical id, type, what it is called, and what is said of it.
-COMPONENTS = [
-    ("Vpc", f"{EC2}VPC", "VPC", ""),
-    ("SubnetA", f"{EC2}Subnet", "subnet", ""),
-    ("RouteTable", f"{EC2}RouteTable", "route table", ""),
-    ("MasterAElasticIp", f"{EC2}EIP", "public address of the API (Elastic IP)", ""),
-    ("BastionElasticIp", f"{EC2}EIP", "public address of the bastion (Elastic IP)", ""),
-    ("MasterAReservation", f"{EC2}CapacityReservation", "capacity reservation of a master", "for its instances only"),
-    ("MasterSecurityGroup", f"{EC2}SecurityGroup", "security group", ""),
-    ("MasterRole", "AWS::IAM::Role", "IAM role", ""),
-    ("AdminToken", SECRET, "secret", ""),
-    ("Key", KEY, "encryption key", ""),
-    ("KeyPair", f"{EC2}KeyPair", "SSH key pair", ""),
-    ("BackupBucket", BUCKET, "bucket of etcd's snapshots", "stays when the cluster is deleted"),
-    ("IssuerBucket", BUCKET, "bucket of the documents by which AWS checks service-account tokens", ""),
-    (
-        *("IssuerDistribution", "AWS::CloudFront::Distribution", "CloudFront distribution of these documents"),
-        "no charge by the hour; the few requests are billed",
-    ),
-    ("IssuerProvider", "AWS::IAM::OIDCProvider", "OIDC provider for service-account tokens", ""),
-    ("RepositoryWeb", "AWS::ECR::Repository", "repository for images", "each GB of images is billed"),
-    ("FlowLog", f"{EC2}FlowLog", "flow log of the VPC", ""),
-    ("FlowLogGroup", "AWS::Logs::LogGroup", "log group of the flow log", "stays when the cluster is deleted"),
-    ("ApiZone", "AWS::Route53::HostedZone", "hosted zone of the API's name", ""),
-    ("ApiRecord", "AWS::Route53::RecordSet", "DNS record of the API", ""),
-]
-
-
-def test_a_new_cluster_is_listed_part_by_part_and_what_stays_or_is_billed_is_said() -> None:
-    made = summarized(ONE, *(added(logical_id, type_) for logical_id, type_, _, _ in reversed(COMPONENTS)))
-    assert made.items[3:] == tuple(ComponentCount(1, what, detail) for _, _, what, detail in COMPONENTS)
-
-
 def test_where_a_template_has_no_values_the_cluster_file_does() -> None:
     made = summarized(ONE, added("MasterAVolume", f"{EC2}Volume"))
     assert made.items == (

@@ -693,7 +693,7 @@ TUNNELLED, WITH_VPC_ROUTES = {"plugin": "cilium", "podCidr": "10.244.0.0/16"}, {
 OTHER_RANGE = "choose another range, which nothing in the VPC's surroundings has"
 SERVICE_KEY, POD_KEY = "network.serviceCidr", "network.podCidr"
 PEER, PEERING = "vpc-00000002", "pcx-00000001"
-UNREACHED = f"({PEERING}), which pods therefore do not reach"
+NOT_REACHED = f"({PEERING}), which pods therefore do not reach"
 UNROUTED, MISROUTED = "; pods do not reach what is there", ", so packets to pods would go there"
 
 
@@ -738,7 +738,7 @@ def test_pods_and_services_have_no_addresses_of_the_vpc_or_of_its_peers(
         ("problem", key, f"{shown} overlaps {block} of {VPC}") for key, shown in says
     ]
     assert overlapping(given(file, A, peerings=peering(side(VPC, "10.20.0.0/16"), side(PEER, block)))) == [
-        ("warning", key, f"{shown} overlaps {block} of {PEER} {UNREACHED}") for key, shown in says
+        ("warning", key, f"{shown} overlaps {block} of {PEER} {NOT_REACHED}") for key, shown in says
     ]
 
 
@@ -766,7 +766,7 @@ def test_ranges_of_peers_are_all_those_of_the_other_side(
     peerings: tuple[dict[str, Any], ...], blocks: list[str]
 ) -> None:
     assert overlapping(given({**TUNNELLED, "subnets": [IN_A]}, A, peerings=peerings)) == [
-        ("warning", SERVICE_KEY, f"10.250.0.0/16 overlaps {block} of {PEER} {UNREACHED}") for block in blocks
+        ("warning", SERVICE_KEY, f"10.250.0.0/16 overlaps {block} of {PEER} {NOT_REACHED}") for block in blocks
     ]
 
 

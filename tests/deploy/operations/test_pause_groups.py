@@ -19,7 +19,7 @@ from cfngen.deploy.aws.groups import GroupView, InstanceView, KeptSizes, Sizes, 
 from cfngen.deploy.aws.pause import find_pause
 from cfngen.deploy.aws.pod_routes import InstanceRoute
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, find_stack
-from cfngen.deploy.messages.message import Message, Notice, Step
+from cfngen.deploy.messages.message import Message, Notice, Question, Step
 from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.deploy.operations.pausing import resume as resuming
 from cfngen.deploy.operations.pausing.pause import PauseInterruptedError, PauseTimeoutError, pause
@@ -38,6 +38,7 @@ from cfngen.deploy.preflight.pausing import (
     check_pausable,
     check_resumable,
 )
+from cfngen.deploy.preflight.stack_checks import BusyError
 from cfngen.deploy.status.cluster_problems import STATIC_PODS, ClusterState, KubernetesReading, target_version
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -523,7 +524,9 @@ class Terminating:
 
     def complete(self, sent: dict[str, Any]) -> dict[str, Any]:
         name, instance = sent["AutoScalingGroupName"], sent["InstanceId"]
-        self.instances[name][instance] = ("Terminating:Proceed", self.aws.clock.now() + timedelta(seconds=10))
+        # Another hook, of the user's, holds it a little longer.
+        lifecycle, gone = self.instances[name][instance]
+        self.instances[name][instance] = (lifecycle, gone or self.aws.clock.now() + timedelta(seconds=20))
         return {}
 
 
@@ -624,15 +627,16 @@ def test_drains_that_do_not_end_are_ended_after_two_minutes_and_masters_wait_for
     groups, asked = Terminating(aws, **SMALL), Asked()
     groups.delayed = {"general", "master"}
     assert pause(aws.account, "one", CLUSTER, asked.waiting).changed
-    ended = [sent["InstanceId"] for sent in aws.named("autoscaling:CompleteLifecycleAction")]
+    ended = [*dict.fromkeys(sent["InstanceId"] for sent in aws.named("autoscaling:CompleteLifecycleAction"))]
     assert (sorted(ended[:2]), ended[2:]) == (["i-1", "i-2"], ["i-m"])
-    assert [(name, seconds) for name, _, seconds in groups.changes] == [("general", 0.0), ("master", 130.0)]
+    assert [(name, seconds) for name, _, seconds in groups.changes] == [("general", 0.0), ("master", 140.0)]
+    # It is told once.
     [notice] = (message for message in asked.told if isinstance(message, Notice))
     assert notice.text == "2 nodes could not be drained within 2 minutes"
     progress = [message for message in asked.told if isinstance(message, PauseProgress)]
     draining = [(of.seconds, of.remaining[0].role, of.remaining[0].draining) for of in progress]
     # How many masters wait is not told: none has to.
-    assert draining == [(0.0, "node", 2), (130.0, "master", 0)]
+    assert draining == [(0.0, "node", 2), (140.0, "master", 0)]
 
 
 def test_instances_that_do_not_go_are_named_when_time_is_up(aws: Answers) -> None:
@@ -670,3 +674,39 @@ def test_a_stack_in_a_failed_status_is_not_paused(aws: Answers, status: str) -> 
     with pytest.raises(CannotPauseError, match=f"^nothing was changed: the stack one is in {status}$"):
         pause(aws.account, "one", CLUSTER, asked.waiting)
     assert (aws.writes, asked.told) == ([], [])
+
+
+def test_a_group_that_is_new_since_the_pause_began_is_paused_too(aws: Answers) -> None:
+    groups, asked = Terminating(aws, master=(NOTHING, []), general=(NOTHING, []), gpu=(NOTHING, [])), Asked()
+    groups.tags = {"master": ONE, "general": KEPT}
+    assert pause(aws.account, "one", CLUSTER, asked.waiting).changed
+    assert [question.text for question in asked.questions] == ["Continue to pause one?"]
+    assert aws.writes == ["autoscaling:CreateOrUpdateTags"]
+    assert groups.tags["gpu"]["Value"].startswith("min=0 max=0 desired=0 ")
+    steps = [message.text for message in asked.told if isinstance(message, Step)]
+    assert steps == ["keeping the sizes of 3 Auto Scaling groups in their tags"]
+
+
+def test_scheduled_actions_are_told_before_the_question(aws: Answers) -> None:
+    Terminating(aws, **SMALL)
+    action = {"AutoScalingGroupName": "general", "ScheduledActionName": "morning"}
+    aws.given["autoscaling:DescribeScheduledActions"] = {"ScheduledUpdateGroupActions": [action]}
+    asked = Asked(agrees=False)
+    with pytest.raises(DeclinedError):
+        pause(aws.account, "one", CLUSTER, asked.waiting)
+    assert [type(message) for message in asked.told] == [PausePlan, Notice]
+    assert "general has scheduled actions" in str(asked.told[1])
+    assert aws.writes == []
+
+
+def test_an_operation_that_begins_while_the_user_is_asked_is_not_disturbed(aws: Answers) -> None:
+    Terminating(aws, **SMALL)
+
+    def agree(_: Question) -> bool:
+        stacked(aws, stack(status="UPDATE_IN_PROGRESS"))
+        return True
+
+    asked = Asked()
+    with pytest.raises(BusyError):
+        pause(aws.account, "one", CLUSTER, replace(asked.waiting, consent=agree))
+    assert aws.writes == []

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from typing import Any, ClassVar
 
 import pytest
 from answers import Answers
 from aws_descriptions import Asked, resource, scaling_group, stack, stacked
+from recorded import RefusedError
 
 from cfngen.cluster.load import parse
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.access.cluster_access import no_api_url_override
 from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
@@ -20,6 +23,7 @@ from cfngen.deploy.aws.pause import find_pause
 from cfngen.deploy.aws.pod_routes import InstanceRoute
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, find_stack
 from cfngen.deploy.messages.message import Message, Notice, Question, Step
+from cfngen.deploy.operations.etcd.restore import RestoreInProgressError
 from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.deploy.operations.pausing import resume as resuming
 from cfngen.deploy.operations.pausing.pause import PauseInterruptedError, PauseTimeoutError, pause
@@ -709,4 +713,42 @@ def test_an_operation_that_begins_while_the_user_is_asked_is_not_disturbed(aws: 
     asked = Asked()
     with pytest.raises(BusyError):
         pause(aws.account, "one", CLUSTER, replace(asked.waiting, consent=agree))
+    assert aws.writes == []
+
+
+WITH_BUCKET = parse({"name": "one", "etcd": {"backups": {"bucket": "mine"}}})
+
+
+@pytest.mark.parametrize(
+    ("cluster", "masters", "tags", "wanted", "taken"),
+    [
+        (WITH_BUCKET, ["i-m"], {}, True, True),
+        (WITH_BUCKET, ["i-m"], {}, False, False),
+        # No master could take it.
+        (WITH_BUCKET, [], {}, True, False),
+        # It was taken when the pause began.
+        (WITH_BUCKET, ["i-m"], {"general": KEPT}, True, False),
+        (CLUSTER, ["i-m"], {}, True, False),
+    ],
+)
+def test_a_snapshot_is_taken_first_where_a_master_can_and_a_pause_begins(
+    aws: Answers, cluster: Cluster, masters: list[str], tags: dict[str, dict[str, str]], wanted: bool, taken: bool
+) -> None:
+    Terminating(aws, master=((1, 1, 1), masters), general=((1, 5, 1), ["i-1"])).tags = tags
+    aws.given["s3:GetObject"] = RefusedError("NoSuchKey", "no", 404)
+    asked = Asked(agrees=False)
+    with pytest.raises(DeclinedError):
+        pause(aws.account, "one", cluster, asked.waiting, snapshot=wanted)
+    [plan] = (message for message in asked.told if isinstance(message, PausePlan))
+    assert plan.snapshot is taken
+    assert ("no snapshot of etcd is taken first" in plan.consequences) == (not taken and not tags)
+    assert aws.writes == []
+
+
+def test_a_restore_that_is_in_progress_needs_the_masters(aws: Answers) -> None:
+    Terminating(aws, **SMALL)
+    aws.given["s3:GetObject"] = lambda _: {"Body": BytesIO(b'{"snapshot": "hourly/1.db"}')}
+    with pytest.raises(RestoreInProgressError, match=r"^nothing was changed: one is being restored from hourly/1\.db$"):
+        pause(aws.account, "one", WITH_BUCKET, Asked().waiting)
+    assert aws.named("s3:GetObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
     assert aws.writes == []

@@ -9,9 +9,11 @@ each statement of instances and pods is called.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from account_resources import REGION
 from botocore import xform_name
 from call_table import CONTROLLERS, OPTIONS, Caller, callers, is_allowed, table
 
@@ -38,6 +40,33 @@ def test_everybody_may_make_his_calls() -> None:
         if not is_allowed(caller.statements, call)
     ]
     assert refused == []
+
+
+USES_OF_KEYS = ("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncrypt", "kms:CreateGrant")
+SERVICE_HOST = re.compile(rf"(\w+)\.{REGION}\.(?:amazonaws\.com|\*)")
+# The service that sends an encryption context, by the context's key; volumes are EC2's.
+SENDERS_OF_CONTEXT = {"kms:EncryptionContext:SecretARN": "secretsmanager", "kms:EncryptionContext:aws:s3:arn": "s3"}
+
+
+def test_keys_are_used_through_the_service_that_keeps_the_data_and_in_the_clusters_region() -> None:
+    """Decrypting is not permitted to callers themselves, and a service that does not exist permits it to nobody."""
+    uses = [
+        (role.name, statement)
+        for role in callers()
+        for statement in role.statements
+        if any(action.startswith(USES_OF_KEYS) for action in statement["Action"])
+    ]
+    services = set()
+    for name, statement in uses:
+        conditions = {key: value for test in statement["Condition"].values() for key, value in test.items()}
+        hosts = conditions["kms:ViaService"]
+        matches = [SERVICE_HOST.fullmatch(host) for host in ([hosts] if isinstance(hosts, str) else hosts)]
+        through = {match[1] if match else "" for match in matches}
+        senders = {sender for key, sender in SENDERS_OF_CONTEXT.items() if key in conditions}
+        # CloudFormation has volumes and secrets made with the same keys.
+        assert through == (senders or ({"ec2", "secretsmanager"} if name == "execution" else {"ec2"})), statement
+        services |= through
+    assert services == {"ec2", "s3", "secretsmanager"}
 
 
 def test_nothing_is_granted_that_is_not_called() -> None:

@@ -45,7 +45,11 @@ def _table_of(generated: Any, subnet: str) -> str:
 def _default_route(generated: Any, subnet: str) -> dict[str, Any] | None:
     """The route to 0.0.0.0/0 in the route table of a subnet."""
     table = _table_of(generated, subnet)
-    routes = [item for item in _of_type(generated, "AWS::EC2::Route").values() if item["RouteTableId"]["Ref"] == table]
+    routes = [
+        item
+        for item in _of_type(generated, "AWS::EC2::Route").values()
+        if item["RouteTableId"]["Ref"] == table and item.get("DestinationCidrBlock") == "0.0.0.0/0"
+    ]
     assert len(routes) <= 1
     return routes[0] if routes else None
 
@@ -100,6 +104,10 @@ def test_each_zone_has_its_own_nat_gateway_in_its_public_subnet(templates: Any) 
         assert route["NatGatewayId"] == {"Ref": f"NatGateway{letter}"}
         gateway = _resources(generated)[f"NatGateway{letter}"]
         assert gateway["Properties"]["SubnetId"] == {"Ref": f"PublicSubnet{letter}"}
+        address = gateway["Properties"]["AllocationId"]["Fn::GetAtt"]
+        assert address == [f"NatElasticIp{letter}", "AllocationId"]
+        # CloudFormation's reference of AWS::EC2::EIP asks for it.
+        assert _resources(generated)[address[0]]["DependsOn"] == ["InternetGatewayAttachment"]
         # Without these, EC2 creates the gateway but it has no way to the internet while it is being created.
         assert set(gateway["DependsOn"]) == {"InternetRoute", f"PublicSubnet{letter}RouteTableAssociation"}
         public_route = _default_route(generated, f"PublicSubnet{letter}")
@@ -132,8 +140,13 @@ def test_every_private_route_table_reaches_s3_without_a_nat_gateway(templates: A
     generated = templates(SHAPES[shape])
     endpoint = _of_type(generated, "AWS::EC2::VPCEndpoint")["EndpointS3"]
     assert endpoint["VpcEndpointType"] == "Gateway"
+    assert endpoint["ServiceName"] == {"Fn::Sub": "com.amazonaws.${AWS::Region}.s3"}
+    assert endpoint["VpcId"] == {"Ref": "Vpc"}
     tables = {item["Ref"] for item in endpoint["RouteTableIds"]}
     assert tables == {name for name in _of_type(generated, "AWS::EC2::RouteTable") if name.startswith("Private")}
+    assert tables == {
+        _table_of(generated, name) for name in _of_type(generated, "AWS::EC2::Subnet") if "Pub" not in name
+    }
 
 
 def test_the_public_api_of_private_masters_is_behind_a_load_balancer_in_public_subnets(templates: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from dataclasses import replace as replace_in
 from datetime import timedelta
 from typing import Any
 
@@ -23,8 +24,10 @@ from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.deploy.operations.replacing.master_type import UnsuitableTypeError
 from cfngen.deploy.operations.replacing.members import Member, UnknownInstanceError
 from cfngen.deploy.operations.replacing.messages import (
+    Replaced,
     ReplacementDetachedError,
     ReplacementFailedError,
+    ReplacementInProgressError,
     ReplacementPlan,
     consequences_of,
 )
@@ -32,6 +35,7 @@ from cfngen.deploy.operations.replacing.replace import GroupStoppedError, replac
 from cfngen.deploy.preflight.stack_checks import BusyError
 from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem
 from cfngen.deploy.status.derived_status import read_status
+from cfngen.errors import CfngenError
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.services import capacity
 
@@ -386,6 +390,156 @@ def test_a_new_instance_is_waited_for_as_long_as_its_group_may_take(
     assert aws.named("autoscaling:TerminateInstanceInAutoScalingGroup") == [
         {"InstanceId": "i-1", "ShouldDecrementDesiredCapacity": False}
     ]
+
+
+def nodes(**ready: bool) -> KubernetesReading:
+    """What the API says of Nodes, by the ends of their instances' ids."""
+    return replace_in(reading(), nodes=tuple(Node(f"i-{end}", f"i-{end}", ready=of) for end, of in ready.items()))
+
+
+ALL, ONE_LESS, NONE = {"two": True, "three": True}, {"two": True, "three": False}, {"two": False, "three": False}
+TWO_OTHERS = {"i-two": "InService", "i-three": "InService"}
+ONE_PENDING = {"i-two": "InService", "i-three": "Pending"}
+
+
+@pytest.mark.parametrize(
+    ("desired", "others", "before", "after", "ends"),
+    [
+        (3, TWO_OTHERS, nodes(**ALL), nodes(new=True, **ALL), True),
+        (3, TWO_OTHERS, nodes(**ALL), nodes(new=False, **ALL), False),
+        (3, TWO_OTHERS, nodes(**ALL), nodes(**ALL), False),
+        (3, TWO_OTHERS, nodes(**ALL), nodes(new=True, **ONE_LESS), False),
+        # What did not work before is not waited for.
+        (3, TWO_OTHERS, nodes(**ONE_LESS), nodes(new=True, **ONE_LESS), True),
+        (3, TWO_OTHERS, nodes(two=True), nodes(new=True, two=True), True),
+        (3, TWO_OTHERS, nodes(**ONE_LESS), nodes(new=True, **NONE), False),
+        (3, TWO_OTHERS, nodes(**NONE), nodes(new=True, **NONE), True),
+        (3, ONE_PENDING, nodes(**ALL), nodes(new=True, **ALL), True),
+        (3, {"i-two": "InService"}, nodes(two=True), nodes(new=True, two=True), True),
+        # Where the API said nothing, what is in service counts.
+        (3, TWO_OTHERS, SILENT, nodes(new=True, **ALL), True),
+        (3, TWO_OTHERS, SILENT, nodes(new=True, **ONE_LESS), False),
+        (3, ONE_PENDING, SILENT, nodes(new=True, **ONE_LESS), True),
+        (3, ONE_PENDING, SILENT, SILENT, False),
+        # The group is to have fewer.
+        (2, TWO_OTHERS, nodes(**ALL), nodes(new=True, **ONE_LESS), True),
+        (2, TWO_OTHERS, nodes(**ALL), nodes(new=True, **NONE), False),
+        # The Node of the old instance has to go.
+        (3, TWO_OTHERS, nodes(one=True, **ALL), nodes(new=True, one=True, **ALL), False),
+    ],
+)
+def test_a_node_is_replaced_once_as_many_nodes_work_as_before(
+    aws: Answers,
+    monkeypatch: pytest.MonkeyPatch,
+    desired: int,
+    others: dict[str, str],
+    before: KubernetesReading | Problem,
+    after: KubernetesReading | Problem,
+    ends: bool,
+) -> None:
+    staying = [launched(name, lifecycle) for name, lifecycle in others.items()]
+    grouped(aws, NodeGroupGeneral=[])
+
+    def groups(_: dict[str, Any]) -> dict[str, Any]:
+        instances = [*staying, launched("i-new" if aws.writes else "i-one")]
+        return {"AutoScalingGroups": [scaling_group("NodeGroupGeneral", (1, 5, desired), Instances=instances)]}
+
+    aws.given["autoscaling:DescribeAutoScalingGroups"] = groups
+    start = aws.clock.now()
+    ages = {"i-one": OLD, "i-two": OLD, "i-three": OLD, "i-new": timedelta(0)}
+    described = [
+        {"InstanceId": name, "LaunchTime": start - age, "InstanceType": "t3.large"} for name, age in ages.items()
+    ]
+    aws.given["ec2:DescribeInstances"] = {"Reservations": [{"Instances": described}]}
+    read = "cfngen.deploy.operations.replacing.replace.try_read_kubernetes"
+    monkeypatch.setattr(read, lambda *_: after if aws.writes else before)
+
+    def run() -> Replaced:
+        return replace(
+            aws.account, NAME, parse(dict(ONE)), "i-one", consent=lambda _: True, report=lambda _: None,
+            timeout=timedelta(minutes=1),
+        )  # fmt: skip
+
+    if ends:
+        assert run() == Replaced("one", "node", "general", "i-one", "i-new", "t3.large", "us-west-2a", "", 0.0)
+    else:
+        with pytest.raises(ReplacementFailedError, match="is booting after 1 minute"):
+            run()
+    assert aws.writes == ["autoscaling:TerminateInstanceInAutoScalingGroup"]
+
+
+def refusal(aws: Answers, name: str, kind: type[CfngenError], instance_type: str = "") -> CfngenError:
+    """Why an instance is not replaced; nothing is changed, and nobody is asked."""
+    asked = Asked()
+    with pytest.raises(kind) as refused:
+        replace(
+            aws.account, NAME, parse(dict(ONE)), name, instance_type=instance_type, consent=asked.consent,
+            report=asked.told.append,
+        )  # fmt: skip
+    assert (aws.writes, asked.questions, asked.told) == ([], [], [])
+    return refused.value
+
+
+@pytest.mark.parametrize(
+    ("processes", "named"),
+    [
+        (["Launch"], "Launch"),
+        (["Terminate"], "Terminate"),
+        (["Terminate", "AZRebalance", "Launch"], "Launch, Terminate"),
+    ],
+)
+def test_a_group_whose_processes_are_suspended_does_not_replace_instances(
+    aws: Answers, processes: list[str], named: str
+) -> None:
+    grouped(aws, NodeGroupGeneral=[])
+    suspended = [{"ProcessName": process} for process in processes]
+    described = scaling_group("g", (1, 1, 1), Instances=[launched("i-1")], SuspendedProcesses=suspended)
+    aws.given["autoscaling:DescribeAutoScalingGroups"] = {
+        "AutoScalingGroups": [{**described, "AutoScalingGroupName": "NodeGroupGeneral"}]
+    }
+    refused = refusal(aws, "i-1", GroupStoppedError)
+    assert f"does not replace instances: its processes {named} are suspended" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("group", "key"),
+    [("Bastion", "bastion.instanceType"), ("NodeGroupGeneral", "instanceTypes of its node group")],
+)
+def test_what_is_no_master_gets_another_type_in_the_cluster_file(aws: Answers, group: str, key: str) -> None:
+    grouped(aws, **{group: [launched("i-1")]})
+    refused = refusal(aws, "i-1", UnsuitableTypeError, "m5.large")
+    assert str(refused.hint) == f"set {key} in the cluster file, then `cfngen deploy`."
+
+
+def test_a_stack_without_groups_has_nothing_to_replace(aws: Answers) -> None:
+    grouped(aws)
+    refused = refusal(aws, "a", UnknownInstanceError)
+    assert str(refused) == "the stack one (CREATE_COMPLETE) has no instances"
+
+
+def test_a_master_that_boots_is_not_replaced_by_one_of_another_type(
+    aws: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grouped(aws, age=YOUNG, MasterA=[launched("i-a")])
+    aws.given["ec2:GetConsoleOutput"] = {"Output": ""}
+    monkeypatch.setattr("cfngen.deploy.operations.replacing.replace.try_read_kubernetes", lambda *_: SILENT)
+    refused = refusal(aws, "a", ReplacementInProgressError, "m5.large")
+    assert str(refused).startswith("master a is being replaced already, by i-a of type ")
+    assert "`cfngen replace a` waits for it" in str(refused.hint)
+
+
+def test_an_interrupted_replacement_goes_on_without_the_command(aws: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    grouped(aws, NodeGroupGeneral=[launched("i-1")])
+    monkeypatch.setattr("cfngen.deploy.operations.replacing.replace.try_read_kubernetes", lambda *_: SILENT)
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(aws.clock, "sleep", interrupt)
+    with pytest.raises(ReplacementDetachedError) as detached:
+        replace(aws.account, NAME, parse(dict(ONE)), "i-1", consent=lambda _: True, report=lambda _: None)
+    assert str(detached.value.hint) == "`cfngen replace i-1` waits for it again; `cfngen status` shows the instances."
+    assert aws.writes == ["autoscaling:TerminateInstanceInAutoScalingGroup"]
 
 
 def consequences(role: Role, *, has_instance: bool = True, masters: int = 1, **more: Any) -> str:

@@ -95,11 +95,34 @@ def test_shares_of_spot_instances(base: int, percentage: int, shares: str) -> No
         ),
         ({"MaxInstanceLifetime": "604800"}, "nodes of node group `nodes` are replaced once they are 7 days old"),
         (
-            {"CapacityReservationSpecification": {"CapacityReservationPreference": "capacity-reservations-only"}},
-            "future instances of node group `nodes` start in its Capacity Reservations only; none is replaced for that",
+            {"CapacityRebalance": "false"},
+            "from now on Spot Instances of node group `nodes` are replaced only after an interruption",
         ),
+        ({"MaxInstanceLifetime": "86400"}, "nodes of node group `nodes` are replaced once they are 1 day old"),
+        ({"MaxInstanceLifetime": "0"}, "nodes of node group `nodes` are no longer replaced because of their age"),
     ],
 )
 def test_what_replaces_no_instance_now(after: dict[str, Any], text: str) -> None:
     impact = meaning({}, after)
     assert (impact.text, impact.danger) == (text, Danger.NONE)
+
+
+@pytest.mark.parametrize(
+    ("preference", "text"),
+    [
+        ("capacity-reservations-only", "start in its Capacity Reservations only"),
+        ("capacity-reservations-first", "use its Capacity Reservations first"),
+        ("none", "use no Capacity Reservations"),
+        ("default", "use open Capacity Reservations that match"),
+        (None, "use open Capacity Reservations that match"),
+    ],
+)
+def test_whether_future_instances_use_reservations(preference: str | None, text: str) -> None:
+    other = "none" if preference != "none" else "default"
+    before, after = (
+        {"CapacityReservationSpecification": {"CapacityReservationPreference": value}} if value else {}
+        for value in (other, preference)
+    )
+    impact = meaning(before, after)
+    sentence = f"future instances of node group `nodes` {text}; none is replaced for that"
+    assert (impact.text, impact.danger) == (sentence, Danger.NONE)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from answers import Answers
+from answers import DENIED, Answers, filtered, pairs
+from aws_descriptions import instance, running, scaling_group, stack, stacked
 from aws_descriptions import resource as held
-from aws_descriptions import stack, stacked
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws.stacks import find_stack
+from cfngen.deploy.messages.message import Message, Notice
 from cfngen.deploy.plan.costs.costs import (
     UNUSED_CAPACITY,
     ComponentCount,
@@ -420,6 +422,214 @@ def test_while_a_cluster_is_paused_its_load_balancers_cost_money(
         },
         "elb:DescribeTags": lambda sent: tags(sent["LoadBalancerNames"], "LoadBalancerName"),
     }  # fmt: skip
+    assert remaining(aws) == costs
+
+
+def remaining(aws: Answers, **file: Any) -> list[Cost] | None:
+    """What the stack `one` still costs; nothing is reported where that is known."""
     root = find_stack(aws.account, "one")
     assert root
-    assert read_remaining_costs(aws.account, root, parse({"name": "one"}), lambda _: None) == tuple(costs)
+    messages: list[Message] = []
+    costs = read_remaining_costs(aws.account, root, parse({"name": "one", **file}), messages.append)
+    assert messages == []
+    return None if costs is None else [*costs]
+
+
+OF_CLAIM = {"CSIVolumeName": "pvc-1", "kubernetes.io/cluster/one": "owned"}
+OF_STACK = {"cfngen:cluster": "one", "KubernetesCluster": "one"}
+
+
+def volume(name: str, size: int, kind: str, tags: dict[str, str], instance: str = "") -> dict[str, Any]:
+    return {
+        "VolumeId": name,
+        "Size": size,
+        "VolumeType": kind,
+        "Tags": pairs(tags),
+        "Attachments": [{"InstanceId": instance}] if instance else [],
+    }
+
+
+def filtering(key: str, *described: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """EC2's answer to a list of volumes, or of snapshots, for the filters by which those of a cluster are found."""
+
+    def passes(item: dict[str, Any], name: str, values: list[str]) -> bool:
+        tags = {tag["Key"]: tag["Value"] for tag in item["Tags"]}
+        attached = [attachment["InstanceId"] for attachment in item.get("Attachments", ())]
+        by_name = {"attachment.instance-id": attached, "volume-id": [item["VolumeId"]]}
+        return bool({*by_name.get(name, [tags.get(name.removeprefix("tag:"))])} & {*values})
+
+    def answer(sent: dict[str, Any]) -> dict[str, Any]:
+        filters = [(condition["Name"], condition["Values"]) for condition in sent["Filters"]]
+        return {key: [item for item in described if all(passes(item, *condition) for condition in filters)]}
+
+    return answer
+
+
+MASTER_A, MASTER_B = volume("vol-a", 20, "gp3", OF_STACK), volume("vol-b", 30, "gp3", OF_STACK)
+CLAIM = volume("vol-claim", 7, "gp3", OF_CLAIM)
+
+
+@pytest.mark.parametrize(
+    ("volumes", "costs"),
+    [
+        ((), []),
+        ((MASTER_A,), [Cost(20, "GiB", "gp3 volumes", "20 GiB of masters' data")]),
+        ((MASTER_A, MASTER_B), [Cost(50, "GiB", "gp3 volumes", "50 GiB of masters' data")]),
+        ((CLAIM,), [Cost(7, "GiB", "gp3 volumes", "7 GiB of claims")]),
+        ((MASTER_A, CLAIM), [Cost(27, "GiB", "gp3 volumes", "20 GiB of masters' data, and 7 GiB of claims")]),
+        (
+            (volume("vol-a", 20, "io2", OF_STACK), CLAIM, volume("vol-c", 100, "gp2", OF_CLAIM)),
+            [
+                Cost(100, "GiB", "gp2 volumes", "100 GiB of claims"),
+                Cost(7, "GiB", "gp3 volumes", "7 GiB of claims"),
+                Cost(20, "GiB", "io2 volumes", "20 GiB of masters' data"),
+            ],
+        ),
+        # One that has no tag of a cluster is known by the instance that it is attached to.
+        (
+            (volume("vol-x", 5, "gp3", {"CSIVolumeName": "pvc-2"}, "i-member"),),
+            [Cost(5, "GiB", "gp3 volumes", "5 GiB of claims")],
+        ),
+        ((volume("vol-x", 5, "gp3", {"CSIVolumeName": "pvc-2"}, "i-other"),), []),
+        ((volume("vol-x", 5, "gp3", {**OF_CLAIM, "kubernetes.io/cluster/two": "owned"}),), []),
+        # The root volume of an instance, and a volume that somebody made.
+        ((volume("vol-x", 5, "gp3", {"KubernetesCluster": "one"}, "i-member"),), []),
+        # It was deleted, and the stack still lists it.
+        ((volume("vol-gone", 5, "gp3", OF_STACK),), []),
+    ],
+)
+def test_volumes_of_masters_and_of_claims_cost_money_by_their_type(
+    aws: Answers, volumes: tuple[dict[str, Any], ...], costs: list[Cost]
+) -> None:
+    members = (held("vol-a"), held("vol-b"), held("vol-gone", "DELETE_COMPLETE"), held("group-1"))
+    stacked(aws, stack(), resources={"one": members})
+    aws.otherwise = None
+    aws.given |= {
+        "ec2:DescribeVolumes": filtering("Volumes", *volumes),
+        "autoscaling:DescribeAutoScalingGroups": {
+            "AutoScalingGroups": [
+                scaling_group(
+                    "group-1",
+                    (1, 1, 1),
+                    Instances=[
+                        {
+                            "InstanceId": "i-member",
+                            "AvailabilityZone": "us-west-2a",
+                            "LifecycleState": "InService",
+                            "HealthStatus": "Healthy",
+                            "ProtectedFromScaleIn": False,
+                        }
+                    ],
+                )
+            ]
+        },
+    }
+    assert remaining(aws) == costs
+
+
+def snapshot(name: str, of: str, size: int, **tags: str) -> dict[str, Any]:
+    return {"SnapshotId": name, "VolumeId": of, "VolumeSize": size, "Tags": pairs(tags)}
+
+
+OF_VOLUME_SNAPSHOT = {"CSIVolumeSnapshotName": "snapshot-1", "KubernetesCluster": "one"}
+
+
+@pytest.mark.parametrize(
+    ("snapshots", "count", "gib"),
+    [
+        ((), 0, 0),
+        ((snapshot("snap-1", "vol-a", 20),), 1, 20),
+        # A volume that the stack no longer has.
+        ((snapshot("snap-1", "vol-gone", 15),), 1, 15),
+        ((snapshot("snap-1", "vol-claim", 7, **OF_VOLUME_SNAPSHOT),), 1, 7),
+        # It is one, by whatever it is known.
+        ((snapshot("snap-1", "vol-a", 20, **OF_VOLUME_SNAPSHOT), snapshot("snap-2", "vol-a", 20)), 2, 40),
+        ((snapshot("snap-1", "vol-claim", 7, KubernetesCluster="one"), snapshot("snap-2", "vol-other", 9)), 0, 0),
+    ],
+)
+def test_snapshots_of_volumes_cost_money(
+    aws: Answers, snapshots: tuple[dict[str, Any], ...], count: int, gib: int
+) -> None:
+    stacked(aws, stack(), resources={"one": (held("vol-a"), held("vol-gone", "DELETE_COMPLETE"))})
+    aws.otherwise = None
+    aws.given["ec2:DescribeSnapshots"] = filtering("Snapshots", *snapshots)
+    cost = Cost(count, "snapshot", "EBS", f"of volumes of {gib} GiB; billed by the stored data")
+    assert remaining(aws) == [cost] * bool(count)
+
+
+def reserved(*ids: str) -> dict[str, Any]:
+    """The newest version of a launch template, with the reservations that it names."""
+    targets = [{"CapacityReservationTarget": {"CapacityReservationId": name}} for name in ids] or [{}]
+    versions = [{"LaunchTemplateData": {"CapacityReservationSpecification": target}} for target in targets]
+    return {"LaunchTemplateVersions": versions}
+
+
+LAUNCH_TEMPLATE, ENDPOINT = f"{EC2}LaunchTemplate", f"{EC2}VPCEndpoint"
+RESERVATION = f"{EC2}CapacityReservation"
+AS_IF_USED = "charged as if they were used:"
+
+
+@pytest.mark.parametrize(
+    ("members", "more", "costs"),
+    [
+        ([("nat-1", NAT), ("nat-2", NAT)], {}, [Cost(2, "gateway", "NAT")]),
+        ([("s-1", SECRET), ("s-2", SECRET), ("k-1", KEY)], {},
+         [Cost(2, "secret", "Secrets Manager"), Cost(1, "key", "KMS")]),
+        ([("z-1", "AWS::Route53::HostedZone")], {}, [Cost(1, "zone", "Route 53")]),
+        ([("eip-1", f"{EC2}EIP"), ("eip-2", f"{EC2}EIP")], {}, [Cost(2, "address", "public IPv4", "2 Elastic IPs")]),
+        # An address that the cluster file names is the user's, and is charged all the same; once.
+        ([("eip-1", f"{EC2}EIP")], {"parameters": {"A": "eipalloc-1", "B": "eipalloc-1", "C": "vpc-1"}},
+         [Cost(2, "address", "public IPv4", "2 Elastic IPs")]),
+        ([], {"parameters": {"A": "eipalloc-1"}}, [Cost(1, "address", "public IPv4", "1 Elastic IP")]),
+        ([("vpce-1", ENDPOINT), ("vpce-2", ENDPOINT)], {}, [Cost(3, "endpoint", "PrivateLink", ENDPOINTS)]),
+        ([("cr-own", RESERVATION)], {}, [Cost(1, "reservation", "capacity reservation")]),
+        ([("cr-own", RESERVATION), ("lt-1", LAUNCH_TEMPLATE)], {},
+         [Cost(1, "reservation", "capacity reservation"),
+          Cost(2, "reservation", "capacity reservation", f"{AS_IF_USED} cr-a and cr-b")]),
+        ([("lt-2", LAUNCH_TEMPLATE)], {}, []),
+        ([("bucket-1", BUCKET)], {"outputs": {"BackupBucketName": "ignored"}},
+         [Cost(1, "bucket", "S3", "etcd's snapshots, until they expire: bucket-1")]),
+        # A bucket of the user's.
+        ([], {"outputs": {"BackupBucketName": "mine"}},
+         [Cost(1, "bucket", "S3", "etcd's snapshots, until they expire: mine")]),
+        ([("vpc-1", f"{EC2}VPC"), ("group-1", ASG)], {},
+         [Cost(2, "instance", "EC2", "not of the cluster's groups: i-a and i-b")]),
+    ],
+)  # fmt: skip
+def test_what_else_costs_money_while_a_cluster_is_paused(
+    aws: Answers, members: list[tuple[str, str]], more: dict[str, Any], costs: list[Cost]
+) -> None:
+    deleted = tuple(
+        held(f"{kind}-deleted", "DELETE_COMPLETE", type_name=kind) for kind in {kind for _, kind in members}
+    )
+    existing = tuple(held(name, type_name=kind) for name, kind in members)
+    stacked(aws, stack(**more), resources={"one": (*deleted, *existing)})
+    endpoints = {"vpce-1": ("Interface", ["subnet-1", "subnet-2", "subnet-3"]), "vpce-2": ("Gateway", [])}
+    reservations = {"lt-1": reserved("cr-b", "cr-own", "cr-a"), "lt-2": reserved()}
+    aws.otherwise = None
+    aws.given |= {
+        "ec2:DescribeVpcEndpoints": lambda sent: {
+            "VpcEndpoints": [
+                {"VpcEndpointId": name, "VpcEndpointType": endpoints[name][0], "SubnetIds": endpoints[name][1]}
+                for name in filtered(sent, "vpc-endpoint-id")
+            ]
+        },
+        "ec2:DescribeLaunchTemplateVersions": lambda sent: reservations[sent["LaunchTemplateId"]],
+        "ec2:DescribeInstances": running(
+            instance("i-b"), instance("i-a"), instance("i-x", **{"kubernetes.io/cluster/two": "owned"})
+        ),
+    }
+    assert remaining(aws) == costs
+
+
+def test_a_pause_ends_well_where_its_costs_may_not_be_read(aws: Answers) -> None:
+    stacked(aws, stack(), resources={"one": (held("vol-a"),)})
+    aws.given["ec2:DescribeVolumes"] = DENIED
+    root = find_stack(aws.account, "one")
+    assert root
+    messages: list[Message] = []
+    assert read_remaining_costs(aws.account, root, parse({"name": "one"}), messages.append) is None
+    [notice] = messages
+    assert isinstance(notice, Notice)
+    assert notice.text == "what still costs money could not be counted: not allowed to call DescribeVolumes: no"
+    assert "docs/deploy/deploy.md" in str(notice.hint)

@@ -16,7 +16,7 @@ from cfngen.deploy.preflight.network import routes
 from cfngen.deploy.preflight.network.access_lists import find_blocked_traffic
 from cfngen.deploy.preflight.network.endpoints import find_endpoint_problems, subnets_without_way_out
 from cfngen.deploy.preflight.network.situation import Situation, named_subnets, parameter_values
-from cfngen.deploy.preflight.network.vpc import find_range_problems
+from cfngen.deploy.preflight.network.vpc import find_overlaps, find_range_problems
 
 VPC, A, B, PUBLIC_A, PUBLIC_B = (
     "vpc-00000001",
@@ -687,3 +687,138 @@ def test_what_could_not_be_read_is_not_taken_for_missing(situation: Situation, n
 
     emptied = replace(situation, facts=replace(situation.facts, **{name: ()}))
     assert (problems(situation), problems(replace(emptied, unread=((name, "no"),)))) == ([], [])
+
+
+TUNNELLED, WITH_VPC_ROUTES = {"plugin": "cilium", "podCidr": "10.244.0.0/16"}, {**ONE_TABLE, "podCidr": "10.244.0.0/16"}
+OTHER_RANGE = "choose another range, which nothing in the VPC's surroundings has"
+SERVICE_KEY, POD_KEY = "network.serviceCidr", "network.podCidr"
+PEER, PEERING = "vpc-00000002", "pcx-00000001"
+NOT_REACHED = f"({PEERING}), which pods therefore do not reach"
+UNROUTED, MISROUTED = "; pods do not reach what is there", ", so packets to pods would go there"
+
+
+def side(vpc: str, block: str = "", *blocks: str) -> dict[str, Any]:
+    """One side of a peering connection; EC2 lists all ranges of a VPC only while the connection is active."""
+    described = {"VpcId": vpc, "CidrBlock": block, "CidrBlockSet": [{"CidrBlock": of} for of in blocks]}
+    return {key: value for key, value in described.items() if value}
+
+
+def peering(requester: dict[str, Any], accepter: dict[str, Any] | None) -> tuple[dict[str, Any], ...]:
+    sides = {"RequesterVpcInfo": requester, "AccepterVpcInfo": accepter}
+    return ({"VpcPeeringConnectionId": PEERING, **{key: value for key, value in sides.items() if value is not None}},)
+
+
+def overlapping(situation: Situation) -> list[tuple[str, str, str]]:
+    """The severity, the key and the text of what overlaps."""
+    findings = list(find_overlaps(situation))
+    assert {finding.remedy for finding in findings} <= {OTHER_RANGE}
+    return [(str(finding.severity), finding.key, finding.text) for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("network", "block", "says"),
+    [
+        (TUNNELLED, "10.249.0.0/16", []),
+        (TUNNELLED, "10.251.0.0/16", []),
+        (TUNNELLED, "10.250.128.0/24", [(SERVICE_KEY, "10.250.0.0/16")]),
+        (TUNNELLED, "10.244.255.0/24", [(POD_KEY, "10.244.0.0/16")]),
+        (TUNNELLED, "10.224.0.0/11", [(SERVICE_KEY, "10.250.0.0/16"), (POD_KEY, "10.244.0.0/16")]),
+        # Nobody wrote the range.
+        ({"plugin": "cilium"}, "10.244.0.0/16", [(POD_KEY, "10.244.0.0/16, the default,")]),
+        # Pods have addresses of the VPC.
+        ({"plugin": "amazon-vpc"}, "10.244.0.0/16", []),
+        ({"plugin": "amazon-vpc"}, "10.250.0.0/24", [(SERVICE_KEY, "10.250.0.0/16")]),
+    ],
+)
+def test_pods_and_services_have_no_addresses_of_the_vpc_or_of_its_peers(
+    network: dict[str, Any], block: str, says: list[tuple[str, str]]
+) -> None:
+    file = {**network, "subnets": [IN_A]}
+    assert overlapping(given(file, A, associations=((block, "associated"),))) == [
+        ("problem", key, f"{shown} overlaps {block} of {VPC}") for key, shown in says
+    ]
+    assert overlapping(given(file, A, peerings=peering(side(VPC, "10.20.0.0/16"), side(PEER, block)))) == [
+        ("warning", key, f"{shown} overlaps {block} of {PEER} {NOT_REACHED}") for key, shown in says
+    ]
+
+
+PEER_BLOCK, FURTHER_BLOCK = "10.250.16.0/20", "10.250.32.0/20"
+OWN_SIDE = side(VPC, "10.250.64.0/20")  # would overlap, and is told as a range of the VPC already
+
+
+@pytest.mark.parametrize(
+    ("peerings", "blocks"),
+    [
+        ((), []),
+        (peering(OWN_SIDE, side(PEER, PEER_BLOCK)), [PEER_BLOCK]),
+        (peering(side(PEER, PEER_BLOCK), OWN_SIDE), [PEER_BLOCK]),
+        (peering(OWN_SIDE, side(PEER, PEER_BLOCK, PEER_BLOCK, FURTHER_BLOCK)), [PEER_BLOCK, FURTHER_BLOCK]),
+        (peering(OWN_SIDE, side(PEER, "", "10.30.0.0/16", FURTHER_BLOCK)), [FURTHER_BLOCK]),
+        (peering(OWN_SIDE, side(PEER, "10.30.0.0/16")), []),
+        # EC2 does not show the ranges of the other side, or not the side.
+        (peering(OWN_SIDE, side(PEER)), []),
+        (peering(OWN_SIDE, None), []),
+        (peering(OWN_SIDE, side(PEER, PEER_BLOCK)) + peering(side(PEER, FURTHER_BLOCK), OWN_SIDE),
+         [PEER_BLOCK, FURTHER_BLOCK]),
+    ],
+)  # fmt: skip
+def test_ranges_of_peers_are_all_those_of_the_other_side(
+    peerings: tuple[dict[str, Any], ...], blocks: list[str]
+) -> None:
+    assert overlapping(given({**TUNNELLED, "subnets": [IN_A]}, A, peerings=peerings)) == [
+        ("warning", SERVICE_KEY, f"10.250.0.0/16 overlaps {block} of {PEER} {NOT_REACHED}") for block in blocks
+    ]
+
+
+def way(destination: str, **target: str) -> dict[str, Any]:
+    return {"DestinationCidrBlock": destination, **(target or {"TransitGatewayId": "tgw-1"})}
+
+
+TO_PODS, TO_SERVICES = "10.244.0.0/16", "10.250.0.0/16"
+
+
+@pytest.mark.parametrize(
+    ("network", "route", "says"),
+    [
+        (WITH_VPC_ROUTES, way("10.245.0.0/16"), []),
+        (WITH_VPC_ROUTES, way("10.250.8.0/24"), [("warning", SERVICE_KEY, TO_SERVICES, UNROUTED)]),
+        # EC2 takes the most specific route, and that of a node's pods is a /24.
+        (WITH_VPC_ROUTES, way("10.244.7.0/24"), [("problem", POD_KEY, TO_PODS, MISROUTED)]),
+        (WITH_VPC_ROUTES, way("10.244.0.0/16"), [("problem", POD_KEY, TO_PODS, MISROUTED)]),
+        (WITH_VPC_ROUTES, way("10.240.0.0/12"), [
+            ("warning", SERVICE_KEY, TO_SERVICES, UNROUTED), ("warning", POD_KEY, TO_PODS, UNROUTED)]),
+        # With a tunnel, no route is asked for.
+        ({**TUNNELLED, "subnets": [IN_A]}, way("10.244.7.0/24"), [("warning", POD_KEY, TO_PODS, UNROUTED)]),
+        ({"plugin": "amazon-vpc", "subnets": [IN_A]}, way("10.244.7.0/24"), []),
+        # The default route, the VPC's own, and those of this cluster's pods are no others.
+        (WITH_VPC_ROUTES, way(EVERYWHERE), []),
+        (WITH_VPC_ROUTES, way("10.244.0.0/16", GatewayId="local"), []),
+        (WITH_VPC_ROUTES, way("10.244.7.0/24", InstanceId="i-own"), []),
+        (WITH_VPC_ROUTES, way("10.244.7.0/24", InstanceId="i-other"), [("problem", POD_KEY, TO_PODS, MISROUTED)]),
+        (WITH_VPC_ROUTES, {"DestinationPrefixListId": "pl-1", "GatewayId": "vpce-1"}, []),
+        (WITH_VPC_ROUTES, {"DestinationIpv6CidrBlock": "::/0", "GatewayId": "igw-1"}, []),
+    ],
+)  # fmt: skip
+def test_routes_to_the_addresses_of_pods_and_services(
+    network: dict[str, Any], route: dict[str, Any], says: list[tuple[str, str, str, str]]
+) -> None:
+    situation = replace(given(network, A, route=route), own_instances=frozenset({"i-own"}))
+    target = next((route[key] for key in ("InstanceId", "TransitGatewayId") if key in route), "")
+    destination = route.get("DestinationCidrBlock")
+    assert overlapping(situation) == [
+        (severity, key, f"{cidr} overlaps the route to {destination} ({target}) in {TABLE}{meaning}")
+        for severity, key, cidr, meaning in says
+    ]
+
+
+def test_a_table_that_several_subnets_share_is_judged_once_and_that_of_public_subnets_is_not() -> None:
+    of_instances = [way("10.30.0.0/16"), way("10.250.8.0/24")]
+    shared = {"RouteTableId": TABLE, "Routes": of_instances, "Associations": [{"Main": True}]}
+    public = {
+        "RouteTableId": "rtb-00000002",
+        "Routes": [way("10.250.9.0/24")],
+        "Associations": [{"SubnetId": PUBLIC_A}, {"SubnetId": PUBLIC_B}],
+    }
+    situation = given(PRIVATE, A, B, PUBLIC_A, PUBLIC_B, route_tables=(shared, public))
+    [(_, _, text)] = overlapping(situation)
+    assert text == f"10.250.0.0/16 overlaps the route to 10.250.8.0/24 (tgw-1) in {TABLE}{UNROUTED}"

@@ -56,7 +56,7 @@ class Lab:
         groups: the Auto Scaling group of each.
         launched: when each was launched, on the monotonic clock.
         fault: what went wrong in the lab itself.
-        stack: what a fixture has created.
+        stack: what `bring_up` has created.
         foreign_volumes: whether new volumes hold something that is not ours.
         images: what real containers run; None if there are only stand-ins.
         pulled: what was asked of the registry, in order.
@@ -229,6 +229,12 @@ class Lab:
         """Begin to create the cluster."""
         with self.mirror.overlaid():
             return self.account.create(self.cluster.name, self.cluster)
+
+    def bring_up(self) -> None:
+        """Create the cluster, and wait until all its instances have come to the end of their boots."""
+        self.stack = self.create()
+        assert self.settled(self.stack) == "CREATE_COMPLETE", self.story()
+        self.until("the end of the boots", lambda: all(instance.booted for instance in self.instances.values()))
 
     def update(self, **more: object) -> Stack:
         """Begin to update the stack after fields of the cluster file have changed."""

@@ -216,6 +216,11 @@ class Instance:
         """What the boot program has said on the console, without escapes and time stamps."""
         return self._lines("cfngen: ")
 
+    @property
+    def booted(self) -> bool:
+        """Whether the boot program has come to its end, which is after its signal."""
+        return any(line.startswith("done in") for line in self.lines)
+
     def task_lines(self, task: str) -> list[str]:
         """Return what a task of the boot program has said on the console, e.g. that of its service `drain`."""
         return self._lines(f"cfngen-{task}: ")

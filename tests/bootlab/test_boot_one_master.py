@@ -30,9 +30,7 @@ KEPT = "cd /etc/kubernetes && find . -type f -not -name '*.cfngen' | sort | xarg
 
 @pytest.fixture(scope="module")
 def lab(one_master: Lab, timing_page: str) -> Lab:
-    stack = one_master.create()
-    assert one_master.settled(stack) == "CREATE_COMPLETE", one_master.story()
-    one_master.stack = stack
+    one_master.bring_up()
     boots = {
         title: (one_master.newest(group), one_master.launched[one_master.newest(group).id])
         for title, group in (("The only master, making a new cluster", MASTER), ("A node", NODES))
@@ -65,11 +63,6 @@ def ready(lab: Lab, master: Instance) -> dict[str, str]:
     return found
 
 
-def booted(instance: Instance) -> bool:
-    """Whether the boot program has come to its end on this boot."""
-    return any(line.startswith("done in") for line in instance.lines)
-
-
 def test_each_instance_signals_success_once(lab, master, node, spot):
     signals = lab.signals(lab.stack)
     expected = [f"Received SUCCESS signal with UniqueId {each.id}" for each in (master, node, spot)]
@@ -82,7 +75,7 @@ def test_every_step_is_on_the_console_with_its_duration(lab, master, node, spot)
         steps = [(int(match[1]), int(match[2])) for match in numbers if match]
         count = steps[0][1]
         assert [number for number, total in steps if total == count] == list(range(1, count + 1))
-        assert booted(instance)
+        assert instance.booted
 
 
 def test_the_console_output_of_ec2_is_what_the_instance_wrote(lab, master):
@@ -131,7 +124,7 @@ def test_a_further_volume_is_formatted_and_mounted_before_containerd_writes_to_i
 
 
 def test_a_node_does_not_wait_for_the_images_that_it_pulls(spot):
-    assert booted(spot)
+    assert spot.booted
     assert spot.run("ctr", "-n", "k8s.io", "images", "ls", "-q", f"name=={PULLED_IMAGE}").strip() == PULLED_IMAGE
     # The other one is tried again for five minutes.
     assert spot.run("systemctl", "is-active", "cfngen-images", check=False).strip() == "activating"
@@ -307,9 +300,9 @@ def test_a_node_that_meets_an_expired_token_joins_when_a_master_has_renewed_it(l
     node = lab.until("the new node", lambda: next(iter(lab.members(NODES)), None))
     log = "/var/log/cfngen.log"
     lab.until("its attempt to join", lambda: "enable kubelet" in node.read(log))
-    assert not booted(node)
+    assert not node.booted
     master.run("systemctl", "start", "cfngen-join.service")
-    lab.until("the node", lambda: booted(node))
+    lab.until("the node", lambda: node.booted)
     assert ready(lab, master)[node.id] == "True"
 
 
@@ -338,7 +331,7 @@ def test_a_master_that_dies_is_replaced_and_resumes_the_cluster(lab, master):
     lab.stop(master.id)
     lab.terminate(master.id)
     heir = lab.until("the heir", lambda: next((each for each in lab.members(MASTER) if each is not master), None))
-    lab.until("the heir's boot", lambda: booted(heir))
+    lab.until("the heir's boot", lambda: heir.booted)
     assert any("continued with the etcd data on the volume" in line for line in heir.lines)
     assert lab.volume(heir) == volume
     assert heir.identity["interface"] == master.identity["interface"]
@@ -371,7 +364,7 @@ def test_the_command_of_that_refusal_brings_the_cluster_back(lab, master):
     lab.operator("etcd", "restore", "latest", "--yes")
     heir = lab.newest(MASTER)
     assert heir.id != former
-    lab.until("the end of its boot", lambda: booted(heir))
+    lab.until("the end of its boot", lambda: heir.booted)
     assert any("restored the cluster" in line for line in heir.lines)
     assert lab.kubectl(heir, "get", "configmap", "kept")["metadata"]["name"] == "kept"
     lab.until("the nodes", lambda: set(ready(lab, heir).values()) == {"True"} and len(ready(lab, heir)) == 3)

@@ -48,8 +48,7 @@ def environment(lab: Lab, master: Instance) -> dict[str, str]:
 
 def test_pod_roles_in_a_living_cluster(empty: Lab) -> None:
     lab = empty
-    stack = lab.create()
-    assert lab.settled(stack) == "CREATE_COMPLETE", lab.story()
+    lab.bring_up()
     assert issuers(lab.newest(MASTER)) == []
 
     master = updated(lab, serviceAccountIssuer={"discovery": "bucket"}, iam={"addonRoles": False})

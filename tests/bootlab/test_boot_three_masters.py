@@ -25,17 +25,12 @@ OLD, NEW = "1.36.2", "1.36.3"
 
 @pytest.fixture(scope="module")
 def lab(three_masters: Lab) -> Lab:
-    three_masters.stack = three_masters.create()
-    assert three_masters.settled(three_masters.stack) == "CREATE_COMPLETE", three_masters.story()
+    three_masters.bring_up()
     return three_masters
 
 
 def masters(lab: Lab) -> list[Instance]:
     return [lab.newest(group) for group in MASTERS]
-
-
-def booted(instance: Instance) -> bool:
-    return any(line.startswith("done in") for line in instance.lines)
 
 
 def etcd(master: Instance) -> dict[str, str]:
@@ -66,7 +61,7 @@ def names(lab: Lab, master: Instance, kind: str) -> set[str]:
 def heir(lab: Lab, group: str, former: Instance) -> Instance:
     """The next instance of a slot, booted."""
     found = lab.until("the heir", lambda: next((each for each in lab.members(group) if each is not former), None))
-    lab.until("the heir's boot", lambda: booted(found))
+    lab.until("the heir's boot", lambda: found.booted)
     return found
 
 

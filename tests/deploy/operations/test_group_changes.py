@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from answers import Answers
 from botocore.exceptions import ClientError
 from botocore.session import get_session
+from paused_groups import NOON, group
 from recorded import RefusedError
 
 from cfngen.cluster.naming.tag_keys import PAUSED
@@ -22,12 +22,7 @@ from cfngen.deploy.operations.pausing.group_changes import (
     set_sizes,
 )
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KEPT = parse_tags({PAUSED: "min=1 max=5 desired=3 since=2026-11-20T12:00:00Z"})
-
-
-def group(role: str = "node", name: str = "general", **attributes: object) -> GroupView:
-    return GroupView(role, name, f"group-{name}", **attributes)  # type: ignore[arg-type]
 
 
 def instances(*lifecycles: str) -> tuple[InstanceView, ...]:

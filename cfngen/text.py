@@ -21,6 +21,11 @@ def pluralize(number: int, noun: str, verb: str = "") -> str:
     return f"{phrase} {verb_form(number, verb)}" if verb else phrase
 
 
+def minutes_text(seconds: float) -> str:
+    """Return a time in whole minutes, as in `1 minute` and `15 minutes`."""
+    return pluralize(round(seconds / 60), "minute")
+
+
 def plural_form(noun: str) -> str:
     """Return the plural of a noun: `files`, `volumes of claims`, `addresses`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfngen.text import plural_form, pluralize
+from cfngen.text import minutes_text, plural_form, pluralize
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,10 @@ def test_nouns_and_verbs_agree_with_their_number(number: int, noun: str, verb: s
 )
 def test_plurals(one: str, several: str) -> None:
     assert plural_form(one) == several
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(29, "0 minutes"), (31, "1 minute"), (90.5, "2 minutes"), (900, "15 minutes")]
+)
+def test_a_time_is_told_in_whole_minutes(seconds: float, text: str) -> None:
+    assert minutes_text(seconds) == text

@@ -22,7 +22,7 @@ from cfngen.deploy.aws.stacks import find_stack, list_resources, read_template
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.templates.evaluation import EvaluatedTemplate
 from cfngen.templates.expressions import reference
-from cfngen.text import pluralize
+from cfngen.text import minutes_text
 
 POLL_INTERVAL_SECONDS = 2.0  # seconds between two polls
 TIMEOUT = timedelta(minutes=15)
@@ -127,7 +127,7 @@ def _detect(account: Account, stacks: Mapping[str, str], failures: dict[str, str
                 if in_progress and not is_timed_out:
                     continue
                 if in_progress:
-                    failures[name] = f"not finished after {pluralize(TIMEOUT // timedelta(minutes=1), 'minute')}"
+                    failures[name] = f"not finished after {minutes_text(TIMEOUT.total_seconds())}"
                 elif status["DetectionStatus"] == "DETECTION_FAILED":
                     failures[name] = status.get("DetectionStatusReason", "detection failed")
                 yield stack_id

@@ -10,7 +10,7 @@ from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.consoles import BOOT_SECONDS, MAX_INSTANCES, ConsoleExcerpt, read_instance_console
 from cfngen.deploy.aws.groups import GroupView, InstanceView
 from cfngen.hints import CommandText, Hint, SuggestedCommand
-from cfngen.text import join_and, pluralize
+from cfngen.text import join_and, minutes_text, pluralize
 
 _LONGEST_BOOT_SECONDS = 2 * BOOT_SECONDS  # after which an instance does not count as booting any more
 _WAIT_FOR_CLUSTER = SuggestedCommand("validate cluster", (("--wait", "15m"),))
@@ -37,7 +37,7 @@ class Boots:
     def describe(self, instance: InstanceView) -> str:
         """Return when an instance was launched, how long a boot takes, and where it is; empty if nothing is known."""
         console = self.consoles.get(instance.id)
-        usual = f", and a boot usually takes {_minutes(BOOT_SECONDS)}"
+        usual = f", and a boot usually takes {minutes_text(BOOT_SECONDS)}"
         launched = f"launched {self._age_text(instance)} ago{usual}" if self._age_seconds(instance) else ""
         return "; ".join(filter(None, (launched, console.step if console else "")))
 
@@ -78,7 +78,7 @@ class Boots:
         if not reasons:
             return ""
         needs = f"etcd needs {quorum} of {pluralize(len(masters), 'member')} before the API answers"
-        text = f"{join_and(reasons)}; a boot usually takes {_minutes(BOOT_SECONDS)}, and {needs}: "
+        text = f"{join_and(reasons)}; a boot usually takes {minutes_text(BOOT_SECONDS)}, and {needs}: "
         if failed:
             return CommandText(text, SuggestedCommand(f"replace {failed[0].id}"), " launches another one.")
         return CommandText(text, _WAIT_FOR_CLUSTER, " waits for that.")
@@ -87,7 +87,7 @@ class Boots:
         return (self.now - instance.launched).total_seconds() if self.now and instance.launched else 0.0
 
     def _age_text(self, instance: InstanceView) -> str:
-        return _minutes(self._age_seconds(instance))
+        return minutes_text(self._age_seconds(instance))
 
 
 def advise_unready_node(reason: str, otherwise: Hint) -> Hint:
@@ -115,7 +115,3 @@ def read_boots(account: Account, groups: Iterable[GroupView], node_ids: Iterable
         for instance in instances[:MAX_INSTANCES]
     }
     return Boots(account.clock.now(), consoles, account.region)
-
-
-def _minutes(seconds: float) -> str:
-    return pluralize(round(seconds / 60), "minute")

@@ -20,7 +20,7 @@ from cfngen.deploy.watching.evidence import TYPES_WITH_SIGNALS, ErrorsAsNotes, f
 from cfngen.deploy.watching.expectations import DRAIN_SECONDS
 from cfngen.deploy.watching.progress import ResourceProgress, StackProgress, is_overdue
 from cfngen.hints import CommandText, Hint, suggest
-from cfngen.text import pluralize
+from cfngen.text import minutes_text, pluralize
 
 REPEAT_AFTER = timedelta(minutes=10)
 """How long after a notice about a resource the next one follows, as long as the resource is in progress."""
@@ -82,7 +82,7 @@ class OverdueResources:
         signals = pluralize(resource.signals, "signal")
         if resource.signals_expected:
             signals = f"{resource.signals} of {pluralize(resource.signals_expected, 'signal')}"
-        waited, usual = _minutes((now - wait.since).total_seconds()), _minutes(wait.usual_seconds)
+        waited, usual = minutes_text((now - wait.since).total_seconds()), minutes_text(wait.usual_seconds)
         parts = [f"{_title(resource.logical_id)} is overdue: {signals} after {waited}, where {usual} are usual"]
         with ErrorsAsNotes():
             parts += self._find_causes(find_group(self._account, wait.last_event))
@@ -125,10 +125,6 @@ class _Wait(NamedTuple):
         if resource.status.startswith("CREATE"):
             return cls(last_event, now - timedelta(seconds=resource.seconds), resource.expected, is_creation=True)
         return cls(last_event, last_event.time, BOOT_SECONDS + DRAIN_SECONDS, is_creation=False)
-
-
-def _minutes(seconds: float) -> str:
-    return pluralize(round(seconds / 60), "minute")
 
 
 def _title(logical_id: str) -> str:

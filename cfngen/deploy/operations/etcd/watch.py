@@ -20,7 +20,7 @@ from cfngen.deploy.messages.message import Message, Report
 from cfngen.deploy.operations.runner import BootFailures, rounds
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
-from cfngen.text import pluralize
+from cfngen.text import minutes_text
 
 POLL_INTERVAL_SECONDS = 10.0
 CONSOLE_INTERVAL = timedelta(minutes=1)
@@ -176,8 +176,7 @@ class MasterReplacement:
             if group.name in slots_without_instance:
                 problems += consoles.read_launch_failures(self.account, group.id)[:1]
         return RestoreFailedError(
-            f"not every master is ready after {pluralize(round(elapsed.total_seconds() / 60), 'minute')}: "
-            + "; ".join(problems),
+            f"not every master is ready after {minutes_text(elapsed.total_seconds())}: {'; '.join(problems)}",
             hint=CommandText(
                 suggest("etcd restore"),
                 (

@@ -35,7 +35,7 @@ from cfngen.deploy.preflight.pausing import CannotPauseError, check_groups_exist
 from cfngen.deploy.preflight.stack_checks import require_idle_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
-from cfngen.text import pluralize
+from cfngen.text import minutes_text, pluralize
 
 POLL_INTERVAL_SECONDS = 10.0
 DRAIN_PATIENCE = timedelta(minutes=2)
@@ -229,9 +229,8 @@ class _Pausing(Operation):
                 count = group_changes.end_delays(self.account, [group for group in groups if group.role == "node"])
                 if count and not has_ended_drains:
                     has_ended_drains = True
-                    text = (
-                        f"{pluralize(count, 'node')} could not be drained within {DRAIN_PATIENCE.seconds // 60} minutes"
-                    )
+                    patience = minutes_text(DRAIN_PATIENCE.total_seconds())
+                    text = f"{pluralize(count, 'node')} could not be drained within {patience}"
                     self.report(Notice(text, "they are terminated all the same, since the whole cluster is paused."))
         raise self._timeout_error(groups)
 
@@ -242,8 +241,7 @@ class _Pausing(Operation):
             for instance in group.instances
         ]
         return PauseTimeoutError(
-            f"not all instances are terminated after {pluralize(round(self.timeout.total_seconds() / 60), 'minute')}: "
-            f"{'; '.join(states)}",
+            f"not all instances are terminated after {minutes_text(self.timeout.total_seconds())}: {'; '.join(states)}",
             hint=CommandText(suggest("pause"), " continues; ", suggest("resume"), " ends the pause."),
         )
 

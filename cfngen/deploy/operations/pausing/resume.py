@@ -34,7 +34,7 @@ from cfngen.deploy.status.cluster_problems import STATIC_PODS, ClusterState, Pro
 from cfngen.deploy.status.validation import read_cluster_state
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
-from cfngen.text import pluralize
+from cfngen.text import minutes_text
 
 LAUNCH_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: EC2 may lack capacity for some minutes."""
@@ -245,8 +245,7 @@ class ReadinessWait:
             if group.role == role and group.in_service < group.desired:
                 texts += consoles.read_launch_failures(self.account, group.id)[:1]
         return ResumeTimeoutError(
-            f"not all {role}s are ready after {pluralize(round(elapsed.total_seconds() / 60), 'minute')}: "
-            + "; ".join(texts),
+            f"not all {role}s are ready after {minutes_text(elapsed.total_seconds())}: {'; '.join(texts)}",
             hint=CommandText(
                 suggest("resume"), " continues waiting; with --wait 0s it ends the pause without waiting for anything."
             ),

@@ -25,7 +25,7 @@ from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem, wh
 from cfngen.deploy.watching.evidence import sold_out_hint
 from cfngen.deploy.watching.reasons import explain_reason, is_lack_of_capacity
 from cfngen.hints import CommandText, Hint, SuggestedCommand
-from cfngen.text import pluralize
+from cfngen.text import minutes_text
 
 POLL_INTERVAL_SECONDS = 10.0
 CONSOLE_INTERVAL = timedelta(minutes=1)
@@ -146,7 +146,6 @@ class ReplacementWatch:
                 ),
             )
         suffix = f": {detail}" if detail else ""
-        minutes = round(elapsed.total_seconds() / 60)
         return ReplacementFailedError(
-            f"{self.title} is {progress.state} after {pluralize(minutes, 'minute')}{suffix}", hint=hint
+            f"{self.title} is {progress.state} after {minutes_text(elapsed.total_seconds())}{suffix}", hint=hint
         )

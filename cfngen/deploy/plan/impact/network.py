@@ -19,7 +19,7 @@ from cfngen.cluster.sections.ingress import IngressRule
 from cfngen.cluster.security_groups.rules import ANY_IPV4
 from cfngen.cluster.security_groups.sources import ingress_sources, origin_text
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.plan.impact.context import ChangeContext
+from cfngen.deploy.plan.impact.context import ChangeContext, number_if_decimal
 from cfngen.text import join_and, pluralize
 
 # Properties of a rule that name who may connect.
@@ -334,11 +334,11 @@ def _log_group_impact(context: ChangeContext) -> Impact | None:
         return Impact(
             f"the log group of the flow log {verb}; the old one is kept with its records, and billed until they expire"
         )
-    old_days, new_days = context.before("RetentionInDays"), context.after("RetentionInDays")
+    old_days, new_days = (number_if_decimal(value("RetentionInDays")) for value in (context.before, context.after))
     if context.change.action == "add" or not context.touches("RetentionInDays"):
         return None
-    if str(old_days).isdecimal() and str(new_days).isdecimal() and int(str(new_days)) < int(str(old_days)):
-        kept = pluralize(int(str(new_days)), "day")
+    if old_days is not None and new_days is not None and new_days < old_days:
+        kept = pluralize(new_days, "day")
         return Impact(f"records of the flow log that are older than {kept} are deleted", Danger.DISRUPTIVE)
     return Impact("records of the flow log are kept for another time from now on")
 

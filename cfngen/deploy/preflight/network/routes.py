@@ -172,11 +172,10 @@ def _judge_gateway_state(situation: Situation, key: str, gateway_id: str) -> Ite
     """Yield a problem if a NAT gateway is not available, or has no way to the internet itself."""
     gateway = next((each for each in situation.facts.nat_gateways if each["NatGatewayId"] == gateway_id), None)
     look = f"aws ec2 describe-nat-gateways --region {situation.region} --nat-gateway-ids {gateway_id}"
-    if gateway is None and situation.is_unread("nat_gateways"):
-        return
     if gateway is None:
-        text = f"there is no NAT gateway {gateway_id} in {situation.vpc_id}"
-        yield problem(key, text, "use a NAT gateway of the VPC", look)
+        if not situation.is_unread("nat_gateways"):
+            text = f"there is no NAT gateway {gateway_id} in {situation.vpc_id}"
+            yield problem(key, text, "use a NAT gateway of the VPC", look)
     elif gateway["State"] != "available":
         text = f"the NAT gateway {gateway_id} is {gateway['State']} and not available"
         yield problem(key, text, "wait until it is available, or use another one", look)
